@@ -18,19 +18,19 @@ from wim_edge.testing import FakeModel, FakeSequence
 def test_shared_words_come_first_and_contents_last() -> None:
     contents = "The treasure ....... 3\nThe island . . . . . 7\n"
     texts = ["Nothing here.", contents, "A treasure.", "The treasure of the island.", "Nothing there."]
-    assert outlook(texts, QUESTION).order == (3, 2, 0, 4, 1)
+    assert outlook(texts, QUESTION, [0] * 5).order == (3, 2, 0, 4, 1)
 
 
 def test_the_order_of_documents_is_no_matter() -> None:
     texts = ["Alpha.", "Beta.", "Gamma.", "The treasure.", "Delta."]
-    there = outlook(texts, QUESTION, [0, 1, 0, 1, 2]).order
+    there = outlook(texts, QUESTION, [0, 0, 1, 1, 1]).order
     assert [texts[n] for n in there] == ["The treasure.", "Alpha.", "Gamma.", "Beta.", "Delta."]
     back = ["Gamma.", "The treasure.", "Delta.", "Alpha.", "Beta."]
-    assert [back[n] for n in outlook(back, QUESTION, [0, 1, 2, 0, 1]).order] == [texts[n] for n in there]
+    assert [back[n] for n in outlook(back, QUESTION, [0, 0, 0, 1, 1]).order] == [texts[n] for n in there]
 
 
 def test_a_table_of_numbers_is_no_table_of_contents() -> None:
-    assert outlook(["Nothing.", "treasure 12\nisland 40\ngold 7"], QUESTION).order == (1, 0)
+    assert outlook(["Nothing.", "treasure 12\nisland 40\ngold 7"], QUESTION, [0, 0]).order == (1, 0)
 
 
 def test_the_promising_are_read_first_and_all_of_it_in_the_end() -> None:

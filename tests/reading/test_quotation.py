@@ -116,13 +116,12 @@ def test_a_text_of_headings_alone_is_left_as_it_is() -> None:
 
 def test_sentences_and_rows_lose_the_words_of_the_question_that_others_have() -> None:
     text = f"The pump is old. The maple costs 89 crowns.\n\n{TABLE}"
-    _, segment = whole(text)
-    lost = {text[start:end].strip(): loss for start, end, loss in words_lost(segment, "What does code E7 mean?")}
+    lost = {text[start:end].strip(): loss for start, end, loss in words_lost(text, "What does code E7 mean?")}
     assert lost["| E7 | The pump is blocked | Clean the sieve below it |"] == min(lost.values()) == 0
     assert lost["| E3 | The tank is empty | Fill it up to the mark |"] > 1
     assert lost["The maple costs 89 crowns."] > 1
-    assert {loss for _, _, loss in words_lost(segment, "Whose?")} == {0.0}
-    assert words_lost(Segment(0, 0, 0, "", ()), "Whose?") in ([], [(0, 0, 0.0)])
+    assert {loss for _, _, loss in words_lost(text, "Whose?")} == {0.0}
+    assert words_lost("", "Whose?") in ([], [(0, 0, 0.0)])
 
 
 @pytest.mark.parametrize(

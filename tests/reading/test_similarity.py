@@ -128,7 +128,7 @@ def test_what_was_embedded_before_it_is_cancelled_is_kept(tmp_path: Path) -> Non
 
 
 def test_tables_of_contents_stay_last() -> None:
-    ahead = outlook(["A word.", "The treasure ....... 3\nThe island . . . . . 7\n", "Other words."], "What?")
+    ahead = outlook(["A word.", "The treasure ....... 3\nThe island . . . . . 7\n", "Other words."], "What?", [0] * 3)
     assert ahead.nearer({0: 0.1, 1: 0.9, 2: 0.5}).order == (2, 0, 1)
 
 

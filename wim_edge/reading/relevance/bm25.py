@@ -1,4 +1,4 @@
-"""Relevance without a model: words in common with the question (`wim_edge.words`)."""
+"""Relevance without a model: BM25 over words in common (`wim_edge.words`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wim_edge.reading.relevance.relevance import Relevance
 
 
 class BM25(Relevance):
-    """BM25 scores of the segments, each with its document's heading."""
+    """BM25 scores of the segments with their headings."""
 
     scores_in_nats = False
 

@@ -1,8 +1,8 @@
-"""Relevance from the likelihood of the question.
+"""Relevance by the likelihood of the question: log P(question | text), in nats.
 
-The probability that a language model gives a question after a text tells how well the text answers it (Ponte and
-Croft 1998; Sachan et al. 2022, "Improving passage retrieval with zero-shot question generation"). No
-token is decoded: a segment takes one small batch, which is rolled back. Scores are log P(question | text), in nats.
+The likelier a language model finds a question after a text, the better the text answers it (Ponte and Croft 1998;
+Sachan et al. 2022, "Improving passage retrieval with zero-shot question generation"). Nothing is decoded: a segment
+takes one small batch, which is rolled back.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wim_edge.reading.relevance.relevance import Relevance
 
 
 class QuestionLikelihood:
-    """The tokens of the question, as they would follow a text."""
+    """The question's tokens as they follow a text."""
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         before = prompts.before_question()
@@ -35,7 +35,7 @@ class QuestionLikelihood:
         return len(self._before) + len(self._tokens)
 
     def log_likelihood(self, sequence: Sequence) -> float:
-        """Returns log P(question | what the sequence holds), in nats; the sequence is as before."""
+        """Returns log P(question | the sequence), in nats; leaves no trace."""
         rows = len(self._tokens)
         with sequence.fork() as branch:
             logits = branch.append([*self._before, *self._tokens], rows=rows + 1)
@@ -44,11 +44,11 @@ class QuestionLikelihood:
 
 
 class Likelihood(Relevance):
-    """The likelihood: log P(question | segment alone) - log P(question | nothing).
+    """log P(question | segment alone) - log P(question | nothing).
 
     Args:
-        alone: True if the reading puts each segment alone after the opening anyway (shallow reading), so
-            that its own sequence serves; else each is evaluated once more, in a short sequence.
+        alone: True if the reading's own sequence holds each segment alone (shallow reading); else each is evaluated
+            again in a short sequence.
         segment_tokens: the tokens of the longest segment.
     """
 
@@ -95,7 +95,7 @@ class Likelihood(Relevance):
             own.truncate(min(len(own), len(self._opening)))
 
     def _put(self, own: Sequence, text: list[int]) -> None:
-        """Brings the sequence from the opening to the text's end, which the library may know."""
+        """Extends the sequence from the opening to the text's end, from the saved reading if possible."""
         tokens = [*self._opening, *text]
         known = self._saved.find(tokens, [len(tokens)], len(tokens), aside=True) if self._saved else None
         if known is not None:
@@ -113,10 +113,10 @@ class Likelihood(Relevance):
 
 
 class LikelihoodGain(Relevance):
-    """The gain that a segment brings to the question's log-likelihood when it enters the cache, in nats.
+    """The gain in the question's log-likelihood, in nats, when a segment enters the cache.
 
-    It is scaled by the gain that was still possible (the score after nothing over the score before the
-    segment): later segments, which find the question half expected, are not put behind for it.
+    Scaled by log P(question | nothing) / log P(question | the cache before): later segments, after which less gain is
+    possible, are not at a disadvantage.
     """
 
     needs_sequence = True
@@ -139,7 +139,7 @@ class LikelihoodGain(Relevance):
 
 
 class Cascade(Relevance):
-    """The gain as the gate: the likelihood is asked only of segments that are among the first by the gain so far."""
+    """The likelihood, only for segments that are among the first ``width`` by the gain so far."""
 
     needs_sequence = True
 

@@ -20,8 +20,8 @@ from wim_edge.reading.relevance.relevance import Relevance
 from wim_edge.reading.relevance.verdict import VerdictRelevance
 from wim_edge.reading.resolved_settings import ResolvedSettings
 
-_SLACK = 32  # a margin is cut from the text, and may be tokenized a little otherwise
-_GATE = 2  # the gain had the right one of ten among its first two in 87 to 95% of cases
+_SLACK = 32  # tokens: a margin may be tokenized differently from its segment
+_GATE = 2  # the gain ranks the right one of ten segments first or second in 87 to 95% of cases
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Scorer:
 
 
 def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, auxiliary: bool) -> Relevance:
-    """Returns the method that was chosen. ``auxiliary``: the scorer is not the model that reads.
+    """Returns the method of the settings. ``auxiliary``: the scorer is not the reader.
 
-    Raises InvalidRequestError for a method that does not go with the other settings.
+    Raises InvalidRequestError for a method that conflicts with other settings.
     """
     model, chat, prompts, name = scorer.model, scorer.chat, scorer.prompts, resolved.relevance
     if name == "bm25":
@@ -47,7 +47,7 @@ def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, aux
         text_tokens = resolved.margin_tokens if resolved.pattern.margins else resolved.segment_tokens
         return VerdictRelevance(model, chat, prompts, query, text_tokens)
     if name not in ("likelihood", "likelihood-gain", "cascade"):
-        raise NotImplementedError(f"no method is made for the relevance {name}")
+        raise NotImplementedError(f"unknown relevance method {name}")
     if auxiliary:
         if name == "likelihood-gain":
             raise InvalidRequestError(
@@ -57,7 +57,7 @@ def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, aux
         return SeparateModelRelevance(
             lambda tokens: Likelihood(model, chat, prompts, query, tokens, alone=False), model
         )
-    # With the question already before the text, the text adds nothing to its likelihood
+    # After a question, a text adds nothing to the question's likelihood
     alone = not resolved.pattern.deep and not resolved.settings.query_first
     likelihood = Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=alone)
     if name == "likelihood" or alone:
@@ -73,10 +73,9 @@ def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, aux
 
 
 class SeparateModelRelevance(Relevance):
-    """A method on a model of its own, in a context of its own (Writing in the Margins, appendix A).
+    """A method with a model and context of its own (Writing in the Margins, appendix A).
 
-    Args:
-        method: makes the method for texts of at most so many tokens of its own model, not of the reader's.
+    ``method``: returns the method for texts of at most so many tokens of its model.
     """
 
     uses_own_model = True
@@ -100,7 +99,7 @@ class SeparateModelRelevance(Relevance):
                 "Use smaller segments (--segment-tokens) or another --relevance-model.",
             )
         self.context = self._model.context(self._method.reserved_cells)
-        self._method.open(self.context, pieces, None)  # a state of this model is no part of the reading
+        self._method.open(self.context, pieces, None)  # the saved reading is the reader's
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         return self._method.score(index, sequence, text)

@@ -1,8 +1,6 @@
-"""The paper's classifier prompt, with its verdict read from the logits.
+"""The paper's classifier prompt on a margin (Writing in the Margins, section 3.2 and appendix A).
 
-Writing in the Margins, section 3.2 and appendix A: the same model classifies each margin without
-touching the context's cache. The verdict is not generated and parsed: the probability of YES against
-NO is read after one pass, so it never fails to parse and is never sampled.
+The verdict is the probability of YES against NO in the logits of one pass: nothing is sampled or parsed.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _NO_TEXT = -20.0  # log-odds of an empty margin
 
 
 def verdict_tokens(model: Model, word: str) -> set[int]:
-    """Returns the tokens that can begin the word, in any case, with or without a space before."""
+    """Returns the tokens that begin the word, in any case, with or without a space before it."""
     forms = (word.upper(), word.capitalize(), word.lower())
     return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
 
@@ -34,11 +32,8 @@ def verdict_tokens(model: Model, word: str) -> set[int]:
 class VerdictRelevance(Relevance):
     """The log-odds that a margin helps with the question.
 
-    The part of the prompt before the margin is prefilled once; each margin is appended to it and
-    truncated again.
-
-    Args:
-        text_tokens: the tokens of the longest margin (or segment) that it will be shown.
+    The prompt before the margin is prefilled once; each margin is appended and truncated again. ``text_tokens``: the
+    tokens of the longest margin or segment.
     """
 
     scores_margins = True
@@ -51,7 +46,7 @@ class VerdictRelevance(Relevance):
         yes, no = verdict_tokens(model, "yes"), verdict_tokens(model, "no")
         self._yes, self._no = sorted(yes - no), sorted(no - yes)
         if not self._yes or not self._no:
-            raise ModelFileError("the model's tokenizer does not tell YES from NO", "Use another model.")
+            raise ModelFileError("the model's tokenizer has no different tokens for YES and NO", "Use another model.")
         self._sequence: Sequence | None = None
 
     @property
