@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from tests.reading.mill import MILL, NONE, SURE, UNSURE
+from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.answer.wording import unsupported
 from wim_edge.support import Confirmation, SupportWeights
@@ -146,8 +147,7 @@ def test_first_ends_the_reading_with_it() -> None:
 
 
 def test_passages_that_the_writer_s_context_does_not_hold_are_left_out() -> None:
-    seen: list[str] = []
-    model = FakeModel(lambda prompt: seen.append(prompt) or "4,000 crowns", n_ctx_train=512)  # type: ignore[func-returns-value]
+    model, seen = recording(lambda prompt: "4,000 crowns", n_ctx_train=512)
     said = (f"Brandt paid for mill {n} in the year {1900 + n}, said the clerk of the town." for n in range(60))
     text = "\n\n".join(said)
     settings = Settings(pattern="wim-shallow", save=False, answer_tokens=32, segment_tokens=128)

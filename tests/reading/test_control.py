@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.reading.story import SMALL, TEXT, of_type, reply, run
+from tests.reading.story import SMALL, TEXT, of_type, recording, reply, run
 from wim_edge import Decision, Document, Runtime, events, stop_after, stop_at
 from wim_edge.engine.protocols import Interrupted
 from wim_edge.reading.control import Control
@@ -22,20 +22,16 @@ def test_early_exit_by_policy(policy: Callable, segments: int) -> None:
     found = run(FakeModel(reply), on_margin=policy)
     finished = found[-1]
     assert isinstance(finished, events.AnswerFinished)
-    assert finished.finish_reason == "early_exit"
+    assert (finished.finish_reason, finished.text) == ("early_exit", "the answer is blue")
     assert len(of_type(found, events.SegmentRead)) <= segments < found[0].segments  # type: ignore[attr-defined]
-    assert finished.text == "the answer is blue"
     assert finished.usage.prefilled_tokens < found[0].tokens  # type: ignore[attr-defined]
+    cancelled = run(FakeModel(reply), on_margin=lambda margin: Decision.CANCEL)[-1]
+    assert (cancelled.finish_reason, cancelled.text) == ("cancelled", "")  # type: ignore[attr-defined]
 
 
-def test_cancel_by_policy() -> None:
-    finished = run(FakeModel(reply), on_margin=lambda margin: Decision.CANCEL)[-1]
-    assert isinstance(finished, events.AnswerFinished)
-    assert (finished.finish_reason, finished.text) == ("cancelled", "")
-
-
-def interrupting(model: FakeModel, wish: str, after: int) -> tuple[list[events.Event], Runtime]:
-    """Run, uttering a wish from inside the evaluation of batch number ``after``."""
+def interrupting(wish: str, after: int) -> list[events.Event]:
+    """Runs, with a request from inside the evaluation of batch number ``after``."""
+    model = FakeModel(reply)
     with Runtime(SMALL, model=model) as runtime:
         stream = runtime.stream(Document("d", TEXT), "Which colour?")
         batches = 0
@@ -50,12 +46,12 @@ def interrupting(model: FakeModel, wish: str, after: int) -> tuple[list[events.E
         found = list(stream)
         # The runtime answers the next question as if nothing had happened
         assert list(runtime.stream(Document("d", TEXT), "Which colour?"))[-1].finish_reason == "stop"  # type: ignore[attr-defined]
-        return found, runtime
+        return found
 
 
 @pytest.mark.parametrize("after", [5, 9, 14, 21])
 def test_answer_now_in_the_middle_of_anything(after: int) -> None:
-    found, _ = interrupting(FakeModel(reply), "answer_now", after)
+    found = interrupting("answer_now", after)
     finished = found[-1]
     assert isinstance(finished, events.AnswerFinished)
     assert (finished.finish_reason, finished.text) == ("early_exit", "the answer is blue")
@@ -63,15 +59,14 @@ def test_answer_now_in_the_middle_of_anything(after: int) -> None:
 
 
 def test_answer_now_before_anything_is_read_invents_nothing() -> None:
-    found, _ = interrupting(FakeModel(reply), "answer_now", 1)
+    found = interrupting("answer_now", 1)
     assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
     assert any("nothing to answer from" in e.text for e in of_type(found, events.Warning))
 
 
 @pytest.mark.parametrize("after", [1, 9, 30])
 def test_cancel_in_the_middle_of_anything(after: int) -> None:
-    found, _ = interrupting(FakeModel(reply), "cancel", after)
-    assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
+    assert interrupting("cancel", after)[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
 
 
 def test_answer_now_while_answering_lets_the_answer_go_on() -> None:
@@ -84,8 +79,7 @@ def test_answer_now_while_answering_lets_the_answer_go_on() -> None:
 
 
 def test_early_exit_in_the_first_window_answers_from_the_cache() -> None:
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt), n_ctx_train=900)
+    model, prompts = recording(n_ctx_train=900)
     found = run(model, on_margin=lambda margin: Decision.ANSWER)
     assert found[0].windows > 1  # type: ignore[attr-defined]
     assert found[-1].text == "the answer is blue"  # type: ignore[attr-defined]

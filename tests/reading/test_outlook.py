@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.reading.island import GOLD, QUESTION, SMALL, asked, finished, read, reply, shown, text
+from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
 from wim_edge.reading.outlook import BY_WORDS, Outlook, outlook
@@ -138,8 +139,7 @@ def test_a_sections_title_counts_for_its_segments() -> None:
 def test_the_second_passage_is_hardly_evaluated_again(moves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not moves:
         monkeypatch.setattr(FakeSequence, "append_kept", lambda self, snapshot, at: False)
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    model, prompts = recording(reply)
     told = text(4, 2) + text(4, 1)
     last = finished(asked(SMALL.with_changes(within="all"), told, model=model))
     joined = [n for what, _, n in model.history if what == "join"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.story import SMALL, TEXT, of_type, reply, run
+from tests.reading.story import SMALL, TEXT, of_type, recording, reply, run
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.reading.reading import Reading
 from wim_edge.testing import FakeModel
@@ -48,8 +48,8 @@ def test_segments_cover_the_document_and_margins_know_their_places() -> None:
 
 
 def test_the_answer_sees_the_whole_context_and_the_relevant_margins_alone() -> None:
-    prompts: list[str] = []
-    run(FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt)))
+    model, prompts = recording()
+    run(model)
     final = prompts[-1]
     assert TEXT in final
     assert "seen: number 12 is here" in final

@@ -21,8 +21,8 @@ from wim_edge.errors import InvalidRequestError
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights in the logit that a segment answers: for a point of BM25 (``words``), a standard deviation of the
-    similarities, a nat of its score, being read at all (``known``), and a nat of an adapter's log-odds (``answers``)."""
+    """The weights in the logit that a segment answers: of a point of BM25, a standard deviation of the similarities, a
+    nat of its score, being read at all (``known``), and a nat of an adapter's log-odds."""
 
     words: float
     similarity: float

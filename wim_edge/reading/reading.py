@@ -94,8 +94,9 @@ class Reading:
         ahead = self.plan.outlook
         self._outlook = ahead and replace(ahead, adapted=self._asks_adapter)
         self._left, self._best = deque(self.plan.order), -1
-        n_segments = len(self.plan.segments)
-        self.ranking = self.relevance.ranking(n_segments, self._outlook) if self.relevance else Ranking(n_segments)
+        relevance = self.relevance or Relevance()
+        prior = self._outlook if relevance.uses_outlook else None
+        self.ranking = Ranking(len(self.plan.segments), relevance.independent, outlook=prior)
 
     def run(self) -> Iterator[events.Event]:
         """Reads until the end, the limit, or a request for the answer.

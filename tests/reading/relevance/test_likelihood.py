@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.reading.relevance.lighthouse import FILLER, GOLD, QUESTION, library, ranked, reply
+from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import InvalidRequestError
 from wim_edge.reading.prompts import Prompts
@@ -18,8 +19,7 @@ from wim_edge.testing import FakeModel
 
 
 def test_the_question_may_stand_first() -> None:
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    model, prompts = recording(reply)
     settings = Settings(pattern="wim", query_first=True, segment_tokens=64)
     with Runtime(settings, model=model) as runtime:
         found = list(runtime.stream(library(6, 2), QUESTION))

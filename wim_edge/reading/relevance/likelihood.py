@@ -15,7 +15,6 @@ from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.library import SavedReading
 from wim_edge.reading.chat import ChatFormat
-from wim_edge.reading.outlook import Outlook
 from wim_edge.reading.plan import PlannedSegment
 from wim_edge.reading.prompts import Prompts
 from wim_edge.reading.ranking import Ranking
@@ -52,10 +51,12 @@ class Likelihood(Relevance):
         segment_tokens: the tokens of the longest segment.
     """
 
+    uses_outlook = True
+
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
     ) -> None:
-        self._model, self._segment_tokens = model, segment_tokens
+        self._model, self._segment_tokens, self._alone = model, segment_tokens, alone
         self.needs_sequence = alone
         self._question = QuestionLikelihood(model, prompts, query)
         self._opening = chat.opening(model, prompts.system())
@@ -66,21 +67,18 @@ class Likelihood(Relevance):
 
     @property
     def reserved_cells(self) -> int:
-        return len(self._question) + (0 if self.needs_sequence else len(self._opening) + self._segment_tokens)
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        return Ranking(n_segments, outlook=outlook)
+        return len(self._question) + (0 if self._alone else len(self._opening) + self._segment_tokens)
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._pieces, self._saved = pieces, saved
-        if not self.needs_sequence:
+        if not self._alone:
             self._own = context.sequence()
 
     def begin_window(self, sequence: Sequence) -> None:
-        if self.needs_sequence and not self._nothing:
+        if self._alone and not self._nothing:
             self._nothing = self._question.log_likelihood(sequence)
 
-    def score(self, index: int, sequence: Sequence, text: str) -> float:
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         if self._own is None:
             return self._question.log_likelihood(sequence) - self._nothing
         own, piece = self._own, self._pieces[index]
@@ -138,39 +136,22 @@ class LikelihoodGain(Relevance):
         return (self._before - before) * self._nothing / min(before, -1e-6)
 
 
-class Cascade(Relevance):
+class Cascade(Likelihood):
     """The likelihood, only for segments that are among the first ``width`` by the gain so far."""
 
-    needs_sequence = True
+    uses_outlook = False
 
-    def __init__(self, gain: LikelihoodGain, likelihood: Likelihood, width: int) -> None:
-        self._gain, self._likelihood, self._width = gain, likelihood, width
-        self._gains = Ranking(0)
-
-    @property
-    def reserved_cells(self) -> int:
-        return max(self._gain.reserved_cells, self._likelihood.reserved_cells)
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        self._gains = self._gain.ranking(n_segments, None)
-        return self._likelihood.ranking(n_segments, None)
-
-    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
-        self._gain.open(context, pieces, saved)
-        self._likelihood.open(context, pieces, saved)
+    def __init__(
+        self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, width: int
+    ) -> None:
+        super().__init__(model, chat, prompts, query, segment_tokens, alone=False)
+        self.needs_sequence = True
+        self._gain, self._gains, self._width = LikelihoodGain(model, prompts, query), Ranking(0), width
 
     def begin_window(self, sequence: Sequence) -> None:
         self._gain.begin_window(sequence)
-        self._likelihood.begin_window(sequence)
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         self._gains.scores[index] = self._gain.score(index, sequence, text)
-        if index not in self._gains.order()[: self._width]:
-            return None
-        score = self._likelihood.score(index, sequence, text)
-        self.evaluated_tokens = self._likelihood.evaluated_tokens
-        return score
-
-    def close(self) -> None:
-        self._gain.close()
-        self._likelihood.close()
+        is_first = index in self._gains.order()[: self._width]
+        return super().score(index, sequence, text) if is_first else None

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
+from wim_edge import words
 from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library import SavedReading
 from wim_edge.reading.chat import ChatFormat
-from wim_edge.reading.outlook import Outlook
 from wim_edge.reading.plan import PlannedSegment
 from wim_edge.reading.prompts import Prompts
-from wim_edge.reading.ranking import Ranking
-from wim_edge.reading.relevance.bm25 import BM25
 from wim_edge.reading.relevance.likelihood import Cascade, Likelihood, LikelihoodGain
 from wim_edge.reading.relevance.relevance import Relevance
 from wim_edge.reading.relevance.verdict import VerdictRelevance
@@ -58,18 +56,33 @@ def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, aux
             lambda tokens: Likelihood(model, chat, prompts, query, tokens, alone=False), model
         )
     # After a question, a text adds nothing to the question's likelihood
-    alone = not resolved.pattern.deep and not resolved.settings.query_first
-    likelihood = Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=alone)
-    if name == "likelihood" or alone:
-        return likelihood
-    if resolved.settings.query_first:
-        if name == "cascade":
-            return likelihood
+    query_first = resolved.settings.query_first
+    alone = not resolved.pattern.deep and not query_first
+    if name == "likelihood" or alone or (query_first and name == "cascade"):
+        return Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=alone)
+    if query_first:
         raise InvalidRequestError(
             "likelihood-gain cannot be measured with the question before the context", "Use --relevance likelihood."
         )
-    gain = LikelihoodGain(model, prompts, query)
-    return gain if name == "likelihood-gain" else Cascade(gain, likelihood, max(_GATE, resolved.max_passages))
+    if name == "likelihood-gain":
+        return LikelihoodGain(model, prompts, query)
+    return Cascade(model, chat, prompts, query, resolved.segment_tokens, max(_GATE, resolved.max_passages))
+
+
+class BM25(Relevance):
+    """BM25 scores of the segments with their headings (`wim_edge.words`)."""
+
+    scores_in_nats = False
+
+    def __init__(self, query: str) -> None:
+        self._query = query
+        self._scores: dict[int, float] = {}
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        self._scores = words.scores([piece.text for piece in pieces], self._query)
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float:
+        return self._scores.get(index, 0.0)
 
 
 class SeparateModelRelevance(Relevance):
@@ -85,9 +98,7 @@ class SeparateModelRelevance(Relevance):
         self._method = method(1)
         self.context: Context | None = None
         self.scores_margins = self._method.scores_margins
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        return self._method.ranking(n_segments, outlook)
+        self.independent, self.uses_outlook = self._method.independent, self._method.uses_outlook
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         longest = max(len(self._model.tokenize(piece.text)) for piece in pieces)

@@ -4,7 +4,7 @@
     likelihood-gain  the gain in log P(question) by a segment in the cache                        likelihood.py
     likelihood       log P(question | the segment alone)                                          likelihood.py
     cascade          the gain as a gate, then the likelihood                                      likelihood.py
-    bm25             words in common, without a model                                             bm25.py
+    bm25             words in common, without a model                                             methods.py
 
 Each returns a raw score; `Ranking` (ranking.py) turns all scores so far into relevances, 0 to 1.
 """
@@ -15,9 +15,7 @@ from collections.abc import Sequence as Seq
 
 from wim_edge.engine.protocols import Context, Sequence
 from wim_edge.library import SavedReading
-from wim_edge.reading.outlook import Outlook
 from wim_edge.reading.plan import PlannedSegment
-from wim_edge.reading.ranking import Ranking
 
 
 class Relevance:
@@ -29,6 +27,10 @@ class Relevance:
     """True if it needs the segment in the reading's sequence."""
     uses_own_model = False
     """True if it scores with a model of its own."""
+    independent = False
+    """True if a score is the log-odds of its segment, whatever the others' scores."""
+    uses_outlook = False
+    """True if the outlook is the prior of its scores (`wim_edge.reading.ranking.Ranking`)."""
     scores_in_nats = True
     """True if its scores are log-likelihoods or log-odds, as support needs."""
     evaluated_tokens = 0
@@ -38,10 +40,6 @@ class Relevance:
     def reserved_cells(self) -> int:
         """The most cells of the context that it needs."""
         return 0
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        """Returns an empty ranking for its scores."""
-        return Ranking(n_segments)
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         """Prepares to score these segments. May take a sequence of the context, and use the saved reading."""

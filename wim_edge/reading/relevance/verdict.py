@@ -14,10 +14,8 @@ from wim_edge.engine.sampling import log_softmax
 from wim_edge.errors import ModelFileError
 from wim_edge.library import SavedReading
 from wim_edge.reading.chat import ChatFormat
-from wim_edge.reading.outlook import Outlook
 from wim_edge.reading.plan import PlannedSegment
 from wim_edge.reading.prompts import Prompts
-from wim_edge.reading.ranking import Ranking
 from wim_edge.reading.relevance.relevance import Relevance
 
 _NO_TEXT = -20.0  # log-odds of an empty margin
@@ -36,7 +34,7 @@ class VerdictRelevance(Relevance):
     tokens of the longest margin or segment.
     """
 
-    scores_margins = True
+    scores_margins = independent = True
 
     def __init__(self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, text_tokens: int) -> None:
         self._model, self._text_tokens = model, text_tokens
@@ -52,9 +50,6 @@ class VerdictRelevance(Relevance):
     @property
     def reserved_cells(self) -> int:
         return len(self._preamble) + self._text_tokens + len(self._after)
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        return Ranking(n_segments, independent=True)
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._sequence = context.sequence()
