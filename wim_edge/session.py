@@ -16,7 +16,7 @@ from wim_edge.answer.citations import cite
 from wim_edge.answer.pointed import Answer
 from wim_edge.answer.stage import AnswerStage
 from wim_edge.answer.wording import provisional_answer
-from wim_edge.answer.writer import Writer
+from wim_edge.answer.writer import LoadsModel
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
@@ -52,7 +52,7 @@ class QuestionSession:
     reading: Reading
     prompts: Prompts
     warnings: list[str]
-    writer: Writer | None = None
+    writer: LoadsModel | None = None
     """The model that words the answer, if another one reads."""
     request: object = None
     """The request; an equal one may be answered from this reading."""
@@ -141,9 +141,8 @@ def prepare(
         reader.support, similarity,
     )
     notes += [note for note in (failure, unused) if note]
-    writer = Writer(roles.writer) if roles.writer is not None else None
     warnings = [*([warning] if warning else []), *notes, *_unused(reading, has_auxiliary=roles.auxiliary is not None)]
-    return QuestionSession(reading, prompts, warnings, writer)
+    return QuestionSession(reading, prompts, warnings, roles.writer)
 
 
 def _scout(loaded: LoadedModels, settings: Settings, plan: Plan) -> tuple[Embedder | None, str | None]:

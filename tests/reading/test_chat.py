@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.reading import island
 from tests.reading.story import SMALL, TEXT, of_type, recording, run
 from wim_edge import Document, Runtime, events
 from wim_edge.testing import FakeModel, FakeSequence
@@ -27,7 +28,7 @@ def test_template_syntax_and_control_tokens_are_inert(text: str, monkeypatch: py
 def test_a_base_model_is_asked_in_plain_text() -> None:
     model = FakeModel(lambda prompt: "x", chat_template=None)
     found = run(model, text="Short text about blue.")
-    assert found[-1].finish_reason == "repeated"  # type: ignore[attr-defined]
+    assert island.finished(found).finish_reason == "repeated"
     texts = {model._texts[token] for token in range(len(model._texts))}
     assert "Answer" in texts
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.reading import island
 from tests.reading.story import SMALL, TEXT, of_type, recording, reply, run
 from wim_edge import Decision, Document, Runtime, events, stop_after, stop_at
 from wim_edge.engine.protocols import Interrupted
@@ -20,8 +21,7 @@ from wim_edge.testing import FakeModel
 )
 def test_early_exit_by_policy(policy: Callable, segments: int) -> None:
     found = run(FakeModel(reply), on_margin=policy)
-    finished = found[-1]
-    assert isinstance(finished, events.AnswerFinished)
+    finished = island.finished(found)
     assert (finished.finish_reason, finished.text) == ("early_exit", "the answer is blue")
     assert len(of_type(found, events.SegmentRead)) <= segments < found[0].segments  # type: ignore[attr-defined]
     assert finished.usage.prefilled_tokens < found[0].tokens  # type: ignore[attr-defined]
@@ -52,15 +52,14 @@ def interrupting(wish: str, after: int) -> list[events.Event]:
 @pytest.mark.parametrize("after", [5, 9, 14, 21])
 def test_answer_now_in_the_middle_of_anything(after: int) -> None:
     found = interrupting("answer_now", after)
-    finished = found[-1]
-    assert isinstance(finished, events.AnswerFinished)
+    finished = island.finished(found)
     assert (finished.finish_reason, finished.text) == ("early_exit", "the answer is blue")
     assert 0 < finished.usage.prefilled_tokens < found[0].tokens  # type: ignore[attr-defined]
 
 
 def test_answer_now_before_anything_is_read_invents_nothing() -> None:
     found = interrupting("answer_now", 1)
-    assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
+    assert island.finished(found).finish_reason == "cancelled"
     assert any("nothing to answer from" in e.text for e in of_type(found, events.Warning))
 
 
@@ -82,7 +81,7 @@ def test_early_exit_in_the_first_window_answers_from_the_cache() -> None:
     model, prompts = recording(n_ctx_train=900)
     found = run(model, on_margin=lambda margin: Decision.ANSWER)
     assert found[0].windows > 1  # type: ignore[attr-defined]
-    assert found[-1].text == "the answer is blue"  # type: ignore[attr-defined]
+    assert island.finished(found).text == "the answer is blue"
     assert TEXT[:200] in prompts[-1]
 
 
@@ -104,7 +103,7 @@ def test_cancel_while_it_is_planned(monkeypatch: pytest.MonkeyPatch, after: int)
     with Runtime(SMALL, model=model) as runtime:
         found = list(runtime.stream(story, "Which colour?"))
         assert [event.type for event in found] == ["warning", "answer.finished"]
-        assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
+        assert island.finished(found).finish_reason == "cancelled"
         assert after < pieces <= after + 1
         monkeypatch.undo()
         assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"

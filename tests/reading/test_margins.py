@@ -7,6 +7,7 @@ from collections.abc import Sequence as Seq
 import pytest
 
 from tests.library.wall import TEXT
+from tests.reading import island
 from wim_edge import Document, Runtime, Settings
 from wim_edge.reading import events
 from wim_edge.reading.control import Decision
@@ -86,8 +87,7 @@ def test_who_asks_for_the_answer_before_any_was_written_gets_them(pattern: str) 
             found.append(event)
             if isinstance(event, events.SegmentScored) and event.segment == 3:
                 runtime.answer_now()
-    last = found[-1]
-    assert isinstance(last, events.AnswerFinished)
+    last = island.finished(found)
     assert (last.finish_reason, bool(last.text)) == ("early_exit", True)
     assert len(written(found)) == 3
     assert {source.segment for source in last.sources} == set(written(found))

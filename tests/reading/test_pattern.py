@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.reading import island
 from tests.reading.island import finished, reply, text
 from tests.reading.relevance import lighthouse
 from wim_edge import Document, Runtime, Settings, events, speeds
@@ -92,14 +93,14 @@ def test_shallow_reading_has_no_limit_by_the_context() -> None:
     settings = Settings(pattern="wim-shallow", segment_tokens=64, margin_tokens=16, answer_tokens=16, max_passages=2)
     found = lighthouse.asked(settings, lighthouse.library(60, 47), model)
     assert found[0].tokens > 600 and found[0].windows == 0  # type: ignore[attr-defined]  # noqa: PT018
-    assert found[-1].text.startswith("Ottilie Brandt")  # type: ignore[attr-defined]
+    assert island.finished(found).text.startswith("Ottilie Brandt")
     assert not [event for event in found if isinstance(event, events.Warning)]
 
 
 def test_shallow_reading_reads_nothing_twice_for_one_passage() -> None:
     settings = Settings(pattern="wim-shallow", segment_tokens=64, max_passages=1, within="all")
     found = lighthouse.asked(settings, lighthouse.library(8, 2))
-    assert found[-1].usage.prefilled_tokens == found[0].tokens  # type: ignore[attr-defined]
+    assert island.finished(found).usage.prefilled_tokens == found[0].tokens
 
 
 def test_focus_keeps_the_context_where_there_is_room() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.reading import story
+from tests.reading import island, story
 from tests.reading.island import FILLER, QUESTION, SMALL, asked, text
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
@@ -149,9 +149,9 @@ def test_what_the_plan_accepts_fits(
     except (ContextOverflowError, InvalidRequestError):
         assert model.history == []
         return
-    assert found[-1].finish_reason in ("stop", "length", "repeated")  # type: ignore[attr-defined]
+    assert island.finished(found).finish_reason in ("stop", "length", "repeated")
     if (pattern, relevance) != ("rag", "verdict"):  # which judges texts, and reads what it answers from
-        assert found[-1].usage.prefilled_tokens >= found[0].tokens  # type: ignore[attr-defined]
+        assert island.finished(found).usage.prefilled_tokens >= found[0].tokens
 
 
 @pytest.mark.parametrize(

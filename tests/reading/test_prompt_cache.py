@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.library.wall import MODEL, PATTERNS, SMALL, TEXT, ask, files, scores, usage
+from tests.reading import island
 from wim_edge import Document, Runtime
 from wim_edge.engine.protocols import Interrupted, Logits
 from wim_edge.errors import EngineError
@@ -125,8 +126,7 @@ def test_stopped_between_two_ends_of_a_known_text(pattern: str, monkeypatch: pyt
 
         monkeypatch.setattr(FakeSequence, "fork", interrupted)
         found = list(runtime.stream(Document("wall.txt", TEXT), "Whose wall?"))
-    last = found[-1]
-    assert isinstance(last, events.AnswerFinished)
+    last = island.finished(found)
     assert (last.finish_reason, bool(last.text)) == ("early_exit", True)
 
 
@@ -193,8 +193,7 @@ def test_answer_now_while_a_known_text_is_scored_draws_on_what_was() -> None:
             found.append(event)
             if isinstance(event, events.ReadingProgress) and event.tokens:
                 runtime.answer_now()
-    last = found[-1]
-    assert isinstance(last, events.AnswerFinished)
+    last = island.finished(found)
     assert (last.finish_reason, bool(last.text)) == ("early_exit", True)
     assert not [e for e in found if isinstance(e, events.SegmentScored)]
     assert 0 < last.usage.reused_tokens < next(e.tokens for e in found if isinstance(e, events.ReadingStarted))

@@ -82,8 +82,8 @@ class _Unit:
     index: int
     start: int
     end: int
-    lacks: float
     row: Row | None
+    lacks: float
 
 
 def candidates_of(
@@ -176,7 +176,7 @@ def _units(reading: Reading, used: Seq[int]) -> list[_Unit]:
             spans.append((index, start, end, next((row for at, row in starts.items() if start <= at < end), None)))
             held.append(words.without_endings(segment.text[left:right]))
     lacks = words.lacking(held, words.without_endings(reading.plan.query))
-    return [_Unit(*span[:3], lost, span[3]) for span, lost in zip(spans, lacks, strict=True)]
+    return [_Unit(*span, lost) for span, lost in zip(spans, lacks, strict=True)]
 
 
 def _passage(reading: Reading, index: int) -> float:

@@ -12,7 +12,7 @@ from wim_edge.answer.judged import Judged, judge
 from wim_edge.answer.pointed import Answer, not_found, pointed_answer
 from wim_edge.answer.summary import summary
 from wim_edge.answer.wording import Wording, quoted
-from wim_edge.answer.writer import Writer, Writing
+from wim_edge.answer.writer import LoadsModel, Writing, read_passages
 from wim_edge.documents import Document
 from wim_edge.documents.place_links import opens
 from wim_edge.engine.protocols import Sequence
@@ -47,7 +47,7 @@ class AnswerStage:
     reading: Reading
     prompts: Prompts
     before: AnswerStage | None = None
-    writer: Writer | None = None
+    writer: LoadsModel | None = None
     """The model that words the answer, if it is not the reader."""
     used: list[int] = field(default_factory=list)
     """The segments in the final prompt: margins in the document's order, passages with the most relevant last
@@ -104,7 +104,7 @@ class AnswerStage:
         self.answer = extract
         if self._is_written and extract.quotes:
             if len(extract.text) > _SUMMED_UP:
-                yield events.Warning(f"summed up from the first {_SUMMED_UP:,} characters of its sections' sentences")
+                yield events.Warning(f"the summary uses only the first {_SUMMED_UP:,} characters of the extract")
             with self._turn((), extract.text[:_SUMMED_UP]) as turn:
                 yield from self._write(turn, (), None)
             self.answer = replace(self.answer, quotes=extract.quotes)
@@ -142,19 +142,19 @@ class AnswerStage:
             if extract or sequence is not reading.cache.sequence:
                 sequence.close()
 
-    def _writers_turn(self, writer: Writer, used: Seq[int], extract: str) -> Writing:
+    def _writers_turn(self, writer: LoadsModel, used: Seq[int], extract: str) -> Writing:
         """Returns a turn of the model beside the reader, with the passages or the extract prefilled."""
         reading, longest = self.reading, self._final_prompt(used)
         if reading.kind in ("auto", "fact"):
-            used = used[-writer.resolved.max_passages :]
+            used = used[-writer.resolved().max_passages :]
             longest = self.prompts.worded(reading.plan.query, *quoted(reading, self._judged))
         passages = [extract] if extract else [reading.plan.segments[index].text for index in used]
         room = round(_OTHER_TOKENIZER * len(reading.model.tokenize(longest)))
         room += reading.resolved.settings.answer_tokens
         with reading.clock.stage("load"):
-            writer.load()
+            writer.model()
         with reading.clock.stage("answer"):
-            return writer.read(passages, reading.sampler, reading.control, room)
+            return read_passages(writer, passages, reading.sampler, reading.control, room)
 
     def keep_before(self) -> None:
         """Keeps the answer of ``before``, if there is one."""
@@ -252,8 +252,8 @@ class AnswerStage:
             )
         if focus and not reading.resolved.pattern.answers_from_passages:
             yield events.Warning(
-                f"documents, prompts and answer together exceed the context of {plan.n_ctx:,} tokens, so the "
-                f"reading went in {len(plan.windows)} windows; answering from {len(self.used)} passages"
+                f"documents, prompts and answer together exceed the context of {plan.n_ctx:,} tokens, so they were "
+                f"read in {len(plan.windows)} windows; answering from {len(self.used)} passages"
             )
         yield events.ReadingRanked(tuple(map(self._ranked, reading.ranking.order())))
 

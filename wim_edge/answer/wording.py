@@ -17,7 +17,7 @@ from wim_edge.answer.citations import best_holder
 from wim_edge.answer.judged import Judged, judge, status_of
 from wim_edge.answer.pointed import Answer, answer_of, not_found, pointed_answer
 from wim_edge.answer.quotes import format_quotes, margin_quotes, quote_at
-from wim_edge.answer.writer import Writer, Writing, agrees, said
+from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
 from wim_edge.reading import events
 from wim_edge.reading.grounding import VALUE, Grounding
@@ -52,9 +52,13 @@ class Wording:
     used: Seq[int]
     judged: Judged | None
     prompt: str
-    writer: Writer | None
+    writer: LoadsModel | None
     may_be_absent: bool
     answer: Answer | None = None
+
+    def __post_init__(self) -> None:
+        self.writing.grounding = Grounding(self.writing.model, _known(self.reading, self.used))
+        self.writing.labels = self.reading.plan.labels
 
     def run(self, *, from_passages: bool) -> Iterator[events.Event]:
         """Yields the answer as it is written; an answer to a question of fact at once, after it is checked.
@@ -92,11 +96,11 @@ class Wording:
         it is shown the run, or asked for its own short answer if that comes first (`Settings.short_answer`)."""
         reading, query = self.reading, self.reading.plan.query
         prompts, own = self.writing.prompts, ""
-        writer_first = (self.writer or reading).resolved.settings.short_answer == "writer"
+        resolved = self.writer.resolved() if self.writer else reading.resolved
         with reading.clock.stage("answer"):
             text = self._sentence(prompts.worded(query), judged.short)
             is_agreed = agrees(judged.short, text)
-            if not is_agreed and writer_first:
+            if not is_agreed and resolved.settings.short_answer == "writer":
                 own = self._sentence(prompts.quotation(query), "").rstrip(".")
             elif not is_agreed and judged.short:
                 text = self._sentence(prompts.worded(query, *quoted(reading, judged)), judged.short)
@@ -105,22 +109,17 @@ class Wording:
 
     def _sentence(self, prompt: str, run: str) -> str:
         most = min(self.reading.resolved.settings.answer_tokens, _SENTENCE)
-        return self.writing.sentence(prompt, run, most, *self._held)
+        return self.writing.sentence(prompt, run, most)
 
     def _write(self, judged: Judged | None) -> Iterator[events.Event]:
         reading, text = self.reading, ""
-        written = self.writing.pieces(self.prompt, reading.resolved.settings.answer_tokens, *self._held)
+        written = self.writing.pieces(self.prompt, reading.resolved.settings.answer_tokens)
         try:
             for piece in reading.clock.each("answer", written):
                 text += piece
                 yield events.AnswerDelta(piece)
         finally:
             self.answer = written_answer(reading, self.used, text.strip(), judged)
-
-    @property
-    def _held(self) -> tuple[Grounding, tuple[str, ...]]:
-        """The values that the text may contain, and the labels that would be echoes of the prompt."""
-        return Grounding(self.writing.model, _known(self.reading, self.used)), self.reading.plan.labels
 
 
 def quoted(reading: Reading, judged: Judged | None) -> tuple[str, str]:

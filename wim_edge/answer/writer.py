@@ -7,9 +7,9 @@ judge finds no answer in the documents, the writer is not asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from collections.abc import Sequence as Seq
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,7 +38,7 @@ _SLACK = 32  # tokens: joined texts may be tokenized differently
 
 
 class LoadsModel(Protocol):
-    """A model that is loaded on first use (`wim_edge.loaded_models.LoadedModels`)."""
+    """A model that is loaded on first use, with its own settings (`wim_edge.loaded_models.LoadedModels`)."""
 
     @property
     def name(self) -> str: ...
@@ -62,6 +62,9 @@ class Writing:
     sampler: Sampler
     sequence: Sequence
     stops: tuple[str, ...]
+    grounding: Grounding | None = None
+    labels: tuple[str, ...] = ()
+    """The prompt labels that are echoes in the text."""
     n_tokens: int = 0
     finish_reason: FinishReason = "stop"
 
@@ -75,13 +78,11 @@ class Writing:
         none = min(float(np.logaddexp.reduce(logprobs[markers])), -_LEAST)
         return math.log(-math.expm1(none)) - none
 
-    def pieces(
-        self, prompt: str, most: int, grounding: Grounding, labels: tuple[str, ...]
-    ) -> Generator[str, None, None]:
+    def pieces(self, prompt: str, most: int) -> Generator[str, None, None]:
         """Yields the model's answer to a prompt as it decodes."""
         with self._asked(prompt) as branch:
             generation = Generation(
-                self.model, branch, self.sampler, most, self.stops, labels=labels, grounding=grounding
+                self.model, branch, self.sampler, most, self.stops, labels=self.labels, grounding=self.grounding
             )
             try:
                 yield from generation.pieces()
@@ -89,10 +90,10 @@ class Writing:
                 self.n_tokens += generation.n_tokens
                 self.finish_reason = generation.finish_reason
 
-    def sentence(self, prompt: str, run: str, most: int, grounding: Grounding, labels: tuple[str, ...]) -> str:
+    def sentence(self, prompt: str, run: str, most: int) -> str:
         """Returns the model's answer to a question of fact, up to the sentence that contains the run, or two."""
         text, end = "", None
-        with closing(self.pieces(prompt, most, grounding, labels)) as pieces:
+        with closing(self.pieces(prompt, most)) as pieces:
             for piece in pieces:
                 text += piece
                 if (end := _end(text, run)) is not None:
@@ -101,58 +102,35 @@ class Writing:
             self.finish_reason = "stop"
         return text[:end].strip()
 
-    def _asked(self, prompt: str) -> Sequence:
-        branch = self.sequence.fork()
-        try:
+    @contextmanager
+    def _asked(self, prompt: str) -> Iterator[Sequence]:
+        with self.sequence.fork() as branch:
             branch.append([*self.model.tokenize(prompt), *self.chat.after_user])
-        except BaseException:
-            branch.close()
-            raise
-        return branch
+            yield branch
 
 
-class Writer:
-    """A model other than the reader, with a context of its own."""
+def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
+    """Prefills as many passages as the writer's context holds, the last ones first. The caller closes the sequence.
 
-    def __init__(self, loaded: LoadsModel) -> None:
-        self._loaded = loaded
-        self.name = loaded.name
-
-    @property
-    def confirmation(self) -> Confirmation:
-        return self._loaded.confirmation
-
-    @property
-    def resolved(self) -> ResolvedSettings:
-        """The writer's own settings: its number of passages, and whether its short answer comes first."""
-        return self._loaded.resolved()
-
-    def load(self) -> None:
-        """Loads the model, if it is not yet loaded. Raises ModelError, CapacityError."""
-        self._loaded.model()
-
-    def read(self, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
-        """Prefills as many passages as the context holds, the last ones first. The caller closes the sequence.
-
-        ``room``: tokens of the longest prompt with its answer. Raises Interrupted, ModelError, CapacityError.
-        """
-        model, (chat, _), settings = self._loaded.model(), self._loaded.chat(), self.resolved.settings
-        prompts = Prompts(settings.templates, chat=chat.is_chat)
-        opening = chat.opening(model, prompts.system(margins=False))
-        most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx).tokens - room - _SLACK
+    ``room``: tokens of the longest prompt with its answer. Raises Interrupted, ModelError, CapacityError.
+    """
+    model, (chat, _), settings = writer.model(), writer.chat(), writer.resolved().settings
+    prompts = Prompts(settings.templates, chat=chat.is_chat)
+    opening = chat.opening(model, prompts.system(margins=False))
+    most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx).tokens - room - _SLACK
+    tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
+    while len(tokens) > most and len(passages) > 1:
+        passages = passages[1:]
         tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
-        while len(tokens) > most and len(passages) > 1:
-            passages = passages[1:]
-            tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
-        context = self._loaded.context(padded(len(tokens) + room + _SLACK))
-        control.add(context)
-        sequence = context.sequence()
-        try:
-            sequence.append(tokens)
-        except BaseException:
-            sequence.close()
-            raise
-        return Writing(model, chat, prompts, sampler, sequence, (*chat.stops, *settings.stop))
+    context = writer.context(padded(len(tokens) + room + _SLACK))
+    control.add(context)
+    sequence = context.sequence()
+    try:
+        sequence.append(tokens)
+    except BaseException:
+        sequence.close()
+        raise
+    return Writing(model, chat, prompts, sampler, sequence, (*chat.stops, *settings.stop))
 
 
 def said(run: str, text: str) -> bool:

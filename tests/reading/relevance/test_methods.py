@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.reading import island
 from tests.reading.relevance.lighthouse import QUESTION, asked, library, ranked, reply
 from wim_edge import Runtime, Settings, events
 from wim_edge.errors import InvalidRequestError
@@ -26,8 +27,7 @@ def test_every_method_finds_the_segment_in_every_pattern(pattern: str, relevance
     ranking = ranked(found)
     assert ranking[0].document == f"{gold}.txt"
     assert ranking[0].chosen
-    finished = found[-1]
-    assert isinstance(finished, events.AnswerFinished)
+    finished = island.finished(found)
     assert finished.text.startswith("Ottilie Brandt")
     assert finished.sources[0].document == f"{gold}.txt"
     assert not model.contexts[0].live
@@ -36,7 +36,7 @@ def test_every_method_finds_the_segment_in_every_pattern(pattern: str, relevance
 def test_bm25_reads_only_what_it_answers_from() -> None:
     settings = Settings(pattern="rag", relevance="bm25", segment_tokens=64, max_passages=1)
     found = asked(settings, library(8, 2))
-    assert 0 < found[-1].usage.prefilled_tokens < found[0].tokens / 4  # type: ignore[attr-defined]
+    assert 0 < island.finished(found).usage.prefilled_tokens < found[0].tokens / 4
 
 
 @pytest.fixture
@@ -83,8 +83,7 @@ def test_a_judge_and_a_model_that_writes(smollm2: Path, gemma3: Path) -> None:
     with Runtime(settings) as runtime:
         found = list(runtime.stream(library(3, 1), QUESTION))
     assert ranked(found)[0].document == "1.txt"
-    last = found[-1]
-    assert isinstance(last, events.AnswerFinished)
+    last = island.finished(found)
     assert (last.model, last.judge) == (gemma3.stem, smollm2.stem)
     read = sum(event.tokens for event in found if isinstance(event, events.SegmentRead))
     assert last.usage.prefilled_tokens == read  # by the judge, once; passages of the writer's prompt are no reading

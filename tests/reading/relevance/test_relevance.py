@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.reading import island
 from tests.reading.relevance.lighthouse import asked, library, reply
 from wim_edge import Settings, events
 from wim_edge.testing import FakeModel
@@ -32,9 +33,8 @@ def test_every_evaluated_token_of_the_documents_is_counted(settings: Settings, t
     model = FakeModel(reply)
     documents = library(6, 4)
     found = asked(settings.with_changes(segment_tokens=64, answer_tokens=8, within="all"), documents, model)
-    started, finished = found[0], found[-1]
+    started, finished = found[0], island.finished(found)
     assert isinstance(started, events.ReadingStarted)
-    assert isinstance(finished, events.AnswerFinished)
     texts = {document.name: document.text for document in documents}
     sources = finished.sources if settings.pattern == "rag" else ()
     again = [len(model.tokenize(texts[source.document][slice(*source.chars)])) for source in sources]
@@ -49,4 +49,4 @@ def test_no_more_passages_than_asked_even_where_nothing_is_relevant() -> None:
     for most in (1, 2):
         chosen = Settings(pattern="rag", relevance="verdict", segment_tokens=64, max_passages=most)
         found = asked(chosen, library(6, 4), FakeModel(lambda prompt: "NO"))
-        assert len(found[-1].sources) == most  # type: ignore[attr-defined]
+        assert len(island.finished(found).sources) == most
