@@ -9,6 +9,7 @@ import pytest
 from tests.reading import island
 from tests.reading.island import finished, reply, text
 from tests.reading.relevance import lighthouse
+from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events, speeds
 from wim_edge.errors import InvalidRequestError
 from wim_edge.reading.pattern import PATTERNS, automatic
@@ -113,7 +114,9 @@ def test_focus_keeps_the_context_where_there_is_room() -> None:
 
 
 def test_closed_book_is_llm_alone() -> None:
-    with Runtime(Settings(pattern="llm"), model=FakeModel(lighthouse.reply)) as runtime:
+    model, prompts = recording(lighthouse.reply)
+    with Runtime(Settings(pattern="llm"), model=model) as runtime:
         assert runtime.ask((), lighthouse.QUESTION).text == "nobody knows"
+        assert "document" not in prompts[-1].lower()
         with pytest.raises(InvalidRequestError, match="no document"):
             runtime.with_changes(pattern="wim").stream((), lighthouse.QUESTION)

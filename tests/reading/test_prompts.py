@@ -66,13 +66,6 @@ def test_a_document_alone_has_its_title() -> None:
         assert heading + document.text in seen[-1]
 
 
-def test_closed_book_is_asked_of_no_document() -> None:
-    model, seen = recording(lambda prompt: "20")
-    with Runtime(Settings(pattern="llm", save=False), model=model) as runtime:
-        runtime.ask([], QUESTION)
-    assert "document" not in seen[-1].lower()
-
-
 def test_a_users_templates_stand_before_the_shipped_ones(tmp_path: Path) -> None:
     (tmp_path / "final_answer.jinja").write_text("ASK {{ query }} {{ margins | length }}", encoding="utf-8")
     model, prompts = recording()

@@ -78,25 +78,15 @@ class Prompts:
         # A template that fails must fail before anything is read
         for read, margins in ((True, True), (True, False), (False, False)):
             self.system(read=read, margins=margins)
-        self.classify("query")
-        self.before_question()
+        for asking in (self.classify, self.query_first, self.free_margin, self.quotation, self.point, self.way_out):
+            asking("query")
+        self.worded("query", "quotation", "run"), self.before_question()
         self.recall(paged=True), self.recall(paged=False)
-        self.query_first("query")
         notes = [MarginNote("place", "text")] * 2
         for several in (False, True):
             self.document("name", title="title" if several else "", several=several)
-            answers = [self.answer("query", notes[:n], read=several) for n in (0, 1, 2)]
-        texts = {
-            "extractive_summary": self.free_margin("query"),
-            "quotation": self.quotation("query"),
-            "pointing": self.point("query"),
-            "final_answer": answers[0],
-            "worded_answer": self.worded("query", "quotation", "run"),
-            "way_out": self.way_out("query"),
-        }
-        for name, text in texts.items():
-            if not text.strip():
-                raise InvalidRequestError(f"{name}.jinja renders to nothing", "It must ask the question.")
+            for n in (0, 1, 2):
+                self.answer("query", notes[:n], read=several)
 
     @staticmethod
     def _load(environment: jinja2.Environment, name: str) -> jinja2.Template:
@@ -119,6 +109,12 @@ class Prompts:
                 f"{template.filename or which}: {error}", "See docs/how-it-works.md for each template's variables."
             ) from error
 
+    def _ask(self, which: str, /, **values: object) -> str:
+        text = self._render(which, **values)
+        if not text.strip():
+            raise InvalidRequestError(f"{which}.jinja renders to nothing", "It must ask the question.")
+        return text
+
     def system(self, *, read: bool = True, margins: bool = True) -> str:
         return self._render("system_message", read=read, margins=margins)
 
@@ -126,13 +122,13 @@ class Prompts:
         return self._render("document", name=name, title=title, several=several)
 
     def free_margin(self, query: str) -> str:
-        return self._render("extractive_summary", query=query)
+        return self._ask("extractive_summary", query=query)
 
     def quotation(self, query: str) -> str:
-        return self._render("quotation", query=query)
+        return self._ask("quotation", query=query)
 
     def point(self, query: str) -> str:
-        return self._render("pointing", query=query)
+        return self._ask("pointing", query=query)
 
     def classify(self, query: str) -> tuple[str, str]:
         """Returns the text before the margin, which is the same for all margins, and the text after it."""
@@ -150,13 +146,13 @@ class Prompts:
         return self._render("query_first", query=query)
 
     def answer(self, query: str, margins: Seq[MarginNote], *, read: bool) -> str:
-        return self._render("final_answer", query=query, margins=margins, read=read)
+        return self._ask("final_answer", query=query, margins=margins, read=read)
 
     def worded(self, query: str, quotation: str = "", run: str = "") -> str:
-        return self._render("worded_answer", query=query, quotation=quotation, run=run)
+        return self._ask("worded_answer", query=query, quotation=quotation, run=run)
 
     def way_out(self, query: str) -> str:
-        return self._render("way_out", query=query)
+        return self._ask("way_out", query=query)
 
     def recall(self, *, paged: bool) -> list[str]:
         """Returns the texts before the query, the title (if ``paged``) and the passage, without a space at the end."""
