@@ -236,7 +236,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
     if cancelled:
         answering.keep_before()
     answering.before = None  # nor its own one before
-    session.is_answered, session.answering = not cancelled or answering.stands, answering
+    session.is_answered, session.answering = not cancelled or answering.is_unchanged, answering
     if reading.relevance is not None and not reading.may_read_on:
         reading.relevance.close()
     yield _finished(session, answering, cancelled)
@@ -322,7 +322,7 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
         reading.resolved.pattern.name,
         session.model,
         sources,
-        _usage(reading, 0 if answering.stands else answering.n_tokens),
+        _usage(reading, 0 if answering.is_unchanged else answering.n_tokens),
         reading.n_read,
         len(reading.plan.segments),
         None if answering.is_of_whole else reading.unread,

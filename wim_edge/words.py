@@ -135,7 +135,7 @@ def without_endings(text: str) -> set[str]:
     return {word.rstrip("s") for word in _WORD.findall(plain) if word not in _STOPWORDS}
 
 
-def lacking(held: Sequence[set[str]], asked: set[str]) -> list[float]:
+def missed_points(held: Sequence[set[str]], asked: set[str]) -> list[float]:
     """Returns for each unit of a text the points that it has less than the best one. ``held``: the units' words.
 
     A word of ``asked`` in n of N units is worth log(1 + N / n) points, so no list of common words is needed.

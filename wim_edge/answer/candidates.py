@@ -1,10 +1,10 @@
 """Candidate answers: words of the passages, each with one score in nats, the weighted sum of its terms.
 
     passage   log P(its passage answers) (`wim_edge.reading.ranking`)
-    words     minus the points of rare question words that its sentence, item or row lacks and the best one has
+    words     minus the points of rare question words that its sentence, item or row has less than the best one
     run       log P(the words | their passage, or their row alone)
     echo      the share of its words that the question has: they are seldom the answer
-    label     for a cell: the number of question words in its column's label that its row lacks
+    label     for a cell: the number of question words in its column's label, not in its row
 
 Equal words of several passages add up. `--explain` prints the terms.
 """
@@ -77,13 +77,13 @@ class AnswerCandidate:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A sentence, item or row of a passage, and the points it lacks."""
+    """A sentence, item or row of a passage, and its missed points."""
 
     index: int
     start: int
     end: int
     row: Row | None
-    lacks: float
+    missed: float
 
 
 def candidates_of(
@@ -103,7 +103,7 @@ def candidates_of(
         again = read_paragraph(reading, best.index, best.start, best.end)
         found = _runs(reading, {**pointed, best.index: again}, units) if again and again.runs else found
     answers = None
-    best_first = sorted(units, key=lambda unit: -Terms(_passage(reading, unit.index), -unit.lacks, 0.0, 0.0).score)
+    best_first = sorted(units, key=lambda unit: -Terms(_passage(reading, unit.index), -unit.missed, 0.0, 0.0).score)
     near = [(unit, unit.row) for unit in best_first if unit.row][:AT_MOST]
     for (unit, _), read in zip(near, read_rows(reading, [(one.index, row) for one, row in near]), strict=False):
         answers = read.answers if answers is None else max(answers, read.answers)
@@ -116,10 +116,10 @@ def _runs(reading: Reading, pointed: Mapping[int, Pointed], units: Seq[_Unit]) -
     found = []
     for index, run in ((index, run) for index, one in pointed.items() for run in one.runs):
         document = reading.plan.document_of(index)
-        lacks = (unit.lacks for unit in units if unit.index == index and unit.start <= run.start < unit.end)
+        missed = (unit.missed for unit in units if unit.index == index and unit.start <= run.start < unit.end)
         start, end = whole_value(document.text, run.start, run.end)
         echo = _echo(document.text[start:end], asked)
-        terms = Terms(_passage(reading, index), -next(lacks, 0.0), run.logprob, echo)
+        terms = Terms(_passage(reading, index), -next(missed, 0.0), run.logprob, echo)
         found.append(AnswerCandidate(index, document, start, end, terms))
     return found
 
@@ -129,7 +129,7 @@ def _cells(reading: Reading, unit: _Unit, read: RowRead) -> Iterator[AnswerCandi
     left = asked - words.without_endings(" ".join(row.texts))
     for n, rated in read.cells:
         label = len(words.without_endings(row.labels[n]) & left)
-        terms = Terms(_passage(reading, unit.index), -unit.lacks, rated, _echo(row.texts[n], asked), label)
+        terms = Terms(_passage(reading, unit.index), -unit.missed, rated, _echo(row.texts[n], asked), label)
         document = reading.plan.document_of(unit.index)
         yield AnswerCandidate(unit.index, document, *row.cells[n], terms, row=read.answers)
 
@@ -175,8 +175,8 @@ def _units(reading: Reading, used: Seq[int]) -> list[_Unit]:
             start, end = segment.start + left, segment.start + right
             spans.append((index, start, end, next((row for at, row in starts.items() if start <= at < end), None)))
             held.append(words.without_endings(segment.text[left:right]))
-    lacks = words.lacking(held, words.without_endings(reading.plan.query))
-    return [_Unit(*span, lost) for span, lost in zip(spans, lacks, strict=True)]
+    missed = words.missed_points(held, words.without_endings(reading.plan.query))
+    return [_Unit(*span, lost) for span, lost in zip(spans, missed, strict=True)]
 
 
 def _passage(reading: Reading, index: int) -> float:

@@ -102,7 +102,7 @@ def evidence_of(
 
 
 def _asks_for_verdict(found: Mapping[int, Pointed], best: AnswerCandidate) -> bool:
-    """Tells whether Yes or No is likelier after the best passage than the best candidate."""
+    """Returns whether Yes or No is likelier after the best passage than the best candidate."""
     pointed = found.get(best.index)
     return pointed is not None and pointed.verdict > max(_VERDICT, best.terms.run)
 
@@ -130,8 +130,8 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
     cells = around or column(rows(best.document), best.start)
     if cells:
         asked = words.without_endings(reading.plan.query)
-        lacks = words.lacking([words.without_endings(_line(text, *cell)) for cell in cells], asked)
-        chosen = [cell for cell, lost in zip(cells, lacks, strict=True) if not lost]
+        missed = words.missed_points([words.without_endings(_line(text, *cell)) for cell in cells], asked)
+        chosen = [cell for cell, lost in zip(cells, missed, strict=True) if not lost]
         chosen = chosen if len(chosen) > 1 else cells
         return [AnswerCandidate(best.index, best.document, *cell, best.terms, share=best.share) for cell in chosen]
     answering = {index for index, pointed in found.items() if pointed.answers > 0 or not reading.model.has_adapter}

@@ -56,7 +56,7 @@ class AnswerStage:
     n_tokens: int = 0
     """The tokens decoded for the answer, without those of margins."""
     finish_reason: events.FinishReason = "stop"
-    stands: bool = False
+    is_unchanged: bool = False
     """True if the answer of ``before`` stays."""
     _focus: bool = False
     """True if the answer comes from passages, False if from the whole context."""
@@ -72,7 +72,7 @@ class AnswerStage:
 
     @property
     def is_of_whole(self) -> bool:
-        """Tells whether the answer is an extractive summary, for which nothing is read."""
+        """Returns whether the answer is an extractive summary, for which nothing is read."""
         return self._of_whole is not None
 
     def run(self) -> Iterator[events.Event]:
@@ -160,7 +160,7 @@ class AnswerStage:
         """Keeps the answer of ``before``, if there is one."""
         if self.before is not None:
             self.used, self._beside = self.before.used, self.before._beside
-            self.answer, self.stands = self.before.answer, True
+            self.answer, self.is_unchanged = self.before.answer, True
             self.finish_reason = self.before.finish_reason
 
     def _answer_without_writing(self) -> Answer | None:
@@ -179,13 +179,13 @@ class AnswerStage:
 
     @property
     def _points(self) -> bool:
-        """Tells whether the answer comes from passages into which the judge points, not from the whole context."""
+        """Returns whether the answer comes from passages into which the judge points, not from the whole context."""
         resolved = self.reading.resolved
         return self._focus and resolved.margins_are_pointed_at and resolved.pattern.margins
 
     @property
     def _may_be_absent(self) -> bool:
-        """Tells whether low support means "not found".
+        """Returns whether low support means "not found".
 
         Not for a summary; nor without an adapter after an embedding model chose the passages: a paraphrase is likely.
         """
@@ -204,7 +204,7 @@ class AnswerStage:
 
     @property
     def _is_written(self) -> bool:
-        """Tells whether a model words the answer."""
+        """Returns whether a model words the answer."""
         return self.writer is not None or self.reading.resolved.prose
 
     def sources(self) -> tuple[events.Source, ...]:
@@ -226,7 +226,7 @@ class AnswerStage:
         return tuple(found)
 
     def _holds(self, index: int, quote: events.Quote) -> bool:
-        """Tells whether a quotation begins in a segment."""
+        """Returns whether a quotation begins in a segment."""
         start, end = self.reading.plan.segments[index].chars
         return self.reading.plan.document_of(index).name == quote.document and start <= quote.chars[0] < end
 

@@ -134,12 +134,12 @@ def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, cont
 
 
 def said(run: str, text: str) -> bool:
-    """Tells whether a text contains a run, regardless of case and punctuation."""
+    """Returns whether a text contains a run, regardless of case and punctuation."""
     return bool(run) and f" {_plain(run)} " in f" {_plain(text)} "
 
 
 def agrees(run: str, text: str) -> bool:
-    """Tells whether a text contains all words of a run, in order."""
+    """Returns whether a text contains all words of a run, in order."""
     wanted, following = _plain(run).split(), iter(_plain(text).split())
     return bool(wanted) and all(word in following for word in wanted)
 

@@ -143,7 +143,7 @@ class Echoes(_Cut):
         return len(self._text.rstrip())
 
     def _is_echo(self, at: int, label: str) -> bool:
-        """Tells whether a label here is an echo: at a line's beginning, or for some labels behind a sentence's end."""
+        """Returns whether a label here is an echo: at a line's beginning, or for some behind a sentence's end."""
         before = self._text[:at].rstrip(" \t")
         inline = label in _INLINE and before.endswith(_SENTENCE_END) and len(before) < at
         return before.endswith("\n") or (inline and label.startswith(self._text[at : at + len(label)]))

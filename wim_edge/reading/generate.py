@@ -120,7 +120,7 @@ _LONGEST_LOOP, _LOOP_TOKENS = 64, 24
 
 
 def is_repeating(tokens: list[int]) -> bool:
-    """Tells whether the end is a run three times or more, over 24 tokens or more: greedy decoding never leaves it."""
+    """Returns whether the end is a run three times or more, over 24 tokens or more: greedy decoding never leaves it."""
     for period in range(1, min(_LONGEST_LOOP, len(tokens) // 3) + 1):
         if tokens[-1] != tokens[-1 - period]:
             continue

@@ -58,7 +58,7 @@ class Grounding:
         return masked if np.isfinite(masked).any() else logits
 
     def _may_follow(self, before: str, token: int) -> bool:
-        """Tells whether all values of the text with this token are allowed or may become so."""
+        """Returns whether all values of the text with this token are allowed or may become so."""
         ends, piece = self.model.is_eog(token), self.model.piece(token).decode("utf-8", "replace")
         if not piece and not ends:
             return False
@@ -73,7 +73,7 @@ class Grounding:
         return any(value.startswith(_begun(going)) for value in self._values)
 
     def _is_known(self, word: str) -> bool:
-        """Tells whether a whole word has no other values."""
+        """Returns whether a whole word has no other values."""
         if not _is_value(word):
             return True
         own = (match.group().casefold() in self._values for match in VALUE.finditer(word))

@@ -22,7 +22,7 @@ from wim_edge.reading.timings import Timings
 
 _CHARS_A_TOKEN = 4
 WORDS = 0.6
-"""The nats that a run loses for each point that its sentence lacks (`wim_edge.words.lacking`; docs/choices.md)."""
+"""The nats that a run loses for each of its sentence's `wim_edge.words.missed_points` (docs/choices.md)."""
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,12 @@ class Pattern:
 
     @property
     def scores(self) -> bool:
-        """Tells whether segments or margins are scored."""
+        """Returns whether segments or margins are scored."""
         return self.margins or self.answers_from_passages
 
     @property
     def needs_full_context(self) -> bool:
-        """Tells whether the documents must fit the context."""
+        """Returns whether the documents must fit the context."""
         return self.deep and not self.margins
 
 

@@ -240,7 +240,7 @@ def _inked(text: str, start: int) -> int:
 
 
 def _is_edge(text: str, at: int) -> bool:
-    """Tells whether a word may begin or end here: not between letters or digits, except in scripts without spaces."""
+    """Returns whether a word may begin or end here: not between letters or digits, except in scripts without spaces."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]

@@ -91,7 +91,7 @@ class PromptCache:
                 self._begin()
 
     def is_cached(self, piece: PlannedSegment) -> bool:
-        """Tells whether the next piece needs no evaluation."""
+        """Returns whether the next piece needs no evaluation."""
         return self._held is not None and len(self.sequence) + piece.size <= len(self._held)
 
     def read(self, piece: PlannedSegment) -> Iterator[events.Event]:

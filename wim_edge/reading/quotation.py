@@ -60,11 +60,11 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
 
 
 def words_lost(text: str, question: str) -> list[tuple[int, int, float]]:
-    """Returns the character spans of a text's units with their `wim_edge.words.lacking` of the question's words."""
+    """Returns the character spans of a text's units, each with its `wim_edge.words.missed_points`."""
     spans = unit_spans(text)
     held = [words.without_endings(text[start:end]) for start, end in spans]
-    lacks = words.lacking(held, words.without_endings(question))
-    return [(start, end, lost) for (start, end), lost in zip(spans, lacks, strict=True)]
+    missed = words.missed_points(held, words.without_endings(question))
+    return [(start, end, lost) for (start, end), lost in zip(spans, missed, strict=True)]
 
 
 def on_one_line(text: str) -> str:

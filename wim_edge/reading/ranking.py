@@ -86,7 +86,7 @@ class Ranking:
         return [*accepted, *(index for index in best if self.relevance(index) >= least)]
 
     def is_first(self, index: int, n: int) -> bool:
-        """Tells whether a segment is among the first n by prior and adapter alone; True without either."""
+        """Returns whether a segment is among the first n by prior and adapter alone; True without either."""
         if self.independent or self.outlook is None:
             return True
         weight, prior = self.outlook.weights.answers, self.outlook.prior

@@ -171,7 +171,7 @@ class Reading:
             yield from self._write_waiting()
 
     def is_enough(self) -> bool:
-        """Tells whether the limit is reached while segments are left."""
+        """Returns whether the limit is reached while segments are left."""
         if self.n_read == len(self.plan.segments):
             return False
         if self.reads_on:
@@ -195,7 +195,7 @@ class Reading:
 
     @property
     def may_read_on(self) -> bool:
-        """Tells whether segments are left to read after the answer."""
+        """Returns whether segments are left to read after the answer."""
         return self.relevance is not None and not self.resolved.pattern.deep and bool(self._left)
 
     def chosen(self) -> list[int]:
@@ -227,7 +227,7 @@ class Reading:
 
     @property
     def _needs_reading(self) -> bool:
-        """Tells whether every segment is read, not only the chosen ones."""
+        """Returns whether every segment is read, not only the chosen ones."""
         pattern, relevance = self.resolved.pattern, self.relevance
         if pattern.deep or relevance is None:
             return True
@@ -235,7 +235,7 @@ class Reading:
 
     @property
     def _asks_adapter(self) -> bool:
-        """Tells whether an adapter rates each segment: only if each is read alone."""
+        """Returns whether an adapter rates each segment: only if each is read alone."""
         pattern = self.resolved.pattern
         alone = pattern.margins and not pattern.deep and not self._scores_margins and self._needs_reading
         return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone

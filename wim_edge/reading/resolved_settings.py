@@ -51,7 +51,7 @@ class ResolvedSettings:
 
     @property
     def margins_are_pointed_at(self) -> bool:
-        """Tells whether margins are quotations."""
+        """Returns whether margins are quotations."""
         return self.margins == _POINTED
 
     @property

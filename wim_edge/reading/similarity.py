@@ -23,7 +23,7 @@ _STEP = 8  # segments between two progress reports
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Tells whether at least half of a text's letters are Latin."""
+    """Returns whether at least half of a text's letters are Latin."""
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum(letter < _LAST_LATIN for letter in letters) >= len(letters)
 
@@ -42,7 +42,7 @@ class Similarity:
         """The embedded segments."""
 
     def is_due(self, number: int, n_read: int) -> bool:
-        """Tells whether to embed more segments before reading this one."""
+        """Returns whether to embed more segments before reading this one."""
         return number not in self.known and (n_read >= AFTER or not self._query)
 
     def unknown(self, order: Sequence[int]) -> list[int]:

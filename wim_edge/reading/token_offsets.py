@@ -50,8 +50,8 @@ def char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> 
     edges = np.cumsum([0, *(len(char.encode()) for char in text)])
     data, starts, at = text.encode(), [], 0
     for found in pieces:
-        stands = data.find(found, at, at + len(found) + _ASTRAY)
-        at = max(at, stands)  # the tokenizer changed something: continue where it agrees again
+        place = data.find(found, at, at + len(found) + _ASTRAY)
+        at = max(at, place)  # the tokenizer changed something: continue where it agrees again
         starts.append(at)
         at = min(at + len(found), len(data))
     offsets = np.searchsorted(edges, starts)
