@@ -120,7 +120,8 @@ class Pointer:
         """Returns the log-probability, in nats, of each text and its end after the sequence, which ends with the prompt
         and is left as it was. Raises Interrupted, ContextOverflowError."""
         first, scores = log_softmax(sequence.logits), list[float]()
-        tokens = [self._likelier_form(text, first) for text in texts]
+        forms = ([self.model.tokenize(f" {text}"), self.model.tokenize(text)] for text in texts)
+        tokens = [max(pair, key=lambda form: float(first[form[0]])) for pair in forms]  # the likelier beginning
         for at in range(0, len(tokens), BEAMS):
             some = tokens[at : at + BEAMS]
             with ExitStack() as stack:
@@ -134,11 +135,6 @@ class Pointer:
                 scores.append(float(first[one[0]]) + inner + end)
                 begin += len(one)
         return scores
-
-    def _likelier_form(self, text: str, first: NDArray[np.float32]) -> list[int]:
-        """Returns the tokens of a text with or without a space before it, whichever first token is likelier."""
-        forms = [self.model.tokenize(f" {text}"), self.model.tokenize(text)]
-        return max(forms, key=lambda tokens: float(first[tokens[0]]))
 
     def point(
         self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),

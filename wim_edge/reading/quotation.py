@@ -56,7 +56,9 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
         left, right = _around(document.text, left, right, start, end, longest)
     left, right = inked(document.text, left, right)
     right = max(right, end)
-    return Quotation(left, right, _header(document.text, left, right))
+    row = document.text[left:right].strip()
+    header = header_above(document.text, left) if "\n" not in row and ROW.search(row) else ""
+    return Quotation(left, right, header)
 
 
 def words_lost(text: str, question: str) -> list[tuple[int, int, float]]:
@@ -103,12 +105,6 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
     own = plain[: number.end()].strip(" .)")
     below = _NUMBERED.match(following) is None or following.startswith(f"{own}.")
     return below and len(following.split()) > n_words
-
-
-def _header(text: str, start: int, end: int) -> str:
-    """Returns the header above a table row; empty if the characters are not a row."""
-    row = text[start:end].strip()
-    return header_above(text, start) if "\n" not in row and ROW.search(row) else ""
 
 
 def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:
