@@ -12,9 +12,6 @@ def test_support_is_a_probability_of_absolute_evidence() -> None:
     low = weights.support(Evidence(0, -4, -5, 1))
     high = weights.support(Evidence(30, 4, -0.1, 0))
     assert 0 < low < 0.1 < 0.9 < high < 1
-    assert SupportWeights.from_mapping({}) == SupportWeights()
-    with pytest.raises(ValueError, match="support takes"):
-        SupportWeights.from_mapping({"bias": 1})
 
 
 def test_weights_are_all_named_or_none_is() -> None:
@@ -22,7 +19,7 @@ def test_weights_are_all_named_or_none_is() -> None:
     given = {"bias": 1, "likelihood": 0.5, "answers": 0, "run": 2.0, "missing": -1}
     assert SupportWeights.from_mapping(given) == SupportWeights(1.0, 0.5, 0.0, 2.0, -1.0)
     for wrong in ({"bias": 1}, {**given, "colour": 1}, {**given, "run": "2"}, {**given, "run": None}):
-        with pytest.raises(ValueError, match="bias, likelihood, missing, run, each a number"):
+        with pytest.raises(ValueError, match=r"support takes .*bias, likelihood, missing, run, each a number"):
             SupportWeights.from_mapping(wrong)
 
 

@@ -16,7 +16,7 @@ from wim_edge.answer.citations import cite
 from wim_edge.answer.pointed import Answer
 from wim_edge.answer.stage import AnswerStage
 from wim_edge.answer.wording import provisional_answer
-from wim_edge.answer.writer import Writer
+from wim_edge.answer.writer import LoadsModel
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Embedder, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
@@ -73,7 +73,7 @@ class QuestionSession:
     warnings: list[str]
     request: tuple[Seq[Document], str | None]
     """The documents and the question; equal ones may be answered from this reading."""
-    writer: Writer | None = None
+    writer: LoadsModel | None = None
     """The model that writes the answer, if another one reads."""
     is_answered: bool = False
     """True if it was answered, from all of the text or from what was read when the reader stopped it."""
@@ -162,8 +162,7 @@ def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, 
     )  # fmt: skip
     notes = (f"{document.name}: {note}" for document in documents for note in document.notes)
     warnings = [warning, *notes, failure, unused, *_unused(reading, has_auxiliary=roles.auxiliary is not None)]
-    writer = Writer(roles.writer) if roles.writer is not None else None
-    return QuestionSession(reading, prompts, [one for one in warnings if one], (documents, query), writer)
+    return QuestionSession(reading, prompts, [one for one in warnings if one], (documents, query), roles.writer)
 
 
 def _scout(loaded: LoadedModels, settings: Settings, plan: Plan) -> tuple[Embedder | None, str | None]:
@@ -256,7 +255,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
     if cancelled:
         answering.keep_before()
     answering.before = None  # nor its own one before
-    session.is_answered, session.answering = not cancelled or answering.stands, answering
+    session.is_answered, session.answering = not cancelled or answering.is_unchanged, answering
     if reading.relevance is not None and not reading.may_read_on:
         reading.relevance.close()
     yield _finished(session, answering, cancelled)
@@ -341,7 +340,7 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
         reading.resolved.pattern.name,
         session.model,
         sources,
-        _usage(reading, 0 if answering.stands else answering.n_tokens),
+        _usage(reading, 0 if answering.is_unchanged else answering.n_tokens),
         reading.n_read,
         len(reading.plan.segments),
         None if answering.is_of_whole else reading.unread,

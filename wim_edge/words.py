@@ -1,8 +1,7 @@
-"""Words in common with a question: BM25 (Robertson and Zaragoza 2009) over the words that SQLite's FTS5 finds.
+"""Words in common with a question: BM25 (Robertson and Zaragoza 2009) over SQLite's FTS5.
 
-Words in Latin letters are reduced to stems as English ones, by SQLite; those of scripts that one language or its
-relatives use, by Snowball's rules for that. In scripts without blanks two neighbouring characters are a word, as
-Lucene's analyzers have it.
+SQLite stems words in Latin letters as English; Snowball stems those of scripts with one main language. In scripts
+without spaces, each pair of neighbouring characters is a word (bigrams, as in Lucene).
 """
 
 from __future__ import annotations
@@ -30,28 +29,25 @@ _STEMMED = {
     "greek": "\u0370-\u03ff", "russian": "\u0400-\u04ff", "armenian": "\u0530-\u058f",
     "arabic": "\u0600-\u06ff", "hindi": "\u0900-\u097f", "tamil": "\u0b80-\u0bff",
 }  # fmt: skip
-"""Snowball's rules for a script's words, and its characters."""
+"""Snowball's algorithm for a script, and the script's characters."""
 _OTHER_SCRIPT = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in _STEMMED.items()))
-# The commonest words of English questions: they cost most of the search and decide nothing
+# Common words of English questions: they cost most of the search and decide nothing
 _STOPWORDS = frozenset(
     _WORD.findall(
         "a an and are as at be but by did do does for from had has have how if in into is it its no not of on or s "
         "such that the their then there these they this to was were what when where which who whom whose why will with"
     )
 )
-
-
-_K1, _B = 1.2, 0.75
-"""The usual weights of FTS5 and Lucene: of a word's repetition (how soon it counts no more), and of a text's length."""
+_K1, _B = 1.2, 0.75  # the defaults of FTS5 and Lucene: saturation by repetition, and by a text's length
 
 
 def any_of_its_words(question: str) -> str | None:
-    """Returns the FTS5 expression that matches a text with any word of the question; None where it has no word."""
+    """Returns the FTS5 expression for any word of the question; None if it has no word."""
     return " OR ".join(f'"{word}"' for word in _words(searchable(question))) or None
 
 
 def searchable(text: str) -> str:
-    """Returns the words of a text as they are indexed, but for what SQLite does with them; English stays as it is."""
+    """Returns a text as FTS5 indexes it: stemmed or in bigrams, except for what SQLite stems itself."""
     if text.isascii():
         return text.replace("\0", " ")
     text = _UNSPACED.sub(lambda run: f" {_in_pairs(run[0])} ", unicodedata.normalize("NFC", text))
@@ -70,10 +66,7 @@ def _stem(rules: str, word: str) -> str:
 
 
 class WordIndex:
-    """An index of the words of some texts, in memory; a context manager.
-
-    Raises InvalidRequestError where this Python's SQLite was built without FTS5.
-    """
+    """An in-memory word index of texts; a context manager. Raises InvalidRequestError if SQLite has no FTS5."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._db = sqlite3.connect(":memory:", isolation_level=None)
@@ -83,7 +76,7 @@ class WordIndex:
             self._db.execute("CREATE VIRTUAL TABLE places USING fts5vocab(texts, instance)")
             self._db.execute("CREATE VIRTUAL TABLE asked USING fts5vocab(question, instance)")
         except sqlite3.OperationalError as error:
-            raise InvalidRequestError(f"no words are counted: {error}", "Take a Python with FTS5.") from error
+            raise InvalidRequestError(f"words can't be indexed: {error}", "Use a Python with FTS5.") from error
         lengths = []
         self._db.execute("BEGIN")
         for number, text in enumerate(map(searchable, texts)):
@@ -94,10 +87,10 @@ class WordIndex:
         self._norms = _K1 * (1 - _B + _B * np.array(lengths) / mean)
 
     def scores(self, question: str) -> dict[int, float]:
-        """Returns the BM25 score, above 0, of each text that shares a word with the question, by the text's number.
+        """Returns the BM25 scores, above 0, of the texts that share a word with the question, by number.
 
-        A word's weight is log(1 + (N - n + 0.5) / (n + 0.5)), where n of N texts have it: Lucene's, above 0 even for a
-        word that most have, as happens within one document. (FTS5's own is 0 there.)
+        A word in n of N texts weighs log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene. FTS5's own weight is 0 for
+        words in most texts, which are frequent within one document.
         """
         n_texts, scores = len(self._norms), dict[int, float]()
         for stem in self._stems(question):
@@ -110,16 +103,13 @@ class WordIndex:
         return scores
 
     def missing(self, question: str) -> float:
-        """Returns the share of the question's words, 0 to 1, that stand in none of the texts."""
-        stems = self._stems(question)
-        there = sum(
-            self._db.execute("SELECT 1 FROM places WHERE term = ? LIMIT 1", (stem,)).fetchone() is not None
-            for stem in stems
-        )
-        return 1 - there / len(stems) if stems else 0.0
+        """Returns the share, 0 to 1, of the question's words that are in no text."""
+        stems, query = self._stems(question), "SELECT 1 FROM places WHERE term = ? LIMIT 1"
+        found = sum(self._db.execute(query, (stem,)).fetchone() is not None for stem in stems)
+        return 1 - found / len(stems) if stems else 0.0
 
     def _stems(self, question: str) -> list[str]:
-        """Returns the question's words as they stand in the index."""
+        """Returns the question's words as the index has them."""
         self._db.execute("INSERT INTO question (question) VALUES ('delete-all')")
         self._db.execute("INSERT INTO question (rowid, text) VALUES (1, ?)", (" ".join(_words(searchable(question))),))
         return [stem for (stem,) in self._db.execute("SELECT DISTINCT term FROM asked ORDER BY term")]
@@ -132,29 +122,33 @@ class WordIndex:
 
 
 def scores(texts: Iterable[str], question: str) -> dict[int, float]:
-    """Returns `WordIndex.scores` of texts that are searched only once."""
+    """Returns `WordIndex.scores` for texts that are searched once."""
     with WordIndex(texts) as index:
         return index.scores(question)
 
 
 def without_endings(text: str) -> set[str]:
-    """Returns the words of a text except the commonest, in lower case, without accents and without a plural's s."""
+    """Returns the words of a text without the most common ones, in lower case, without accents and a final s."""
     plain = text.casefold()
     if not plain.isascii():
         plain = _ACCENT.sub("", unicodedata.normalize("NFD", searchable(plain)))
     return {word.rstrip("s") for word in _WORD.findall(plain) if word not in _STOPWORDS}
 
 
-def rarity(held: Sequence[set[str]], asked: set[str]) -> list[float]:
-    """Returns for each unit of a text, by the words it holds, the points of the words asked for among them: a word has
-    log(1 + N / n) points if n of the N units hold it, so that no list of common words is needed."""
+def missed_points(held: Sequence[set[str]], asked: set[str]) -> list[float]:
+    """Returns for each unit of a text the points that it has less than the best one. ``held``: the units' words.
+
+    A word of ``asked`` in n of N units is worth log(1 + N / n) points, so no list of common words is needed.
+    """
     counts = Counter(word for unit in held for word in unit & asked)
-    points = {word: math.log(1 + len(held) / n) for word, n in counts.items()}
-    return [sum(points[word] for word in unit & asked) for unit in held]
+    worth = {word: math.log(1 + len(held) / n) for word, n in counts.items()}
+    points = [sum(worth[word] for word in unit & asked) for unit in held]
+    most = max(points, default=0.0)
+    return [most - own for own in points]
 
 
 def missing(texts: Iterable[str], question: str) -> float:
-    """Returns the share of the question's words, 0 to 1, that stand in none of the texts; 0 without FTS5."""
+    """Returns `WordIndex.missing` for texts that are searched once; 0 without FTS5."""
     try:
         with WordIndex(texts) as index:
             return index.missing(question)
@@ -163,6 +157,6 @@ def missing(texts: Iterable[str], question: str) -> float:
 
 
 def _words(question: str) -> list[str]:
-    """Returns the question's words, each once, without the commonest ones if there are others."""
+    """Returns the question's distinct words, without the most common ones if others remain."""
     words = list(dict.fromkeys(_WORD.findall(question)))
     return [word for word in words if word.lower() not in _STOPWORDS] or words

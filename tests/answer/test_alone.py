@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.reading.mill import TABLE
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.answer.alone import AT_MOST, RowRead, read_rows
 from wim_edge.documents.units import rows
 from wim_edge.testing import FakeModel
-
-TABLE = "| Name | Room |\n| --- | --- |\n| Ada Quill | 12 |\n| Hugo Tindall | 14 |\n"
 
 
 def read(text: str) -> list[RowRead]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tests.reading.mill import MILL, ask
+from tests.reading.mill import MILL, TABLE, ask
 from wim_edge.answer.candidates import WEIGHTS, Terms, key
-
-TABLE = "| Name | Room |\n| --- | --- |\n| Ada Quill | 12 |\n| Hugo Tindall | 14 |\n"
 
 
 def test_a_score_is_the_weighted_sum_of_its_terms() -> None:

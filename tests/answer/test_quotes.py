@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from tests.reading.mill import MILL, ask
+from tests.reading.mill import TABLE, ask
 from wim_edge import Document
-
-TABLE = "| Name | Room |\n| --- | --- |\n| Ada Quill | 12 |\n| Hugo Tindall | 14 |\n"
-
-
-def test_a_quotation_is_of_its_document_and_holds_the_answer() -> None:
-    answer = ask(MILL, "Who bought the mill?", "Dr. A. Brandt")
-    quote = answer.quotes[0]
-    assert quote.document == "mill.txt"
-    assert quote.text == MILL[slice(*quote.chars)]
-    assert answer.span is not None
-    assert quote.chars[0] <= answer.span[0] < answer.span[1] <= quote.chars[1]
 
 
 def test_a_row_is_shown_by_its_labels() -> None:

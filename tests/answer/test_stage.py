@@ -16,6 +16,8 @@ def test_a_fact_is_a_run_of_the_text_with_its_sentence() -> None:
     assert answer.span is not None
     assert MILL[slice(*answer.span)] == answer.short
     (quote,) = answer.quotes
+    assert quote.document == "mill.txt"
+    assert quote.chars[0] <= answer.span[0] < answer.span[1] <= quote.chars[1]
     assert quote.text == MILL[slice(*quote.chars)] == "Dr. A. Brandt bought it in 1921."
     assert answer.text == f"Dr. A. Brandt\n\n“{quote.text}”"
     assert answer.usage.decoded_tokens > 0

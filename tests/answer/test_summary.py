@@ -7,15 +7,20 @@ from pathlib import Path
 import pytest
 
 from tests.reading.mill import MILL, ask
-from wim_edge import Document, Runtime, Settings
+from tests.reading.story import recording
+from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents.document import Mark
 from wim_edge.testing import FakeModel
+
+
+def summed(document: str | Document, question: str = "What is this about?") -> events.AnswerFinished:
+    return ask(document, question, "river", answer="summary")
 
 
 def test_a_summary_is_the_beginning_and_the_sections() -> None:
     text = f"Costs\n\n{MILL}\n\nTerms\n\nPay within a month of the sale."
     document = Document("mill.txt", text, (Mark(0, section="Costs"), Mark(text.index("Terms"), section="Terms")))
-    answer = ask(document, "What is this about?", "river", answer="summary")
+    answer = summed(document)
     assert answer.quotes[0].text.startswith("The mill stood by the river.")
     assert answer.text.endswith("\n\n- Costs\n- Terms: “Pay within a month of the sale.”")
 
@@ -23,14 +28,14 @@ def test_a_summary_is_the_beginning_and_the_sections() -> None:
 def test_of_very_many_sections_the_first_are_named() -> None:
     text = "\n\n".join(f"Part {n}\n\nThis is what part {n} says." for n in range(30))
     marks = tuple(Mark(text.index(f"Part {n}\n"), section=f"Part {n}") for n in range(30))
-    answer = ask(Document("mill.txt", text, marks), "Summarize this.", "river", answer="summary")
+    answer = summed(Document("mill.txt", text, marks), "Summarize this.")
     assert " · Part 19 …\n“This is what part " in " ".join(answer.text.split("\n\n")[-2:]).replace(" “", "\n“")
 
 
 def test_a_summary_begins_with_the_heading_above_all_others() -> None:
     text = f"# The mill\n\n{MILL}\n\n## Terms\n\nPay within a month of the sale."
     document = Document("mill.md", text, (Mark(0, section="The mill"), Mark(text.index("##"), section="Terms")))
-    answer = ask(document, "What is this about?", "river", answer="summary")
+    answer = summed(document)
     assert answer.text.startswith("The mill\n\n“")
     assert answer.text.endswith("- Terms: “Pay within a month of the sale.”")
 
@@ -54,32 +59,31 @@ def test_a_text_without_sections_is_told_by_a_sentence_of_each_part() -> None:
 def test_a_summary_holds_sentences_alone_and_none_twice() -> None:
     table = "| Name | Role |\n| --- | --- |\n| Ann | chair |\n"
     text = f"Dogs are let in. The fee is due on 1 April.\n\n{table}"
-    answer = ask(text, "What is this about?", "fee", answer="summary")
+    answer = summed(text)
     assert answer.text == "“Dogs are let in. The fee is due on 1 April.”"
     document = Document("club.md", "The fee is due on 1 April.\n\n## Contacts\n\nAnn Bell is the chair.", ())
-    assert "#" not in ask(document, "What is this about?", "fee", answer="summary").text
-    answer = ask("The gate opens at nine. " * 60, "Summarize this.", "gate", answer="summary")
+    assert "#" not in summed(document).text
+    answer = summed("The gate opens at nine. " * 60)
     assert answer.text == "“The gate opens at nine.”"
-    assert ask("... !!! ??? ---", "what", "!", answer="summary").status == "not_found"
+    assert summed("... !!! ??? ---").status == "not_found"
 
 
 def test_the_name_of_a_file_is_no_heading() -> None:
     named = Document("mill.txt", MILL, path=Path("mill.txt"), title="mill")
-    assert ask(named, "What is this about?", "river", answer="summary").text.startswith("“")
+    assert summed(named).text.startswith("“")
     titled = Document("mill.txt", MILL, path=Path("mill.txt"), title="The old mill")
-    assert ask(titled, "What is this about?", "river", answer="summary").text.startswith("The old mill\n\n“")
+    assert summed(titled).text.startswith("The old mill\n\n“")
 
 
 def test_a_section_without_a_heading_in_the_text_is_told_by_its_first_sentence() -> None:
     text = f"{MILL}\n\nA note of the miller.\nAnother one."
     document = Document("mill.txt", text, (Mark(0, section="Body"), Mark(text.index("A note"), section="Footnotes")))
-    answer = ask(document, "What is this about?", "river", answer="summary")
+    answer = summed(document)
     assert "- Footnotes: “A note of the miller.”" in answer.text
 
 
 def test_a_model_that_writes_makes_a_summary_of_those_sentences() -> None:
-    seen: list[str] = []
-    model = FakeModel(lambda prompt: seen.append(prompt) or "A mill by a river.")  # type: ignore[func-returns-value]
+    model, seen = recording(lambda prompt: "A mill by a river.")
     settings = Settings(pattern="wim-shallow", prose=True, save=False, answer="summary")
     document = Document("mill.txt", MILL, (Mark(0, section="Costs"),))
     with Runtime(settings, model=model) as runtime:

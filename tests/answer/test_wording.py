@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from tests.reading import island
 from tests.reading.mill import MILL, NONE, SURE, UNSURE
+from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.answer.wording import unsupported
 from wim_edge.support import Confirmation, SupportWeights
@@ -102,7 +104,7 @@ def test_what_the_model_says_of_the_passages_counts_by_its_weight() -> None:
     assert denied.status == "not_found"
     assert denied.support is not None
     assert denied.evidence is not None
-    assert denied.support < 0.3 < SupportWeights(**vars(UNSURE)).bias + 1
+    assert denied.support < 0.3
     assert denied.evidence["writer"] < 0
     assert ask("none", support=UNSURE).status == "unsure"
     absent = ask("none", support=NONE)
@@ -134,8 +136,7 @@ def test_a_sure_answer_is_told_while_the_reading_goes_on() -> None:
     assert all(one.short != other.short for one, other in pairwise(early))
     assert early[0].quote.text == "She paid 4,000 crowns for the old mill."
     assert early[0].read_segments == 1 < early[0].segments
-    last = found[-1]
-    assert isinstance(last, events.AnswerFinished)
+    last = island.finished(found)
     assert last.read_segments == early[0].segments
 
 
@@ -146,8 +147,7 @@ def test_first_ends_the_reading_with_it() -> None:
 
 
 def test_passages_that_the_writer_s_context_does_not_hold_are_left_out() -> None:
-    seen: list[str] = []
-    model = FakeModel(lambda prompt: seen.append(prompt) or "4,000 crowns", n_ctx_train=512)  # type: ignore[func-returns-value]
+    model, seen = recording(lambda prompt: "4,000 crowns", n_ctx_train=512)
     said = (f"Brandt paid for mill {n} in the year {1900 + n}, said the clerk of the town." for n in range(60))
     text = "\n\n".join(said)
     settings = Settings(pattern="wim-shallow", save=False, answer_tokens=32, segment_tokens=128)

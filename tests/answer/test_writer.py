@@ -9,7 +9,6 @@ import pytest
 from wim_edge.answer.writer import Writing, agrees, said
 from wim_edge.engine.sampling import Sampler
 from wim_edge.reading.chat import chat_format
-from wim_edge.reading.grounding import Grounding
 from wim_edge.reading.prompts import Prompts
 from wim_edge.testing import FakeModel
 
@@ -65,5 +64,5 @@ def test_an_answer_ends_with_the_sentence_that_says_the_run(says: str, text: str
     model = FakeModel(lambda prompt: says)
     one = writing(model)
     with closing(one.sequence):
-        assert one.sentence("Where?", "by the river", 64, Grounding(model, []), ()) == text
+        assert one.sentence("Where?", "by the river", 64) == text
     assert one.finish_reason == "stop"

@@ -13,8 +13,8 @@ QUESTION = "Who found the treasure of the island?"
 SMALL = Settings(pattern="wim-shallow", segment_tokens=64, margin_tokens=16, answer_tokens=16, save=False)
 
 
-def text(n: int, gold: int) -> str:
-    return "".join((GOLD if number == gold else "") + FILLER.format(number) + "\n\n" for number in range(n))
+def text(n: int, gold: int, sentence: str = GOLD) -> str:
+    return "".join((sentence if number == gold else "") + FILLER.format(number) + "\n\n" for number in range(n))
 
 
 def reply(prompt: str) -> str:

@@ -7,6 +7,7 @@ from wim_edge.support import SupportWeights
 from wim_edge.testing import FakeModel
 
 MILL = "The mill stood by the river. Dr. A. Brandt bought it in 1921. She paid 4,000 crowns for the old mill."
+TABLE = "| Name | Room |\n| --- | --- |\n| Ada Quill | 12 |\n| Hugo Tindall | 14 |\n"
 SURE, UNSURE, NONE = (SupportWeights(bias, 0, 0, 0, 0) for bias in (3, -0.5, -3))
 
 

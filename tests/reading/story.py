@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.testing import FakeModel
 
@@ -20,6 +23,12 @@ def reply(prompt: str) -> str:
         found = "number 12 is here" if "number 12 " in prompt.split("Question:")[0][-700:] else "nothing here"
         return f"seen: {found}"
     return "the answer is blue"
+
+
+def recording(says: Callable[[str], str] = reply, **more: Any) -> tuple[FakeModel, list[str]]:
+    """A model that answers so, and the prompts that it sees."""
+    prompts: list[str] = []
+    return FakeModel(lambda prompt: (prompts.append(prompt), says(prompt))[1], **more), prompts
 
 
 def run(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.reading.chat import Message
@@ -15,7 +17,8 @@ from wim_edge.testing import FakeModel
 TURNS: list[Message] = [("system", "Be brief."), ("user", "Where is it?")]
 
 
-def last(found: list[events.Event]) -> events.CompletionFinished:
+def complete(runtime: Runtime, *prompts: Any, **more: Any) -> events.CompletionFinished:
+    found = list(runtime.complete(*prompts, **more))
     assert isinstance(found[-1], events.CompletionFinished)
     return found[-1]
 
@@ -23,12 +26,12 @@ def last(found: list[events.Event]) -> events.CompletionFinished:
 def test_a_conversation_goes_on_from_the_last_one() -> None:
     model = FakeModel(lambda prompt: "In Paris.")
     with Runtime(Settings(), model=model) as runtime:
-        first = last(list(runtime.complete(TURNS)))
+        first = complete(runtime, TURNS)
         assert (first.text, first.finish_reason, first.cached_tokens) == ("In Paris.", "stop", 0)
         more: list[Message] = [*TURNS, ("assistant", "In Paris."), ("user", "Why?")]
-        second = last(list(runtime.complete(more)))
+        second = complete(runtime, more)
         assert second.cached_tokens >= first.prompt_tokens
-        other = last(list(runtime.complete([("user", "Another.")])))
+        other = complete(runtime, [("user", "Another.")])
         assert other.cached_tokens < 10
         assert sum(not context.closed for context in model.contexts) == 1
 
@@ -41,17 +44,15 @@ def test_a_reading_and_a_conversation_leave_each_other_alone() -> None:
         list(runtime.complete(TURNS))
         again = runtime.ask(document, "What?", verdicts={})
         assert again.usage.prefilled_tokens == 0
-        assert last(list(runtime.complete(TURNS))).cached_tokens > 0
+        assert complete(runtime, TURNS).cached_tokens > 0
 
 
 def test_what_cannot_be_shown_or_does_not_fit_is_an_error_before_any_work() -> None:
-    no_system = FakeModel(chat_template=(
+    no_system, seen = recording(lambda prompt: "yes", chat_template=(
         "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
         "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
         "<|im_start|>assistant\n"
     ))  # fmt: skip
-    seen: list[str] = []
-    no_system.reply = lambda prompt: (seen.append(prompt), "yes")[1]
     with Runtime(Settings(), model=no_system) as runtime:
         list(runtime.complete(TURNS))
         assert "user\nBe brief.\n\nWhere is it?" in seen[-1]
@@ -62,12 +63,11 @@ def test_what_cannot_be_shown_or_does_not_fit_is_an_error_before_any_work() -> N
             runtime.complete("word " * 400)
         with pytest.raises(InvalidRequestError, match="empty"):
             runtime.complete("")
-        assert last(list(runtime.complete("Once"))).prompt_tokens == 1  # nothing is held
+        assert complete(runtime, "Once").prompt_tokens == 1  # nothing is held
 
 
 def test_texts_of_turns_are_data() -> None:
-    seen: list[str] = []
-    model = FakeModel(lambda prompt: (seen.append(prompt), "yes")[1])
+    model, seen = recording(lambda prompt: "yes")
     with Runtime(Settings(), model=model) as runtime:
         list(runtime.complete([("user", "<|im_end|> {{ 1 }} [[wim-edge:0]]")]))
         (sequence,) = model.contexts[-1].live.values()
@@ -78,8 +78,7 @@ def test_texts_of_turns_are_data() -> None:
 
 
 def test_a_base_model_sees_lines() -> None:
-    seen: list[str] = []
-    model = FakeModel(lambda prompt: (seen.append(prompt), "Paris")[1], chat_template=None)
+    model, seen = recording(lambda prompt: "Paris", chat_template=None)
     with Runtime(Settings(answer_tokens=2), model=model) as runtime:
         found = list(runtime.complete(TURNS, top_logprobs=1))
     assert "System: Be brief.\nUser: Where is it?\nAssistant:" in seen
@@ -104,8 +103,8 @@ def test_several_prompts_are_completed_in_turn_until_it_is_cancelled() -> None:
 def test_what_is_held_to_a_form_may_repeat_itself() -> None:
     model = FakeModel(lambda prompt: "0," * 100)
     with Runtime(Settings(answer_tokens=150), model=model) as runtime:
-        assert last(list(runtime.complete(TURNS))).completion_tokens < 50
-        assert last(list(runtime.complete(TURNS, schema={"type": "array"}))).completion_tokens == 150
+        assert complete(runtime, TURNS).completion_tokens < 50
+        assert complete(runtime, TURNS, schema={"type": "array"}).completion_tokens == 150
 
 
 def test_it_is_cancelled_and_goes_on() -> None:
@@ -116,13 +115,13 @@ def test_it_is_cancelled_and_goes_on() -> None:
                 runtime.cancel()
         assert isinstance(event, events.CompletionFinished)
         assert event.finish_reason == "cancelled"
-        assert last(list(runtime.complete(TURNS))).text.startswith("word word")
+        assert complete(runtime, TURNS).text.startswith("word word")
         stream = runtime.complete(TURNS)
         next(stream)
         with pytest.raises(InvalidRequestError, match="answering another"):
             runtime.complete(TURNS)
         del stream
-        assert last(list(runtime.complete(TURNS))).text
+        assert complete(runtime, TURNS).text
 
 
 @pytest.mark.real
@@ -131,8 +130,8 @@ def test_what_is_reused_leaves_no_trace(which: str, model_file: Callable[[str], 
     settings = Settings(model=str(model_file(which)), answer_tokens=12, n_threads=1)
     texts = ["The ferry sails at", "The ferry sails at noon, and the lighthouse", "The lighthouse was built in"]
     with Runtime(settings) as runtime:
-        together = [last(list(runtime.complete(text))) for text in texts]
+        together = [complete(runtime, text) for text in texts]
     assert together[1].cached_tokens > 3
     for text, found in zip(texts, together, strict=True):
         with Runtime(settings) as runtime:
-            assert last(list(runtime.complete(text))).text == found.text
+            assert complete(runtime, text).text == found.text

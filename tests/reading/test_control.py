@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.reading.story import SMALL, TEXT, of_type, reply, run
+from tests.reading import island
+from tests.reading.story import SMALL, TEXT, of_type, recording, reply, run
 from wim_edge import Decision, Document, Runtime, events, stop_after, stop_at
 from wim_edge.engine.protocols import Interrupted
 from wim_edge.reading.control import Control
@@ -20,22 +21,17 @@ from wim_edge.testing import FakeModel
 )
 def test_early_exit_by_policy(policy: Callable, segments: int) -> None:
     found = run(FakeModel(reply), on_margin=policy)
-    finished = found[-1]
-    assert isinstance(finished, events.AnswerFinished)
-    assert finished.finish_reason == "early_exit"
+    finished = island.finished(found)
+    assert (finished.finish_reason, finished.text) == ("early_exit", "the answer is blue")
     assert len(of_type(found, events.SegmentRead)) <= segments < found[0].segments  # type: ignore[attr-defined]
-    assert finished.text == "the answer is blue"
     assert finished.usage.prefilled_tokens < found[0].tokens  # type: ignore[attr-defined]
+    cancelled = run(FakeModel(reply), on_margin=lambda margin: Decision.CANCEL)[-1]
+    assert (cancelled.finish_reason, cancelled.text) == ("cancelled", "")  # type: ignore[attr-defined]
 
 
-def test_cancel_by_policy() -> None:
-    finished = run(FakeModel(reply), on_margin=lambda margin: Decision.CANCEL)[-1]
-    assert isinstance(finished, events.AnswerFinished)
-    assert (finished.finish_reason, finished.text) == ("cancelled", "")
-
-
-def interrupting(model: FakeModel, wish: str, after: int) -> tuple[list[events.Event], Runtime]:
-    """Run, uttering a wish from inside the evaluation of batch number ``after``."""
+def interrupting(wish: str, after: int) -> list[events.Event]:
+    """Runs, with a request from inside the evaluation of batch number ``after``."""
+    model = FakeModel(reply)
     with Runtime(SMALL, model=model) as runtime:
         stream = runtime.stream(Document("d", TEXT), "Which colour?")
         batches = 0
@@ -50,28 +46,26 @@ def interrupting(model: FakeModel, wish: str, after: int) -> tuple[list[events.E
         found = list(stream)
         # The runtime answers the next question as if nothing had happened
         assert list(runtime.stream(Document("d", TEXT), "Which colour?"))[-1].finish_reason == "stop"  # type: ignore[attr-defined]
-        return found, runtime
+        return found
 
 
 @pytest.mark.parametrize("after", [5, 9, 14, 21])
 def test_answer_now_in_the_middle_of_anything(after: int) -> None:
-    found, _ = interrupting(FakeModel(reply), "answer_now", after)
-    finished = found[-1]
-    assert isinstance(finished, events.AnswerFinished)
+    found = interrupting("answer_now", after)
+    finished = island.finished(found)
     assert (finished.finish_reason, finished.text) == ("early_exit", "the answer is blue")
     assert 0 < finished.usage.prefilled_tokens < found[0].tokens  # type: ignore[attr-defined]
 
 
 def test_answer_now_before_anything_is_read_invents_nothing() -> None:
-    found, _ = interrupting(FakeModel(reply), "answer_now", 1)
-    assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
+    found = interrupting("answer_now", 1)
+    assert island.finished(found).finish_reason == "cancelled"
     assert any("nothing to answer from" in e.text for e in of_type(found, events.Warning))
 
 
 @pytest.mark.parametrize("after", [1, 9, 30])
 def test_cancel_in_the_middle_of_anything(after: int) -> None:
-    found, _ = interrupting(FakeModel(reply), "cancel", after)
-    assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
+    assert island.finished(interrupting("cancel", after)).finish_reason == "cancelled"
 
 
 def test_answer_now_while_answering_lets_the_answer_go_on() -> None:
@@ -84,11 +78,10 @@ def test_answer_now_while_answering_lets_the_answer_go_on() -> None:
 
 
 def test_early_exit_in_the_first_window_answers_from_the_cache() -> None:
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt), n_ctx_train=900)
+    model, prompts = recording(n_ctx_train=900)
     found = run(model, on_margin=lambda margin: Decision.ANSWER)
     assert found[0].windows > 1  # type: ignore[attr-defined]
-    assert found[-1].text == "the answer is blue"  # type: ignore[attr-defined]
+    assert island.finished(found).text == "the answer is blue"
     assert TEXT[:200] in prompts[-1]
 
 
@@ -110,7 +103,7 @@ def test_cancel_while_it_is_planned(monkeypatch: pytest.MonkeyPatch, after: int)
     with Runtime(SMALL, model=model) as runtime:
         found = list(runtime.stream(story, "Which colour?"))
         assert [event.type for event in found] == ["warning", "answer.finished"]
-        assert found[-1].finish_reason == "cancelled"  # type: ignore[attr-defined]
+        assert island.finished(found).finish_reason == "cancelled"
         assert after < pieces <= after + 1
         monkeypatch.undo()
         assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"

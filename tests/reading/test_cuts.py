@@ -113,4 +113,4 @@ def test_echoes_of_the_prompt_are_cut(text: str, shown: str) -> None:
 def test_what_stands_in_the_document_is_no_echo() -> None:
     labels = labels_apart_from(["NOTE: The pump is off.", "The answer: yes"])
     assert labels == ("Question:", "The text says", "Document:")
-    assert Echoes(labels).feed("Off.\nNote: wait\nQuestion: why", last=True) == "Off.\nNote: wait"
+    assert Echoes(labels=labels).feed("Off.\nNote: wait\nQuestion: why", last=True) == "Off.\nNote: wait"

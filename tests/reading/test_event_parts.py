@@ -12,7 +12,10 @@ from wim_edge.reading import events
 PLACE = events.RecalledPassage("d", "t", "p", None, "s", (0, 3), "abc", 1.5, {"bm25": 5.0}, True, 2)
 USAGE = events.Usage(1, 0, 1, {"total": 1.0}, 1)
 QUOTE = events.Quote("blue", "d", 3, None, (4, 8))
-ANSWER = events.AnswerFinished("blue", "stop", "wim", "m", (), USAGE, quotes=(QUOTE,))
+ANSWER = events.AnswerFinished(
+    "Perhaps: blue", "repeated", "wim", "m", (), USAGE, status="unsure", short="blue", span=(4, 8), quotes=(QUOTE,),
+    support=0.4, unsupported=("12",),
+)  # fmt: skip
 TOKEN = events.TokenLogprob("é", (195, 169), -0.5, (("é", (195, 169), -0.5), ("e", (101,), -1.5)))
 
 
@@ -21,6 +24,7 @@ TOKEN = events.TokenLogprob("é", (195, 169), -0.5, (("é", (195, 169), -0.5), (
     events.PassagesRecalled((PLACE,), 3, 4, 0.5),
     events.SegmentScored(1, 0.5, None, 0.25),
     events.ReadingRanked((events.RankedSegment(0, "d", (0, 3), 1.0, True, -3.5),)),
+    events.QuestionSettled("and 2022?", "Costs in 2022?", "it goes on"),
     ANSWER,
     replace(ANSWER, sources=(events.Source(0, "d", None, "s", (0, 9), 1.0, "", None),), evidence={"run": -1.0}),
     events.CompletionDelta("é", (TOKEN,)),

@@ -10,12 +10,12 @@ from wim_edge.testing import FakeModel
 
 
 def generate(
-    says: str, max_tokens: int = 50, stops: tuple[str, ...] = (), *, straight: bool = False
+    says: str, max_tokens: int = 50, stops: tuple[str, ...] = (), refusal: str = "", *, straight: bool = False
 ) -> tuple[Generation, list[str]]:
     model = FakeModel(lambda prompt: says)
     sequence = model.context(500).sequence()
     sequence.append(model.tokenize("<|im_start|>assistant\n", special=True))
-    generation = Generation(model, sequence, Sampler(), max_tokens, stops, straight=straight)
+    generation = Generation(model, sequence, Sampler(), max_tokens, stops, refusal, straight=straight)
     return generation, list(generation.pieces())
 
 
@@ -46,9 +46,21 @@ def test_stop_texts_never_show(says: str) -> None:
     assert generation.finish_reason == "stop"
 
 
-def test_what_only_looks_like_a_stop_text_is_kept() -> None:
-    assert generate("one\nQuest two", stops=("\nQuestion:",))[0].text == "one\nQuest two"
-    assert generate("one\nQuest", stops=("\nQuestion:",))[0].text == "one\nQuest"
+@pytest.mark.parametrize("says", ["one\nQuest two", "one\nQuest"])
+def test_what_only_looks_like_a_stop_text_is_kept(says: str) -> None:
+    assert generate(says, stops=("\nQuestion:",))[0].text == says
+
+
+@pytest.mark.parametrize(
+    ("says", "text"),
+    [("Not relevant, because it tells of walls", ""), ("not relevant", ""), ("nothing here", "nothing here"),
+     ("not really", "not really"), ("no", "no")],
+)  # fmt: skip
+def test_what_opens_as_not_relevant_ends_there(says: str, text: str) -> None:
+    generation, pieces = generate(says, refusal="not relevant")
+    assert "".join(pieces) == generation.text == text
+    if not text:
+        assert (generation.n_tokens, generation.finish_reason) == (3, "stop")
 
 
 def test_bytes_of_a_character_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:

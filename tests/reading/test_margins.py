@@ -6,14 +6,13 @@ from collections.abc import Sequence as Seq
 
 import pytest
 
+from tests.library.wall import TEXT
+from tests.reading import island
 from wim_edge import Document, Runtime, Settings
-from wim_edge.engine.sampling import Sampler
 from wim_edge.reading import events
 from wim_edge.reading.control import Decision
-from wim_edge.reading.generate import Generation
 from wim_edge.testing import FakeContext, FakeModel
 
-TEXT = " ".join(f"Sentence {n} tells of the {n}th stone in the long wall." for n in range(60))
 SMALL = Settings(
     margins="free", relevance="likelihood", segment_tokens=128, answer_tokens=8, margin_tokens=24, max_passages=3
 )
@@ -88,8 +87,7 @@ def test_who_asks_for_the_answer_before_any_was_written_gets_them(pattern: str) 
             found.append(event)
             if isinstance(event, events.SegmentScored) and event.segment == 3:
                 runtime.answer_now()
-    last = found[-1]
-    assert isinstance(last, events.AnswerFinished)
+    last = island.finished(found)
     assert (last.finish_reason, bool(last.text)) == ("early_exit", True)
     assert len(written(found)) == 3
     assert {source.segment for source in last.sources} == set(written(found))
@@ -107,22 +105,3 @@ def test_nothing_is_left_in_the_cache_when_they_are_interrupted() -> None:
         assert event.finish_reason == "cancelled"
         (context,) = contexts
         assert not context.live
-
-
-def generation(model: FakeModel, context: FakeContext, prompt: str, refusal: str = "") -> Generation:
-    sequence = context.sequence()
-    sequence.append(model.tokenize(prompt + "<|im_start|>assistant\n", special=True))
-    return Generation(model, sequence, Sampler(), 20, (), refusal)
-
-
-@pytest.mark.parametrize(
-    ("says", "text"),
-    [("Not relevant, because it tells of walls", ""), ("not relevant", ""), ("nothing here", "nothing here"),
-     ("not really", "not really"), ("no", "no")],
-)  # fmt: skip
-def test_what_opens_as_not_relevant_ends_there(says: str, text: str) -> None:
-    model = FakeModel(lambda prompt: says)
-    one = generation(model, model.context(500), "x", "not relevant")
-    assert "".join(one.pieces()) == one.text == text
-    if not text:
-        assert (one.n_tokens, one.finish_reason) == (3, "stop")

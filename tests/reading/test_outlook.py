@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.reading.island import GOLD, QUESTION, SMALL, asked, finished, read, reply, shown, text
+from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
 from wim_edge.reading.outlook import BY_WORDS, Outlook, outlook
@@ -18,19 +19,19 @@ from wim_edge.testing import FakeModel, FakeSequence
 def test_shared_words_come_first_and_contents_last() -> None:
     contents = "The treasure ....... 3\nThe island . . . . . 7\n"
     texts = ["Nothing here.", contents, "A treasure.", "The treasure of the island.", "Nothing there."]
-    assert outlook(texts, QUESTION).order == (3, 2, 0, 4, 1)
+    assert outlook(texts, QUESTION, [0] * 5).order == (3, 2, 0, 4, 1)
 
 
 def test_the_order_of_documents_is_no_matter() -> None:
     texts = ["Alpha.", "Beta.", "Gamma.", "The treasure.", "Delta."]
-    there = outlook(texts, QUESTION, [0, 1, 0, 1, 2]).order
+    there = outlook(texts, QUESTION, [0, 0, 1, 1, 1]).order
     assert [texts[n] for n in there] == ["The treasure.", "Alpha.", "Gamma.", "Beta.", "Delta."]
     back = ["Gamma.", "The treasure.", "Delta.", "Alpha.", "Beta."]
-    assert [back[n] for n in outlook(back, QUESTION, [0, 1, 2, 0, 1]).order] == [texts[n] for n in there]
+    assert [back[n] for n in outlook(back, QUESTION, [0, 0, 0, 1, 1]).order] == [texts[n] for n in there]
 
 
 def test_a_table_of_numbers_is_no_table_of_contents() -> None:
-    assert outlook(["Nothing.", "treasure 12\nisland 40\ngold 7"], QUESTION).order == (1, 0)
+    assert outlook(["Nothing.", "treasure 12\nisland 40\ngold 7"], QUESTION, [0, 0]).order == (1, 0)
 
 
 def test_the_promising_are_read_first_and_all_of_it_in_the_end() -> None:
@@ -138,8 +139,7 @@ def test_a_sections_title_counts_for_its_segments() -> None:
 def test_the_second_passage_is_hardly_evaluated_again(moves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not moves:
         monkeypatch.setattr(FakeSequence, "append_kept", lambda self, snapshot, at: False)
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    model, prompts = recording(reply)
     told = text(4, 2) + text(4, 1)
     last = finished(asked(SMALL.with_changes(within="all"), told, model=model))
     joined = [n for what, _, n in model.history if what == "join"]

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.reading import island
 from tests.reading.island import finished, reply, text
 from tests.reading.relevance import lighthouse
+from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events, tuned
 from wim_edge.errors import InvalidRequestError
 from wim_edge.reading.pattern import PATTERNS, automatic
@@ -90,25 +92,21 @@ def test_every_pattern_has_its_name() -> None:
 def test_shallow_reading_has_no_limit_by_the_context() -> None:
     model = FakeModel(lighthouse.reply, n_ctx_train=600)
     settings = Settings(pattern="wim-shallow", segment_tokens=64, margin_tokens=16, answer_tokens=16, max_passages=2)
-    with Runtime(settings, model=model) as runtime:
-        found = list(runtime.stream(lighthouse.library(60, 47), lighthouse.QUESTION))
+    found = lighthouse.asked(settings, lighthouse.library(60, 47), model)
     assert found[0].tokens > 600 and found[0].windows == 0  # type: ignore[attr-defined]  # noqa: PT018
-    assert found[-1].text.startswith("Ottilie Brandt")  # type: ignore[attr-defined]
+    assert island.finished(found).text.startswith("Ottilie Brandt")
     assert not [event for event in found if isinstance(event, events.Warning)]
 
 
 def test_shallow_reading_reads_nothing_twice_for_one_passage() -> None:
-    model = FakeModel(lighthouse.reply)
     settings = Settings(pattern="wim-shallow", segment_tokens=64, max_passages=1, within="all")
-    with Runtime(settings, model=model) as runtime:
-        found = list(runtime.stream(lighthouse.library(8, 2), lighthouse.QUESTION))
-    assert found[-1].usage.prefilled_tokens == found[0].tokens  # type: ignore[attr-defined]
+    found = lighthouse.asked(settings, lighthouse.library(8, 2))
+    assert island.finished(found).usage.prefilled_tokens == found[0].tokens
 
 
 def test_focus_keeps_the_context_where_there_is_room() -> None:
     model = FakeModel(lighthouse.reply)
-    with Runtime(Settings(pattern="wim-focus", segment_tokens=64), model=model) as runtime:
-        found = list(runtime.stream(lighthouse.library(6, 2), lighthouse.QUESTION))
+    found = lighthouse.asked(Settings(pattern="wim-focus", segment_tokens=64), lighthouse.library(6, 2), model)
     main = model.history[0][1]
     evaluated = sum(n for what, sequence, n in model.history if what == "append" and sequence == main)
     assert evaluated > found[0].tokens  # type: ignore[attr-defined]  # it holds the context
@@ -116,7 +114,9 @@ def test_focus_keeps_the_context_where_there_is_room() -> None:
 
 
 def test_closed_book_is_llm_alone() -> None:
-    with Runtime(Settings(pattern="llm"), model=FakeModel(lighthouse.reply)) as runtime:
+    model, prompts = recording(lighthouse.reply)
+    with Runtime(Settings(pattern="llm"), model=model) as runtime:
         assert runtime.ask((), lighthouse.QUESTION).text == "nobody knows"
+        assert "document" not in prompts[-1].lower()
         with pytest.raises(InvalidRequestError, match="no document"):
             runtime.with_changes(pattern="wim").stream((), lighthouse.QUESTION)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.reading import story
+from tests.reading import island, story
 from tests.reading.island import FILLER, QUESTION, SMALL, asked, text
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
@@ -24,8 +24,7 @@ def test_a_section_that_goes_on_stands_above_its_segments() -> None:
     body = text(12, -1)
     starts = [n for n in range(len(body)) if body.startswith("Nothing of interest stands in part", n)]
     marks = (Mark(0, section="Preface"), Mark(starts[14], section="The treasure"), Mark(starts[18], section="x " * 99))
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or "")
+    model, prompts = story.recording(lambda prompt: "")
     with Runtime(SMALL.with_changes(within="all"), model=model) as runtime:
         found = list(runtime.stream(Document("d", body, marks), QUESTION))
     titles = set()
@@ -42,8 +41,7 @@ def test_the_header_of_a_table_that_goes_on_stands_above_its_segments() -> None:
     header = "| Number | Name | Room |"
     rows = [f"| {n} | Somebody called number {n} of the long list | room {n} |\n" for n in range(60)]
     document = Document("d", f"{header}\n| --- | --- | --- |\n{''.join(rows)}")
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or "")
+    model, prompts = story.recording(lambda prompt: "")
     with Runtime(SMALL.with_changes(within="all"), model=model) as runtime:
         found = list(runtime.stream(document, "Which room?"))
     read = [event for event in found if isinstance(event, events.SegmentRead)]
@@ -56,9 +54,8 @@ def test_the_header_of_a_table_that_goes_on_stands_above_its_segments() -> None:
 
 
 def test_a_segment_that_begins_with_its_title_has_it_once() -> None:
-    prompts: list[str] = []
     document = Document("d", "# The treasure\n\n" + FILLER.format(1), (Mark(0, section="The treasure"),))
-    model = FakeModel(lambda prompt: prompts.append(prompt) or "")
+    model, prompts = story.recording(lambda prompt: "")
     with Runtime(SMALL.with_changes(segment_tokens=256), model=model) as runtime:
         runtime.ask(document, "Who?")
     assert max(prompt.count("The treasure") for prompt in prompts) == 1
@@ -67,8 +64,7 @@ def test_a_segment_that_begins_with_its_title_has_it_once() -> None:
 def test_small_segments_keep_most_of_their_room() -> None:
     body = "".join(FILLER.format(n) + "\n\n" for n in range(8))
     marks = tuple(Mark(body.index(FILLER.format(n)), section=f"Part {n}") for n in range(8))
-    tokens = [24, 32, 48, 64]
-    for segment_tokens in tokens:
+    for segment_tokens in (24, 32, 48, 64):
         found = asked(SMALL.with_changes(segment_tokens=segment_tokens, within="all"), Document("d", body, marks))
         read = [event.tokens for event in found if isinstance(event, events.SegmentRead)]
         assert max(read) <= segment_tokens
@@ -153,9 +149,9 @@ def test_what_the_plan_accepts_fits(
     except (ContextOverflowError, InvalidRequestError):
         assert model.history == []
         return
-    assert found[-1].finish_reason in ("stop", "length", "repeated")  # type: ignore[attr-defined]
+    assert island.finished(found).finish_reason in ("stop", "length", "repeated")
     if (pattern, relevance) != ("rag", "verdict"):  # which judges texts, and reads what it answers from
-        assert found[-1].usage.prefilled_tokens >= found[0].tokens  # type: ignore[attr-defined]
+        assert island.finished(found).usage.prefilled_tokens >= found[0].tokens
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from collections.abc import Sequence as Seq
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,13 +22,13 @@ STORY = (
 )
 
 
-def point(model: FakeModel, text: str, avoid: Seq[tuple[int, int]] = ()) -> Pointed:
+def point(model: FakeModel, text: str, **more: Any) -> Pointed:
     (segment,) = split(text, 10_000, model.tokenize)
     context = model.context(100_000)
     with context.sequence() as sequence:
         sequence.append([*segment.tokens, *model.tokenize("<|im_start|>assistant\n", special=True)])
         before = list(sequence.tokens)
-        found = Pointer(model, context).point(sequence, segment, avoid=avoid)
+        found = Pointer(model, context).point(sequence, segment, **more)
         assert sequence.tokens == before
         assert list(context.live.values()) == [sequence]
     return found
@@ -62,12 +62,6 @@ def test_no_run_begins_or_ends_inside_a_word() -> None:
         assert not (run.end < len(text) and text[run.end - 1].isalnum() and text[run.end].isalnum())
 
 
-def test_the_likeliest_run_comes_first_and_none_twice() -> None:
-    runs = point(FakeModel(lambda prompt: "1921"), STORY).runs
-    assert [run.logprob for run in runs] == sorted((run.logprob for run in runs), reverse=True)
-    assert len({(run.start, run.end) for run in runs}) == len(runs)
-
-
 def test_what_is_to_be_avoided_is_not_pointed_at() -> None:
     text = "Subject\n\nThe subject of this contract is the care of the garden."
     avoided = point(FakeModel(lambda prompt: "Subject"), text, avoid=[(0, 7)])
@@ -89,15 +83,8 @@ def test_texts_are_rated_as_answers_with_their_end() -> None:
 def test_where_the_words_of_the_question_are_a_run_is_preferred() -> None:
     text = "Ada came in 1921. Ben came in 1922."
     model = FakeModel(lambda prompt: "1921")
-    (segment,) = split(text, 10_000, model.tokenize)
-    context = model.context(100_000)
-    with context.sequence() as sequence:
-        sequence.append([*segment.tokens, *model.tokenize("<|im_start|>assistant\n", special=True)])
-        pointer = Pointer(model, context)
-        plain = pointer.point(sequence, segment).runs[0]
-        moved = pointer.point(sequence, segment, asked=[(0, 18, 100.0), (18, len(text), 0.0)]).runs[0]
-    assert text[plain.start : plain.end] == "1921"
-    assert moved.start >= 18
+    assert best(model, text) == "1921"
+    assert point(model, text, asked=[(0, 18, 100.0), (18, len(text), 0.0)]).runs[0].start >= 18
 
 
 def test_no_run_goes_over_two_rows_of_a_table() -> None:
@@ -120,9 +107,12 @@ def test_a_word_that_an_adapter_says_instead_of_pointing_is_no_run() -> None:
 @settings(max_examples=60)
 @given(st.text(min_size=1), st.text(max_size=12))
 def test_whatever_it_says_a_run_is_text(text: str, wish: str) -> None:
-    for run in point(FakeModel(lambda prompt: wish), text).runs:
+    runs = point(FakeModel(lambda prompt: wish), text).runs
+    for run in runs:
         assert 0 <= run.start < run.end <= len(text)
         assert text[run.start : run.end].strip()
+    assert [run.logprob for run in runs] == sorted((run.logprob for run in runs), reverse=True)
+    assert len({(run.start, run.end) for run in runs}) == len(runs)
 
 
 ODD = (

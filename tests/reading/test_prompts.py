@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.story import SMALL, TEXT, reply, run
+from tests.reading.story import SMALL, TEXT, recording, reply, run
 from wim_edge import Document, Runtime, Settings
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import PATTERNS
@@ -20,8 +20,7 @@ QUESTION = "How high is the tower?"
 
 def last_prompt(template: str | None, **settings: object) -> str:
     """What the model saw when it answered."""
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or "20", chat_template=template)  # type: ignore[func-returns-value]
+    model, prompts = recording(lambda prompt: "20", chat_template=template)
     usual = Settings(max_passages=3, relevance_threshold=0.0, save=False)
     with Runtime(usual.with_changes(**settings), model=model) as runtime:
         runtime.ask(DOCUMENTS, QUESTION)
@@ -59,28 +58,17 @@ def test_a_base_model_is_shown_a_note_only_where_there_are_notes(pattern: str) -
 
 
 def test_a_document_alone_has_its_title() -> None:
-    model = FakeModel(lambda prompt: "20")
     titled = Document("file.txt", "The tower is 20 metres high.", title="Towers")
     for document, heading in ((titled, 'Document "Towers":\n'), (DOCUMENTS[0], "Document:\n")):
+        model, seen = recording(lambda prompt: "20")
         with Runtime(Settings(pattern="llm", save=False), model=model) as runtime:
-            seen: list[str] = []
-            model.reply = lambda prompt, seen=seen: seen.append(prompt) or "20"  # type: ignore[misc]
             runtime.ask(document, QUESTION)
         assert heading + document.text in seen[-1]
 
 
-def test_closed_book_is_asked_of_no_document() -> None:
-    seen: list[str] = []
-    model = FakeModel(lambda prompt: seen.append(prompt) or "20")  # type: ignore[func-returns-value]
-    with Runtime(Settings(pattern="llm", save=False), model=model) as runtime:
-        runtime.ask([], QUESTION)
-    assert "document" not in seen[-1].lower()
-
-
 def test_a_users_templates_stand_before_the_shipped_ones(tmp_path: Path) -> None:
     (tmp_path / "final_answer.jinja").write_text("ASK {{ query }} {{ margins | length }}", encoding="utf-8")
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    model, prompts = recording()
     run(model, SMALL.with_changes(templates=tmp_path))
     assert re.search("ASK Which colour\\? [12]", prompts[-1])
 

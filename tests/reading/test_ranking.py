@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.reading.island import QUESTION, SMALL, asked, finished, read, reply, text
 from wim_edge import Document, Runtime, events
-from wim_edge.reading.relevance.relevance import Ranking
+from wim_edge.reading.ranking import Ranking
 from wim_edge.testing import FakeModel
 
 scores = st.dictionaries(st.integers(0, 9), st.floats(-50, 50), min_size=1)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.story import SMALL, TEXT, of_type, reply, run
+from tests.reading import island
+from tests.reading.story import SMALL, TEXT, of_type, recording, reply, run
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.reading.reading import Reading
 from wim_edge.testing import FakeModel
@@ -16,9 +17,8 @@ from wim_edge.testing import FakeModel
 def test_the_course_of_a_reading() -> None:
     model = FakeModel(reply)
     found = run(model)
-    started, finished = found[0], found[-1]
+    started, finished = found[0], island.finished(found)
     assert isinstance(started, events.ReadingStarted)
-    assert isinstance(finished, events.AnswerFinished)
     n = started.segments
     assert n > 3
     assert started.windows == 1
@@ -42,14 +42,14 @@ def test_segments_cover_the_document_and_margins_know_their_places() -> None:
     assert places[-1][1] == len(TEXT)
     assert all(a[1] == b[0] for a, b in pairwise(places))
     assert [event.chars for event in of_type(found, events.MarginJudged)] == places
-    sources = found[-1].sources  # type: ignore[attr-defined]
+    sources = island.finished(found).sources
     assert 1 <= len(sources) <= 2
     assert any("number 12 " in TEXT[slice(*source.chars)] for source in sources)
 
 
 def test_the_answer_sees_the_whole_context_and_the_relevant_margins_alone() -> None:
-    prompts: list[str] = []
-    run(FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt)))
+    model, prompts = recording()
+    run(model)
     final = prompts[-1]
     assert TEXT in final
     assert "seen: number 12 is here" in final
@@ -71,8 +71,8 @@ def test_each_document_token_is_evaluated_once() -> None:
 def test_llm_pattern_writes_no_margin() -> None:
     found = run(FakeModel(reply), SMALL.with_changes(pattern="llm"))
     assert not of_type(found, events.MarginJudged)
-    assert found[-1].text == "the answer is blue"  # type: ignore[attr-defined]
-    assert found[-1].sources == ()  # type: ignore[attr-defined]
+    assert island.finished(found).text == "the answer is blue"
+    assert island.finished(found).sources == ()
 
 
 def test_a_long_document_is_read_in_windows_and_said_so() -> None:
@@ -80,8 +80,7 @@ def test_a_long_document_is_read_in_windows_and_said_so() -> None:
     found = run(model)
     assert found[0].windows > 1  # type: ignore[attr-defined]
     assert [e.segment for e in of_type(found, events.SegmentRead)] == list(range(found[0].segments))  # type: ignore[attr-defined]
-    finished = found[-1]
-    assert isinstance(finished, events.AnswerFinished)
+    finished = island.finished(found)
     drawn_on = {source.segment for source in finished.sources}
     again = sum(event.tokens for event in of_type(found, events.SegmentRead) if event.segment in drawn_on)
     assert finished.usage.prefilled_tokens == found[0].tokens + again  # type: ignore[attr-defined]
@@ -96,7 +95,7 @@ def test_windows_without_a_relevant_margin_answer_from_the_best_and_say_so() -> 
 
     found = run(FakeModel(nothing, n_ctx_train=700))
     assert any("nothing was judged relevant" in e.text for e in of_type(found, events.Warning))
-    assert 1 <= len(found[-1].sources) <= 2  # type: ignore[attr-defined]
+    assert 1 <= len(island.finished(found).sources) <= 2
 
 
 def test_a_margin_cut_at_its_longest_shows_it() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.island import FILLER, SMALL, finished, read, reply, shown
+from tests.reading.island import SMALL, finished, read, reply, shown, text
 from tests.tiny import write_tiny_embedder
 from wim_edge import Document, Runtime, Settings, events, loaded_models
 from wim_edge.errors import ModelFileError
@@ -18,11 +18,8 @@ from wim_edge.reading.similarity import AFTER, AT_ONCE
 from wim_edge.testing import FakeEmbedder, FakeModel
 
 GOLD = "In the end Ottilie Brandt discovered the hoard beneath the old lighthouse; the treasure was hers. "
+MODEL = FakeModel(reply)
 QUESTION = "Whose luck was it?"  # no word of it stands there
-
-
-def text(n: int, gold: int) -> str:
-    return "".join((GOLD if number == gold else "") + FILLER.format(number) + "\n\n" for number in range(n))
 
 
 def near(text: str) -> float:
@@ -30,7 +27,11 @@ def near(text: str) -> float:
 
 
 def asked(runtime: Runtime, n: int, gold: int) -> list[events.Event]:
-    return list(runtime.stream(Document("d", text(n, gold)), QUESTION))
+    return list(runtime.stream(Document("d", text(n, gold, GOLD)), QUESTION))
+
+
+def keeping(readings: Path, embedder: FakeEmbedder) -> Runtime:
+    return Runtime(SMALL.with_changes(save=True, readings=readings), model=MODEL, embedder=embedder)
 
 
 def test_what_is_near_comes_first_though_it_shares_no_word() -> None:
@@ -52,7 +53,7 @@ def test_what_is_near_comes_first_though_it_shares_no_word() -> None:
 
 
 def test_of_a_long_text_those_that_promise_most_are_embedded_and_reading_on_goes_further() -> None:
-    document, embedder = Document("d", text(300, 290)), FakeEmbedder(near)
+    document, embedder = Document("d", text(300, 290, GOLD)), FakeEmbedder(near)
     with Runtime(SMALL, model=FakeModel(reply), embedder=embedder) as runtime:
         first = runtime.ask(document, QUESTION)
         assert len(embedder.embedded) == AT_ONCE
@@ -65,9 +66,9 @@ def test_of_a_long_text_those_that_promise_most_are_embedded_and_reading_on_goes
 
 
 def test_vectors_are_kept_with_the_reading_and_go_with_it(tmp_path: Path) -> None:
-    settings, embedder, model = SMALL.with_changes(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
+    embedder = FakeEmbedder(near)
     for _ in range(2):
-        with Runtime(settings, model=model, embedder=embedder) as runtime:
+        with keeping(tmp_path, embedder) as runtime:
             first = finished(asked(runtime, 20, 15))
     assert first.text.startswith("Ottilie Brandt")
     assert len(embedder.embedded) == first.segments  # once
@@ -75,14 +76,14 @@ def test_vectors_are_kept_with_the_reading_and_go_with_it(tmp_path: Path) -> Non
     before = library.index.total()
     library.clear()
     assert before > library.index.total() == 0
-    with Runtime(settings, model=model, embedder=embedder) as runtime:
+    with keeping(tmp_path, embedder) as runtime:
         asked(runtime, 20, 15)
     assert len(embedder.embedded) == 2 * first.segments
 
 
 def test_damaged_vectors_are_made_anew(tmp_path: Path) -> None:
-    settings, embedder, model = SMALL.with_changes(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
-    with Runtime(settings, model=model, embedder=embedder) as runtime:
+    embedder = FakeEmbedder(near)
+    with keeping(tmp_path, embedder) as runtime:
         asked(runtime, 20, 15)
     n = len(embedder.embedded)
     with sqlite3.connect(tmp_path / "index.sqlite") as db:
@@ -90,7 +91,7 @@ def test_damaged_vectors_are_made_anew(tmp_path: Path) -> None:
         damages = [b"", b"\x00" * 6, b"\x00\x7e" * 2, b"\x00" * 3, "text"]  # of another length, no numbers, none
         for digest, data in zip(rows, damages, strict=True):
             db.execute("UPDATE vector SET data = ? WHERE digest = ?", (data, digest))
-    with Runtime(settings, model=model, embedder=embedder) as runtime:
+    with keeping(tmp_path, embedder) as runtime:
         assert finished(asked(runtime, 20, 15)).text.startswith("Ottilie Brandt")
     assert len(embedder.embedded) == n + 5
 
@@ -102,9 +103,9 @@ def test_an_embedder_that_makes_no_numbers_is_as_none() -> None:
 
 
 def test_a_text_read_ahead_is_embedded_whole(tmp_path: Path) -> None:
-    settings, embedder, model = SMALL.with_changes(save=True, readings=tmp_path), FakeEmbedder(near), FakeModel(reply)
-    with Runtime(settings, model=model, embedder=embedder) as runtime:
-        list(runtime.read(Document("d", text(132, 101))))
+    embedder = FakeEmbedder(near)
+    with keeping(tmp_path, embedder) as runtime:
+        list(runtime.read(Document("d", text(132, 101, GOLD))))
         n = len(embedder.embedded)
         assert n >= 132
         last = finished(asked(runtime, 132, 101))
@@ -112,9 +113,9 @@ def test_a_text_read_ahead_is_embedded_whole(tmp_path: Path) -> None:
 
 
 def test_what_was_embedded_before_it_is_cancelled_is_kept(tmp_path: Path) -> None:
-    settings, embedder = SMALL.with_changes(save=True, readings=tmp_path), FakeEmbedder(near)
-    with Runtime(settings, model=FakeModel(reply), embedder=embedder) as runtime:
-        for event in runtime.stream(Document("d", text(40, 30)), QUESTION):
+    embedder = FakeEmbedder(near)
+    with keeping(tmp_path, embedder) as runtime:
+        for event in runtime.stream(Document("d", text(40, 30, GOLD)), QUESTION):
             if isinstance(event, events.SegmentsEmbedded) and event.segments >= 16:
                 runtime.cancel()
         assert isinstance(event, events.AnswerFinished)
@@ -128,7 +129,7 @@ def test_what_was_embedded_before_it_is_cancelled_is_kept(tmp_path: Path) -> Non
 
 
 def test_tables_of_contents_stay_last() -> None:
-    ahead = outlook(["A word.", "The treasure ....... 3\nThe island . . . . . 7\n", "Other words."], "What?")
+    ahead = outlook(["A word.", "The treasure ....... 3\nThe island . . . . . 7\n", "Other words."], "What?", [0] * 3)
     assert ahead.nearer({0: 0.1, 1: 0.9, 2: 0.5}).order == (2, 0, 1)
 
 
@@ -166,7 +167,7 @@ def test_the_usual_scout_helps_with_long_texts_in_latin_letters(
     monkeypatch.setattr(loaded_models, "resolve", lambda name, paths: name)
     monkeypatch.setattr(loaded_models, "open_embedder", lambda found, settings: embedder)
     with Runtime(SMALL, model=FakeModel(reply)) as runtime:
-        list(runtime.stream(Document("d", text(segments, segments - 2)), question))
+        list(runtime.stream(Document("d", text(segments, segments - 2, GOLD)), question))
     assert bool(embedder.embedded) == is_used
     assert embedder.closed == is_used
 
@@ -206,8 +207,3 @@ def test_none_is_no_scout(monkeypatch: pytest.MonkeyPatch) -> None:
     assert LoadedModels(Settings(embedding_model="none")).embedder_name is None
     assert LoadedModels(Settings(embedding_model="e5.gguf")).embedder_name == "e5.gguf"
     assert LoadedModels(Settings(), FakeModel(reply)).embedder_name is None
-
-
-def test_settings_name_it_and_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WIM_EDGE_EMBEDDING_MODEL", "e5.gguf")
-    assert Settings.from_environment().embedding_model == "e5.gguf"

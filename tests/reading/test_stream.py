@@ -12,33 +12,18 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.testing import FakeModel
 
 
-def test_abandoning_the_iterator_frees_everything() -> None:
+@pytest.mark.parametrize("n_events", [0, 1, 4])
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_stream_that_is_closed_or_dropped_frees_everything(n_events: int, is_closed: bool) -> None:
     model = FakeModel(reply)
     with Runtime(SMALL, model=model) as runtime:
         stream = runtime.stream(Document("d", TEXT), "Which colour?")
-        for _ in range(4):
+        for _ in range(n_events):
             next(stream)
         with pytest.raises(InvalidRequestError, match="another question"):
             runtime.stream(Document("d", TEXT), "Which colour?")
-        stream.close()  # type: ignore[attr-defined]
-        assert not model.contexts[0].live
-        assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"
-
-
-def test_a_stream_never_begun_frees_everything() -> None:
-    model = FakeModel(reply)
-    with Runtime(SMALL, model=model) as runtime:
-        stream = runtime.stream(Document("d", TEXT), "Which colour?")
-        stream.close()  # type: ignore[attr-defined]
-        assert not model.contexts[0].live
-        assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"
-
-
-def test_a_stream_that_nobody_holds_ends() -> None:
-    model = FakeModel(reply)
-    with Runtime(SMALL, model=model) as runtime:
-        stream = runtime.stream(Document("d", TEXT), "Which colour?")
-        next(stream)
+        if is_closed:
+            stream.close()  # type: ignore[attr-defined]
         del stream
         gc.collect()
         assert not model.contexts[0].live

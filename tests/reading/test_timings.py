@@ -29,13 +29,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def test_a_stage_adds_up_and_the_total_runs_on(clock: Clock) -> None:
     found = Timings()
-    for seconds in (1.0, 0.25):
+    for seconds in (1.0, 0.25061):
         with found.stage("prefill"):
             clock.spend(seconds)
         clock.spend(2.0)
-    assert found.of_stage("prefill") == 1.25
+    assert found.of_stage("prefill") == pytest.approx(1.25061)
     assert found.of_stage("decode") == 0.0
-    assert found.seconds() == {"prefill": 1.25, "total": 5.25}
+    assert found.seconds() == {"prefill": 1.251, "total": 5.251}  # to the millisecond
 
 
 def test_a_stage_that_fails_counts(clock: Clock) -> None:
@@ -63,14 +63,6 @@ def test_of_an_iterator_the_consumers_time_is_not_counted(clock: Clock) -> None:
         clock.spend(10.0)
     assert seen == [0, 1, 2]
     assert found.of_stage("read") == 1.375
-
-
-def test_seconds_are_told_to_the_millisecond(clock: Clock) -> None:
-    found = Timings()
-    with found.stage("answer"):
-        clock.spend(0.12345)
-    assert found.of_stage("answer") == pytest.approx(0.12345)
-    assert found.seconds()["answer"] == 0.123
 
 
 def test_the_most_memory_never_falls() -> None:

@@ -21,29 +21,25 @@ def offsets(text: str, *parts: bytes) -> tuple[list[int], list[bool]]:
     return char_offsets(pieces(*parts), text, range(len(parts)))
 
 
-def test_tokens_of_whole_characters() -> None:
-    assert offsets("ab é!", b"ab", b" ", "é".encode(), b"!") == ([0, 2, 3, 4, 5], [True] * 4)
+SHIP = "🚢".encode()
 
 
-def test_a_token_inside_a_character_counts_from_the_next_one() -> None:
-    ship = "🚢".encode()
-    assert offsets("a🚢b", b"a", ship[:1], ship[1:3], ship[3:] + b"b") == (
-        [0, 1, 2, 2, 3], [True, True, False, False],
-    )  # fmt: skip
-
-
-def test_a_space_of_sentencepiece_is_a_space() -> None:
-    assert offsets("no way", b"no", "▁way".encode()) == ([0, 2, 6], [True, True])
-    assert offsets("a▁b", b"a", "▁".encode(), b"b") == ([0, 1, 2, 3], [True] * 3)  # where the text has that character
-
-
-def test_what_a_tokenizer_changed_or_dropped_does_not_shift_the_rest() -> None:
-    assert offsets("One two", b"one", b" two") == ([0, 3, 7], [True, True])
-    assert offsets("one\x07 two", b"one", b" two")[0] == [0, 4, 8]
-
-
-def test_a_control_token_stands_for_nothing() -> None:
-    assert offsets("ab", b"", b"ab", b"") == ([0, 0, 2, 2], [True, True, False])
+@pytest.mark.parametrize(
+    ("text", "parts", "chars", "whole"),
+    [
+        ("ab é!", [b"ab", b" ", "é".encode(), b"!"], [0, 2, 3, 4, 5], [True] * 4),
+        # Inside a character a token counts from the next one
+        ("a🚢b", [b"a", SHIP[:1], SHIP[1:3], SHIP[3:] + b"b"], [0, 1, 2, 2, 3], [True, True, False, False]),
+        ("no way", [b"no", "▁way".encode()], [0, 2, 6], [True, True]),  # SentencePiece's space
+        ("a▁b", [b"a", "▁".encode(), b"b"], [0, 1, 2, 3], [True] * 3),  # the text has that character
+        # The tokenizer changed or dropped something
+        ("One two", [b"one", b" two"], [0, 3, 7], [True, True]),
+        ("one\x07 two", [b"one", b" two"], [0, 4, 8], [True, True]),
+        ("ab", [b"", b"ab", b""], [0, 0, 2, 2], [True, True, False]),  # control tokens
+    ],
+)
+def test_where_tokens_begin(text: str, parts: list[bytes], chars: list[int], whole: list[bool]) -> None:
+    assert offsets(text, *parts) == (chars, whole)
 
 
 @given(st.text(st.sampled_from("ab é🚢\n"), max_size=30), st.randoms(use_true_random=False))

@@ -1,8 +1,7 @@
-"""A second look at what may answer, read alone: rows of tables, and the paragraph of the likeliest run.
+"""A second reading of likely places, alone: rows of tables, and the paragraph of the best run.
 
-In a whole table a small model loses rows and columns; of one row, each cell after its label, it tells well which cell
-is asked for. A model that points by worked examples, and was not trained to, takes a name or number that stands beside
-the right one where there is more text around it; one with an adapter gains nothing by it (docs/choices.md).
+A small model confuses rows and columns of a whole table, but finds the right cell of a single row that has its labels.
+A model without an adapter may point at a neighbouring name or number; less text around it helps (docs/choices.md).
 """
 
 from __future__ import annotations
@@ -13,18 +12,14 @@ from dataclasses import dataclass
 
 from wim_edge.documents import Segment
 from wim_edge.documents.units import Row
-from wim_edge.reading.pointing import AnswerRun, Pointed
+from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.reading import Reading
 
 AT_MOST = 6
-"""The rows that are read alone: each is some 60 tokens."""
-_AT_ONCE = 2
-"""The rows that are read at once: cells are put beside them, and the reading holds some sequences itself."""
-_LONGEST, _LONGEST_CELL = 600, 120
-"""The characters of a row that are read, and of a cell that is taken for an answer."""
-
-_NEARLY, _BETWEEN = 0.8, "\n\n"
-"""The share of a segment from which a paragraph is nearly all of it, and what parts paragraphs."""
+"""The most rows that are read alone, of about 60 tokens each."""
+_AT_ONCE = 2  # rows in one batch: the reading and the beams need sequences too
+_LONGEST, _LONGEST_CELL = 600, 120  # characters of a row, and of a cell that can be an answer
+_NEARLY, _BETWEEN = 0.8, "\n\n"  # a paragraph of at least this share of its segment is not read again
 
 
 @dataclass(frozen=True)
@@ -33,14 +28,16 @@ class RowRead:
 
     row: Row
     answers: float
-    """The log-odds, in nats, that it answers, as an adapter tells them."""
+    """An adapter's log-odds, in nats, that the row answers."""
     cells: tuple[tuple[int, float], ...]
-    """The numbers of its cells, each with the log-probability, in nats, that the cell is the answer."""
+    """Cell numbers with log P(the cell is the answer), in nats."""
 
 
 def read_rows(reading: Reading, rows: Sequence[tuple[int, Row]]) -> Iterator[RowRead]:
-    """Reads rows, each with the number of its segment, and yields what the model says of them; none where the context
-    has no room for one. Raises Interrupted."""
+    """Reads rows, given with their segment numbers, and yields the model's result for each.
+
+    Stops early when the context has no room for more. Raises Interrupted.
+    """
     plan, tokenize = reading.plan, reading.model.tokenize
     texts = [
         [*plan.segments[index].heading_tokens, *tokenize(row.text[:_LONGEST]), *plan.margin_prompt]
@@ -61,28 +58,30 @@ def read_rows(reading: Reading, rows: Sequence[tuple[int, Row]]) -> Iterator[Row
             with reading.context.adapted():
                 reading.context.append_each([(fork, one[-n_asked:]) for fork, one in zip(forks, some, strict=True)])
                 for fork, (_, row) in zip(forks, rows[at : at + _AT_ONCE], strict=True):
-                    there = [n for n, text in enumerate(row.texts) if 0 < len(text) <= _LONGEST_CELL]
+                    cells = [n for n, text in enumerate(row.texts) if 0 < len(text) <= _LONGEST_CELL]
                     pointer = reading.writer.pointer
-                    rated = pointer.rate(fork, [row.texts[n] for n in there])
-                    yield RowRead(row, pointer.log_odds(fork.logits), tuple(zip(there, rated, strict=True)))
+                    rated = pointer.rate(fork, [row.texts[n] for n in cells])
+                    yield RowRead(row, pointer.log_odds(fork.logits), tuple(zip(cells, rated, strict=True)))
 
 
-def read_paragraph(reading: Reading, index: int, run: AnswerRun) -> Pointed | None:
-    """Returns the runs that the model points at in the run's paragraph; None if that is nearly all of the segment of
-    this number, or there is no room for it. Raises Interrupted."""
+def read_paragraph(reading: Reading, index: int, start: int, end: int) -> Pointed | None:
+    """Returns the runs that the model points at in the paragraph around ``[start, end)`` of segment ``index``.
+
+    None if the paragraph is nearly the whole segment or does not fit the context. Raises Interrupted.
+    """
     planned = reading.plan.segments[index]
     segment = planned.segment
-    start = segment.text.rfind(_BETWEEN, 0, run.start - segment.start) + 1
-    end = segment.text.find(_BETWEEN, run.end - segment.start)
-    text = segment.text[start : end if end >= 0 else len(segment.text)]
+    left = segment.text.rfind(_BETWEEN, 0, start - segment.start) + 1
+    right = segment.text.find(_BETWEEN, end - segment.start)
+    text = segment.text[left : right if right >= 0 else len(segment.text)]
     tokens = reading.model.tokenize(text)
     before = [*reading.plan.prefix, *planned.heading_tokens]
     need = len(reading.cache.sequence) + len(before) + len(tokens) + reading.plan.reserved
     if len(text) >= _NEARLY * len(segment.text) or need > reading.context.n_ctx:
         return None
-    at = segment.start + start
+    at = segment.start + left
     alone = Segment(segment.document, at, at + len(text), text, tuple(tokens))
     with reading.context.sequence() as sequence:
         with reading.clock.stage("answer"):
             sequence.append([*before, *tokens])
-        return reading.writer.point(alone, sequence, reading.plan.margin_prompt, reading.plan.query)
+        return reading.writer.point(alone, sequence)

@@ -1,4 +1,4 @@
-"""The judgement: the candidates with their scores, whether the documents answer at all, and the kind of the answer."""
+"""The judgement: the candidates, whether the documents answer at all, and the kind of the answer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
 
-_NEAR = 0.08
-"""The share of the likeliest candidate's probability from which another passage's words are an item of a list, too."""
-_LIKELY, _ALIKE = -1.0, 1.5
-"""The least log-probability of a cell that answers beside another one, and the nats between their scores."""
-_VERDICT = log(0.2)
-"""The least log-probability of Yes or No, in nats, with which a question asks for one."""
+_NEAR = 0.08  # a list's item from another passage has at least this share of the best candidate's probability
+_LIKELY, _ALIKE = -1.0, 1.5  # nats: cells that answer alike have at least this log P, and scores at most so far apart
+_VERDICT = log(0.2)  # a question asks for yes or no if P(Yes or No) is above this
 
 
 @dataclass(frozen=True)
@@ -29,22 +26,22 @@ class Judged:
     """The outcome of a reading for a question, before anything is written."""
 
     candidates: tuple[AnswerCandidate, ...] = ()
-    """The words that may answer, the likeliest first."""
+    """The best first."""
     items: tuple[AnswerCandidate, ...] = ()
-    """The items of a list, in their order, if the answer is one."""
+    """The items in their order, if the answer is a list."""
     verdict: str = ""
     """Yes or No, if the question asks for one."""
     quotes: tuple[events.Quote, ...] = ()
-    """The quotations, that of the likeliest words first."""
+    """The best candidate's quotation first."""
     evidence: Evidence | None = None
     support: float | None = None
-    """The support, 0 to 1; None if the scores are not in nats."""
+    """0 to 1; None if the scores are not in nats."""
     share: float = 1.0
-    """The probability that this is the answer, given that there is one."""
+    """P(this is the answer | there is one)."""
 
     @property
     def short(self) -> str:
-        """The answer in a few words of the text; empty if nothing was pointed at."""
+        """The answer in a few words of the text; empty if the model points at nothing."""
         return self.candidates[0].text if self.candidates else ""
 
     @property
@@ -53,27 +50,26 @@ class Judged:
 
     @property
     def status(self) -> events.AnswerStatus:
-        """The outcome: an answer that is likely there is sure if it is likely the right one, too."""
+        """The outcome; an answer is sure only if it is likely there and likely the right one."""
         support = 1.0 if self.support is None else self.support
         status = status_of(support)
         return "unsure" if status == "answered" and support * self.share < ANSWERED else status
 
 
 def status_of(support: float) -> events.AnswerStatus:
-    """Returns the status of an answer with this support."""
     return "not_found" if support < NOT_FOUND else "unsure" if support < ANSWERED else "answered"
 
 
 def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
-    """Returns what the model makes of the passages, by their numbers.
+    """Returns the judgement on the passages ``used``, given by segment number.
 
-    ``alone``: rows of tables are read alone for it; False: nothing is evaluated. Raises Interrupted.
+    ``alone``: table rows are read alone for it; False: nothing is evaluated. Raises Interrupted.
     """
     found = reading.pointed_at(used)
-    looked = candidates_of(reading, used, alone=alone)
-    evidence = evidence_of(reading, found, used, looked.answers) if is_in_nats(reading) else None
+    candidates, row_answers = candidates_of(reading, used, alone=alone)
+    in_nats = reading.relevance is not None and reading.relevance.scores_in_nats
+    evidence = evidence_of(reading, found, used, row_answers) if in_nats else None
     support = reading.support.support(evidence) if evidence else None
-    candidates = looked.found
     if not candidates:
         return Judged(evidence=evidence, support=support, quotes=margin_quotes(reading, used))
     best, verdict = candidates[0], ""
@@ -89,48 +85,43 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     return Judged(candidates, items, verdict, quotes, evidence, support, share)
 
 
-def is_in_nats(reading: Reading) -> bool:
-    return reading.relevance is not None and reading.relevance.scores_in_nats
-
-
 def evidence_of(
-    reading: Reading, found: Mapping[int, Pointed], used: Seq[int], of_rows: float | None = None
+    reading: Reading, found: Mapping[int, Pointed], used: Seq[int], row_answers: float | None
 ) -> Evidence:
-    """Returns the evidence that the passages pointed into, or ``used`` where none is, hold an answer. ``of_rows``: the
-    adapter's log-odds that a row answers, of the likeliest one that was read alone."""
+    """Returns the evidence that the passages in ``found``, or else ``used``, hold an answer.
+
+    ``row_answers``: the adapter's log-odds for the best row that was read alone.
+    """
     passages = list(found) or list(used)
-    told = [pointed.answers for pointed in found.values()] + ([] if of_rows is None else [of_rows])
-    answers = max(told, default=0.0) if reading.model.has_adapter else 0.0
+    odds = [pointed.answers for pointed in found.values()] + ([] if row_answers is None else [row_answers])
+    answers = max(odds, default=0.0) if reading.model.has_adapter else 0.0
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
     scores = [reading.ranking.scores[index] for index in passages if index in reading.ranking.scores]
     missing = words.missing([reading.plan.segments[index].text for index in passages], reading.plan.query)
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
 
 
-# Yes or no
-
-
 def _asks_for_verdict(found: Mapping[int, Pointed], best: AnswerCandidate) -> bool:
-    """Tells whether the model would rather say Yes or No of the best passage than point at the likeliest words."""
+    """Returns whether Yes or No is likelier after the best passage than the best candidate."""
     pointed = found.get(best.index)
     return pointed is not None and pointed.verdict > max(_VERDICT, best.terms.run)
 
 
 def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float:
-    """Returns the probability of Yes over the passages, by the probability that each answers; a half without any."""
+    """Returns P(Yes), averaged over the passages by relevance; 0.5 without any."""
     weights = {index: reading.ranking.relevance(index) for index in found}
     total = sum(weights.values())
     yes = sum(weights[index] / (1 + exp(-pointed.yes)) for index, pointed in found.items())
     return yes / total if total else 0.5
 
 
-# Lists
-
-
 def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> list[AnswerCandidate]:
-    """Returns the items if the answer is a list: those that the likeliest words introduce, or cells that answer alike;
-    where a list is wanted, those among which they stand, the cells of their column whose rows have most of the
-    question's words, or else the likeliest words of each passage."""
+    """Returns the items if the answer is a list, else none.
+
+    By itself ("auto") an answer is a list if the best candidate introduces one, or if cells answer alike. Where a list
+    is wanted, its items are the best candidate's siblings; or the cells of its column whose rows share most words with
+    the question; or the best candidate of each passage.
+    """
     best, text = candidates[0], candidates[0].document.text
     around = siblings(text, best.start, best.end)
     introduces = bool(around) and not any(start <= best.start < end for start, end in around)
@@ -139,14 +130,14 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
     cells = around or column(rows(best.document), best.start)
     if cells:
         asked = words.without_endings(reading.plan.query)
-        points = words.rarity([words.without_endings(_line(text, *cell)) for cell in cells], asked)
-        chosen = [cell for cell, own in zip(cells, points, strict=True) if own == max(points)]
+        missed = words.missed_points([words.without_endings(_line(text, *cell)) for cell in cells], asked)
+        chosen = [cell for cell, lost in zip(cells, missed, strict=True) if not lost]
         chosen = chosen if len(chosen) > 1 else cells
         return [AnswerCandidate(best.index, best.document, *cell, best.terms, share=best.share) for cell in chosen]
-    told = {index for index, pointed in found.items() if pointed.answers > 0 or not reading.model.has_adapter}
+    answering = {index for index, pointed in found.items() if pointed.answers > 0 or not reading.model.has_adapter}
     each: dict[str, AnswerCandidate] = {}
     for one in candidates:
-        is_near = one.index in told and one.share >= _NEAR * best.share
+        is_near = one.index in answering and one.share >= _NEAR * best.share
         if is_near and one.index not in {other.index for other in each.values()}:
             each.setdefault(one.text.casefold(), one)
     several = sorted(each.values(), key=lambda one: (one.index, one.start))
@@ -154,8 +145,7 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
 
 
 def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
-    """Returns the cells of one column that answer about as well as the first one: the question tells their rows apart
-    neither by its words nor for the model."""
+    """Returns the cells of the best candidate's column that the question's words and the model don't tell from it."""
     best = candidates[0]
     cells = {cell[0] for cell in column(rows(best.document), best.start)} if best.row is not None else set()
     found = [

@@ -1,4 +1,4 @@
-"""The answer in words of the text: the likeliest ones, yes or no, or a list, with the quotation that carries them."""
+"""The answer in words of the text: the best candidate, yes or no, or a list, with the quotation that carries it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from wim_edge.reading.reading import Reading
 from wim_edge.support import Evidence
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
-_HARDLY = 0.1
-"""The support below which even the nearest passage is hardly an answer."""
-_LONG = 8
-"""The number of words from which a short answer is not repeated beside the quotation that holds it."""
+_HARDLY = 0.1  # support below which even the nearest passage hardly answers
+_LONG = 8  # words of a short answer that is shown in its quotation alone
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer's parts, as `events.AnswerFinished` has them."""
+    """The parts of an answer; `events.AnswerFinished` describes them."""
 
     text: str = ""
     status: events.AnswerStatus = "answered"
@@ -38,8 +36,16 @@ class Answer:
     """True if the text is in the model's own words."""
 
 
+def answer_of(judged: Judged) -> Answer:
+    """Returns a judgement as an answer without its text."""
+    return Answer(
+        "", judged.status, judged.short, judged.span, judged.quotes, judged.support, (), judged.evidence,
+        judged.candidates,
+    )  # fmt: skip
+
+
 def pointed_answer(reading: Reading, judged: Judged) -> Answer:
-    """Returns the answer that the judge gives by itself."""
+    """Returns the answer that needs no writer."""
     if not judged.candidates:
         return replace(answer_of(judged), text=NOT_SAID, status="not_found")
     if judged.status == "not_found":
@@ -51,18 +57,10 @@ def pointed_answer(reading: Reading, judged: Judged) -> Answer:
     text = f"{short}." if judged.verdict else on_one_line(short)
     if " ".join(judged.quotes[0].text.split()) == short:
         carried = ""
-    elif len(short.split()) >= _LONG and carried:  # it would be said twice
+    elif len(short.split()) >= _LONG and carried:
         text, carried = carried, ""
     text = f"Perhaps: {text}" if judged.status == "unsure" else text
     return replace(answer_of(judged), text=f"{text}\n\n{carried}" if carried else text, short=short)
-
-
-def answer_of(judged: Judged) -> Answer:
-    """Returns the parts of an answer that are the judge's, without its text."""
-    return Answer(
-        "", judged.status, judged.short, judged.span, judged.quotes, judged.support, (), judged.evidence,
-        judged.candidates,
-    )  # fmt: skip
 
 
 def not_found(reading: Reading, judged: Judged) -> Answer:
@@ -76,12 +74,11 @@ def not_found(reading: Reading, judged: Judged) -> Answer:
 def _listed(reading: Reading, judged: Judged) -> Answer:
     items, several = judged.items, len(reading.plan.documents) > 1
     texts = [ITEM.sub("", item.text, count=1).strip("| ") for item in items]
-    together = len({item.index for item in items}) == 1
     span, place, quotes = None, "", judged.quotes
-    if together:
+    if len({item.index for item in items}) == 1:  # one passage
         span = (items[0].start, items[-1].end)
         place, lines = source_label(items[0].document, *span, several, lines=True), texts
-    else:  # each has its own place, and its own quotation
+    else:
         places = [source_label(item.document, item.start, item.end, several, lines=True) for item in items]
         lines = [f"{text}{f' ({where})' if where else ''}" for text, where in zip(texts, places, strict=True)]
         quotes = tuple(dict.fromkeys(quote_at(reading, item.index, item.start, item.end) for item in items))

@@ -1,9 +1,10 @@
-"""Quotations that carry an answer, and the text that shows them to a person."""
+"""Quotations that carry an answer, and their form for a person."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
 
+from wim_edge.documents import Document
 from wim_edge.documents.tables import ROW, labelled
 from wim_edge.reading import events
 from wim_edge.reading.plan import source_label
@@ -11,16 +12,20 @@ from wim_edge.reading.quotation import on_one_line
 from wim_edge.reading.reading import Reading
 
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
-"""The characters before or at the end of a quotation that show that it is not cut there."""
+"""A quotation that ends with one of these, or follows one, is whole there."""
+
+
+def quote(document: Document, start: int, end: int, header: str = "") -> events.Quote:
+    """Returns characters ``[start, end)`` of a document as a quotation with its place."""
+    place = document.place(start, end)
+    text = document.text[start:end]
+    return events.Quote(text, document.name, place.page, place.section, (start, end), header, place.line)
 
 
 def quote_at(reading: Reading, index: int, start: int, end: int) -> events.Quote:
-    """Returns the quotation around characters ``[start, end)`` of the document of a segment, in which they stand."""
-    document = reading.plan.documents[reading.plan.segments[index].segment.document]
+    """Returns the quotation around characters ``[start, end)`` of the document, in segment ``index``."""
     found = reading.writer.quotation(index, start, end)
-    place = document.place(found.start, found.end)
-    text, chars = document.text[found.start : found.end], (found.start, found.end)
-    return events.Quote(text, document.name, place.page, place.section, chars, found.header, place.line)
+    return quote(reading.plan.document_of(index), found.start, found.end, found.header)
 
 
 def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
@@ -36,20 +41,20 @@ def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]
 def format_quotes(reading: Reading, quotes: Seq[events.Quote]) -> str:
     """Returns quotations with their places, in the form for a person."""
     shown = []
-    for quote in quotes:
-        document = next(one for one in reading.plan.documents if one.name == quote.document)
-        place = source_label(document, *quote.chars, len(reading.plan.documents) > 1, lines=True)
-        row = labelled(quote.header, quote.text) if quote.header else ""
-        # A row whose cells do not match the table's labels: its text, without the pipes
-        cells = " · ".join(cell for part in quote.text.split("|") if (cell := on_one_line(part)))
-        text = row or (cells if quote.header else f"“{_with_cuts(document.text, quote)}”")
+    for one in quotes:
+        document = next(document for document in reading.plan.documents if document.name == one.document)
+        place = source_label(document, *one.chars, len(reading.plan.documents) > 1, lines=True)
+        row = labelled(one.header, one.text) if one.header else ""
+        # If its cells don't match the table's labels: the row's text, without the pipes
+        cells = " · ".join(cell for part in one.text.split("|") if (cell := on_one_line(part)))
+        text = row or (cells if one.header else f"“{_with_cuts(document.text, one)}”")
         shown.append(f"{text}{f' ({place})' if place else ''}")
     return "\n".join(shown)
 
 
-def _with_cuts(text: str, quote: events.Quote) -> str:
+def _with_cuts(text: str, one: events.Quote) -> str:
     """Returns a quotation on one line, with an ellipsis where it begins or ends within a sentence."""
-    before, after = text[: quote.chars[0]].rstrip(" ")[-1:], text[quote.chars[1] :].lstrip(" ")[:1]
-    begins = not before or before in _ENDS or ROW.search(quote.text)
-    ends = not after or after in "\n|" or quote.text[-1:] in _ENDS or ROW.search(quote.text)
-    return f"{'' if begins else '… '}{on_one_line(quote.text)}{'' if ends else ' …'}"
+    before, after = text[: one.chars[0]].rstrip(" ")[-1:], text[one.chars[1] :].lstrip(" ")[:1]
+    begins = not before or before in _ENDS or ROW.search(one.text)
+    ends = not after or after in "\n|" or one.text[-1:] in _ENDS or ROW.search(one.text)
+    return f"{'' if begins else '… '}{on_one_line(one.text)}{'' if ends else ' …'}"

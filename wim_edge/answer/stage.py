@@ -1,4 +1,4 @@
-"""The answer: pointed at in the chosen passages, or written after them, their margins and the question."""
+"""The answer stage: the answer is pointed at in the chosen passages, or written from them and their margins."""
 
 from __future__ import annotations
 
@@ -12,27 +12,24 @@ from wim_edge.answer.judged import Judged, judge
 from wim_edge.answer.pointed import Answer, not_found, pointed_answer
 from wim_edge.answer.summary import summary
 from wim_edge.answer.wording import Wording, quoted
-from wim_edge.answer.writer import Writer, Writing
+from wim_edge.answer.writer import LoadsModel, Writing, read_passages
 from wim_edge.documents import Document
 from wim_edge.documents.place_links import opens
 from wim_edge.engine.protocols import Sequence
 from wim_edge.reading import events
-from wim_edge.reading.plan import BLANK_LINE, PlannedSegment, source_label
+from wim_edge.reading.plan import BLANK_LINE, source_label
 from wim_edge.reading.prompts import MarginNote, Prompts
 from wim_edge.reading.reading import Reading
 
-_OTHER_TOKENIZER = 1.5
-"""The most tokens that a prompt has for the writer, for one that it has for the reader, with some to spare."""
-_SUMMED_UP = 6_000
-"""The characters of an extract that a model makes a summary of."""
-_EVALUATED = 16
-"""The first tokens of a joined passage, evaluated again to see the text before it: attention comes back to them."""
+_OTHER_TOKENIZER = 1.5  # the writer's tokens for one of the reader's, at most
+_SUMMED_UP = 6_000  # characters of an extract that a model sums up
+_EVALUATED = 16  # first tokens of a joined passage: they get much attention, so they must see the text before it
 
 
 def source_of(
     document: Document, segment: int, chars: events.Chars, relevance: float, text: str, quote: events.Chars | None
 ) -> events.Source:
-    """Returns the source that a segment is, with its margin's text and where that stands word for word."""
+    """Returns the source for a segment, with its margin's text and offsets."""
     place, path = document.place(*(quote or chars)), document.path
     return events.Source(
         segment, document.name, place.page, place.section, chars, relevance, text, quote, str(path) if path else None,
@@ -42,52 +39,53 @@ def source_of(
 
 @dataclass
 class AnswerStage:
-    """Puts the question to the text that was read. Iterate `run`; afterwards the fields hold the outcome.
+    """Answers the question from the text that was read. Iterate `run`; afterwards the fields hold the outcome.
 
-    ``before``: the answer that was given before the reading went on; it stands if the best segments are the same.
+    ``before``: the stage that answered before the reading continued; its answer stays if the best segments do.
     """
 
     reading: Reading
     prompts: Prompts
     before: AnswerStage | None = None
-    writer: Writer | None = None
-    """The model that words the answer; None: the one that has read, or nobody does."""
+    writer: LoadsModel | None = None
+    """The model that words the answer, if it is not the reader."""
     used: list[int] = field(default_factory=list)
-    """The segments that the final prompt draws on, in its order: margins as in the document; passages with
-    the most relevant last, where small models look ("Lost in the Middle", section 6)."""
+    """The segments in the final prompt: margins in the document's order, passages with the most relevant last
+    ("Lost in the Middle", section 6)."""
     answer: Answer | None = None
     n_tokens: int = 0
-    """The tokens decoded for the answer, besides those of margins."""
+    """The tokens decoded for the answer, without those of margins."""
     finish_reason: events.FinishReason = "stop"
-    stands: bool = False
-    """True if it is the answer of ``before``."""
+    is_unchanged: bool = False
+    """True if the answer of ``before`` stays."""
     _focus: bool = False
-    """True if the answer is given from passages, False if from the context that was read."""
+    """True if the answer comes from passages, False if from the whole context."""
     _beside: list[int] = field(default_factory=list)
-    """The segments beside ``used`` that hold the answer: a row of another passage."""
+    """The segment of the best candidate, if it is not in ``used``: a row of another passage."""
     _of_whole: Answer | None = field(init=False)
 
     def __post_init__(self) -> None:
-        # A pattern without margins is the prompt by itself, and a model that reads the whole context sums that up
+        # A pattern without margins is only a prompt, and a writer with the whole context sums that up
         pattern = self.reading.resolved.pattern
         sums_up = self.reading.kind == "summary" and pattern.margins and not (pattern.deep and self._is_written)
         self._of_whole = summary(self.reading.plan.documents) if sums_up else None
 
     @property
     def is_of_whole(self) -> bool:
-        """Tells whether the answer needs no passage: the text is summed up by sentences of it."""
+        """Returns whether the answer is an extractive summary, for which nothing is read."""
         return self._of_whole is not None
 
     def run(self) -> Iterator[events.Event]:
-        """Prefills the final prompt and decodes the answer. Raises Interrupted, ContextOverflowError."""
+        """Yields the answer's events. Raises Interrupted, ContextOverflowError."""
         reading = self.reading
         if self._of_whole is not None:
             yield from self._sum_up(self._of_whole)
             return
-        yield from reading.write_waiting_margins()  # they still wait if it stopped while known segments were scored
+        yield from reading.write_waiting_margins()  # some wait if known segments were still being scored
         from_passages = reading.resolved.pattern.answers_from_passages or reading.cache.number > 0
-        self._focus = focus = bool(reading.ranking.known) and from_passages
-        yield from self._choose(focus)
+        self._focus = bool(reading.ranking.known) and from_passages
+        if reading.relevance is not None:
+            yield from self._choose()
         if self.before is not None:
             if sorted(self.before.used) == sorted(self.used):
                 self.keep_before()
@@ -97,16 +95,16 @@ class AnswerStage:
         if self.answer is not None:
             yield events.AnswerDelta(self.answer.text)
             return
-        used = self._that_fit([*self._beside, *reversed(self.used)], focus) if self._beside else self.used
+        used = self._that_fit([*self._beside, *reversed(self.used)]) if self._beside else self.used
         with self._turn(used) as turn:
             yield from self._write(turn, used, self._judged)
 
     def _sum_up(self, extract: Answer) -> Iterator[events.Event]:
-        """Yields the summary: the sentences of the text, or what a model makes of them."""
+        """Yields the extract, or a model's summary of it."""
         self.answer = extract
         if self._is_written and extract.quotes:
             if len(extract.text) > _SUMMED_UP:
-                yield events.Warning(f"summed up from the first {_SUMMED_UP:,} characters of its sections' sentences")
+                yield events.Warning(f"the summary uses only the first {_SUMMED_UP:,} characters of the extract")
             with self._turn((), extract.text[:_SUMMED_UP]) as turn:
                 yield from self._write(turn, (), None)
             self.answer = replace(self.answer, quotes=extract.quotes)
@@ -123,22 +121,10 @@ class AnswerStage:
 
     @contextmanager
     def _turn(self, used: Seq[int], extract: str = "") -> Iterator[Writing]:
-        """Yields the passages, an extract of the text, or the context that was read, in a sequence of the model that
-        writes."""
+        """Yields the writing model with the passages, the extract or the whole context in its sequence."""
         reading = self.reading
         if self.writer is not None:
-            longest = self._final_prompt(used)
-            if reading.kind in ("auto", "fact"):
-                used = used[-self.writer.resolved.max_passages :]
-                longest = self.prompts.worded(reading.plan.query, *quoted(reading, self._judged))
-            passages = [extract] if extract else [reading.plan.segments[index].text for index in used]
-            room = round(_OTHER_TOKENIZER * len(reading.model.tokenize(longest)))
-            room += reading.resolved.settings.answer_tokens
-            with reading.clock.stage("load"):
-                self.writer.load()
-            with reading.clock.stage("answer"):
-                turn = self.writer.read(passages, reading.sampler, reading.control, room)
-            with closing(turn.sequence):
+            with closing((turn := self._writers_turn(self.writer, used, extract)).sequence):
                 yield turn
             return
         if extract:
@@ -147,7 +133,7 @@ class AnswerStage:
             room = reading.context.n_ctx - reading.plan.reserved - beside
             sequence = reading.context.sequence()
             sequence.append([*reading.plan.prefix, *reading.model.tokenize(extract)[: max(1, room)]])
-        else:  # it may be answered again
+        else:  # a fork, because the question may be answered again
             sequence = self._passages(used) if self._focus else reading.cache.sequence.fork()
         try:
             stops = (*reading.chat.stops, *reading.resolved.settings.stop)
@@ -156,15 +142,29 @@ class AnswerStage:
             if extract or sequence is not reading.cache.sequence:
                 sequence.close()
 
+    def _writers_turn(self, writer: LoadsModel, used: Seq[int], extract: str) -> Writing:
+        """Returns a turn of the model beside the reader, with the passages or the extract prefilled."""
+        reading, longest = self.reading, self._final_prompt(used)
+        if reading.kind in ("auto", "fact"):
+            used = used[-writer.resolved().max_passages :]
+            longest = self.prompts.worded(reading.plan.query, *quoted(reading, self._judged))
+        passages = [extract] if extract else [reading.plan.segments[index].text for index in used]
+        room = round(_OTHER_TOKENIZER * len(reading.model.tokenize(longest)))
+        room += reading.resolved.settings.answer_tokens
+        with reading.clock.stage("load"):
+            writer.model()
+        with reading.clock.stage("answer"):
+            return read_passages(writer, passages, reading.sampler, reading.control, room)
+
     def keep_before(self) -> None:
-        """Lets the answer of ``before`` stand, if there is one."""
+        """Keeps the answer of ``before``, if there is one."""
         if self.before is not None:
             self.used, self._beside = self.before.used, self.before._beside
-            self.answer, self.stands = self.before.answer, True
+            self.answer, self.is_unchanged = self.before.answer, True
             self.finish_reason = self.before.finish_reason
 
     def _answer_without_writing(self) -> Answer | None:
-        """Returns the answer if its margins point at it in the text, so that nothing need be written; else None."""
+        """Returns the answer if the judge gives it alone, else None."""
         reading, judged = self.reading, self._judged
         if self._is_written:
             if judged is None or judged.support is None:
@@ -173,27 +173,28 @@ class AnswerStage:
                 return not_found(reading, judged)
             is_judges_own = bool(judged.verdict or judged.items) and self._points
             return pointed_answer(reading, judged) if is_judges_own else None
-        points = any(index in reading.pointed for index in self.used) or not self.used
-        if not points:
+        if self.used and not reading.pointed_at(self.used):
             return None
         return pointed_answer(reading, judged or judge(reading, self.used, alone=False))
 
     @property
     def _points(self) -> bool:
-        """Tells whether runs are pointed at in passages that the answer is given from; else it is of the context."""
+        """Returns whether the answer comes from passages into which the judge points, not from the whole context."""
         resolved = self.reading.resolved
         return self._focus and resolved.margins_are_pointed_at and resolved.pattern.margins
 
     @property
     def _may_be_absent(self) -> bool:
-        """Tells whether the support decides that there is no answer: not for a summary, nor without an adapter where an
-        embedding model chose the passages, as what is asked in other words may be there all the same."""
+        """Returns whether low support means "not found".
+
+        Not for a summary; nor without an adapter after an embedding model chose the passages: a paraphrase is likely.
+        """
         reading = self.reading
         return reading.kind != "summary" and (reading.similarity is None or reading.model.has_adapter)
 
     @cached_property
     def _judged(self) -> Judged | None:
-        """The judge's outcome; None if nothing was scored, or each by itself."""
+        """The judgement; None if nothing was scored, or each segment by itself."""
         ranking = self.reading.ranking
         if not ranking.known or ranking.independent:
             return None
@@ -203,45 +204,36 @@ class AnswerStage:
 
     @property
     def _is_written(self) -> bool:
-        """Tells whether a model words the answer."""
+        """Returns whether a model words the answer."""
         return self.writer is not None or self.reading.resolved.prose
 
     def sources(self) -> tuple[events.Source, ...]:
-        """Returns the places that the answer draws on: those with its first quotation, then the most relevant ones."""
-        ranking, found = self.reading.ranking, list[events.Source]()
-        first = self._holding(self.answer.quotes[:1] if self.answer else ())
-        order = {index: place for place, index in enumerate(ranking.order())}
-        drawn = {*self.used, *self._beside}
-        for index in sorted(drawn, key=lambda one: (one not in first, order.get(one, len(order)), one)):
-            segment = self.reading.plan.segments[index].segment
-            document = self.reading.plan.documents[segment.document]
-            margin, chars = self.reading.margins.get(index), (segment.start, segment.end)
+        """Returns the sources of the answer: those with its first quotation, then by relevance."""
+        plan, ranking, quotes = self.reading.plan, self.reading.ranking, self.answer.quotes if self.answer else ()
+        order, found = {index: place for place, index in enumerate(ranking.order())}, list[events.Source]()
+
+        def rank(index: int) -> tuple[bool, int, int]:
+            return not any(self._holds(index, one) for one in quotes[:1]), order.get(index, len(order)), index
+
+        for index in sorted({*self.used, *self._beside}, key=rank):
+            margin = self.reading.margins.get(index)
             text, quote = (margin.text, margin.quote) if margin else ("", None)
-            shown = next((one for one in self.answer.quotes if self._holds(index, one)), None) if self.answer else None
-            if shown is not None:  # the answer's quotation, which may be another sentence than the margin
+            shown = next((one for one in quotes if self._holds(index, one)), None)
+            if shown is not None:  # may be another sentence than the margin
                 text, quote = shown.text, shown.chars
-            relevance = 1.0 if self.is_of_whole else ranking.relevance(index)  # no other is the record asked for
-            found.append(source_of(document, index, chars, relevance, text, quote))
+            relevance = 1.0 if self.is_of_whole else ranking.relevance(index)
+            found.append(source_of(plan.document_of(index), index, plan.segments[index].chars, relevance, text, quote))
         return tuple(found)
 
-    def _holding(self, quotes: Seq[events.Quote]) -> list[int]:
-        """Returns the segments that hold one of the quotations."""
-        segments = range(len(self.reading.plan.segments)) if quotes else ()
-        return [index for index in segments if any(self._holds(index, one) for one in quotes)]
-
     def _holds(self, index: int, quote: events.Quote) -> bool:
-        """Tells whether a segment holds a quotation, or at least its beginning."""
-        plan = self.reading.plan
-        segment = plan.segments[index].segment
-        is_of = plan.documents[segment.document].name == quote.document
-        return is_of and segment.start <= quote.chars[0] < segment.end
+        """Returns whether a quotation begins in a segment."""
+        start, end = self.reading.plan.segments[index].chars
+        return self.reading.plan.document_of(index).name == quote.document and start <= quote.chars[0] < end
 
-    # What to draw on
+    # The passages
 
-    def _choose(self, focus: bool) -> Iterator[events.Event]:
-        reading, plan = self.reading, self.reading.plan
-        if reading.relevance is None:
-            return
+    def _choose(self) -> Iterator[events.Event]:
+        reading, plan, focus = self.reading, self.reading.plan, self._focus
         chosen = reading.chosen()
         if not focus:
             chosen = [index for index in chosen if index in reading.margins]
@@ -250,9 +242,9 @@ class AnswerStage:
         elif not chosen and reading.ranking.known:
             chosen = reading.nearest() if focus else []
             rest = f"the {len(chosen)} most relevant passages" if focus else "the context alone"
-            told = f"nothing was judged relevant; answering from {rest}"
-            yield events.Warning(told if chosen or not focus else "no passage is left to answer from")
-        self.used = self._that_fit(chosen, focus)
+            text = f"nothing was judged relevant; answering from {rest}"
+            yield events.Warning(text if chosen or not focus else "no passage is left to answer from")
+        self.used = self._that_fit(chosen)
         if len(self.used) < len(chosen):
             yield events.Warning(
                 f"{len(chosen) - len(self.used)} of {len(chosen)} relevant {'passages' if focus else 'margins'} "
@@ -260,28 +252,27 @@ class AnswerStage:
             )
         if focus and not reading.resolved.pattern.answers_from_passages:
             yield events.Warning(
-                f"documents, prompts and answer together exceed the context of {plan.n_ctx:,} tokens, so the "
-                f"reading went in {len(plan.windows)} windows; answering from {len(self.used)} passages"
+                f"documents, prompts and answer together exceed the context of {plan.n_ctx:,} tokens, so they were "
+                f"read in {len(plan.windows)} windows; answering from {len(self.used)} passages"
             )
         yield events.ReadingRanked(tuple(map(self._ranked, reading.ranking.order())))
 
     def _ranked(self, index: int) -> events.RankedSegment:
-        plan = self.reading.plan
-        segment = plan.segments[index].segment
-        name, chars = plan.documents[segment.document].name, (segment.start, segment.end)
-        ranking, chosen = self.reading.ranking, index in self.used
-        return events.RankedSegment(index, name, chars, ranking.relevance(index), chosen, ranking.scores.get(index))
+        plan, ranking = self.reading.plan, self.reading.ranking
+        name, chars = plan.document_of(index).name, plan.segments[index].chars
+        score = ranking.scores.get(index)
+        return events.RankedSegment(index, name, chars, ranking.relevance(index), index in self.used, score)
 
-    def _that_fit(self, chosen: Seq[int], focus: bool) -> list[int]:
-        """Returns as many of the chosen segments, most relevant first, as the final prompt holds; in its order."""
-        reading, plan = self.reading, self.reading.plan
+    def _that_fit(self, chosen: Seq[int]) -> list[int]:
+        """Returns as many of the segments, given by relevance, as the final prompt holds, in its order."""
+        reading, plan, focus = self.reading, self.reading.plan, self._focus
         held = len(plan.prefix) if focus else len(reading.cache.sequence)
         room = plan.n_ctx - plan.reserved - held - reading.resolved.settings.answer_tokens
         fitting: list[int] = []
         for index in chosen:
             trial = [index, *fitting] if focus else sorted([*fitting, index])
             need = len(self._question(trial))
-            need += sum(len(self._passage(plan.segments[one])) for one in trial) if focus else 0
+            need += sum(len(self._passage(one)) for one in trial) if focus else 0
             if need <= room:
                 fitting = trial
         return fitting
@@ -294,30 +285,29 @@ class AnswerStage:
     def _final_prompt(self, used: Seq[int]) -> str:
         reading, plan = self.reading, self.reading.plan
         notes = []
-        # A base model's examples answer from the text, without the quotation beside it
+        # A base model's examples show no quotations
         shown = used if reading.chat.is_chat or not reading.resolved.margins_are_pointed_at else ()
         for index in shown:
             margin = reading.margins.get(index)
             if margin is not None and margin.text:
-                segment = plan.segments[index].segment
-                start, end = margin.quote or (segment.start, segment.end)
-                place = source_label(plan.documents[segment.document], start, end, len(plan.documents) > 1)
-                notes.append(MarginNote(place, margin.text))
+                chars = margin.quote or margin.chars
+                notes.append(
+                    MarginNote(source_label(plan.document_of(index), *chars, len(plan.documents) > 1), margin.text)
+                )
         return self.prompts.answer(plan.query, notes, read=bool(plan.documents))
 
-    def _passage(self, piece: PlannedSegment) -> list[int]:
-        tokenize = self.reading.model.tokenize
+    def _passage(self, index: int) -> list[int]:
+        tokenize, piece = self.reading.model.tokenize, self.reading.plan.segments[index]
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
     def _passages(self, used: Seq[int]) -> Sequence:
-        """Returns a sequence that holds the opening and these passages.
+        """Returns a sequence of the opening and these passages: a fork, if the context has room beside what was read.
 
-        If the cache has room for both, the context stays in it. In shallow reading the passages come from their
-        kept states: the first as it is, the others behind it.
+        In shallow reading the passages come from their kept states: the first is restored, the others are joined.
         """
         reading, plan = self.reading, self.reading.plan
         sequence = reading.cache.sequence
-        passages = [self._passage(plan.segments[index]) for index in used]
+        passages = [self._passage(index) for index in used]
         answer_tokens = reading.resolved.settings.answer_tokens
         lengths = [len(plan.prefix), *map(len, passages), len(self._question(used)), answer_tokens]
         with reading.clock.stage("answer"):
@@ -331,17 +321,18 @@ class AnswerStage:
             if len(sequence) == len(plan.prefix) and passages:
                 passages[0] = passages[0][len(reading.model.tokenize(BLANK_LINE)) :]
             for index, passage in zip(used, passages, strict=True):
-                rest = max(0, len(plan.segments[index].segment.tokens) - _EVALUATED)
+                n_tokens = len(plan.segments[index].segment.tokens)
+                rest = max(0, n_tokens - _EVALUATED)
                 again = len(passage) - rest
                 sequence.append(passage[:again])
-                reading.cache.reread_tokens += len(plan.segments[index].segment.tokens) - rest
+                reading.cache.reread_tokens += n_tokens - rest
                 if rest and not self._joined(sequence, index, passage[again:]):
                     sequence.append(passage[again:])
                     reading.cache.reread_tokens += rest
         return sequence
 
     def _joined(self, sequence: Sequence, index: int, rest: list[int]) -> bool:
-        """Appends the rest of a passage from its kept state, not evaluated again; tells whether that was possible."""
+        """Appends the rest of a passage from its kept state without evaluation; returns whether that is possible."""
         kept = self.reading.snapshots.get(index)
         at = len(kept.tokens) - len(rest) if kept else 0
         return kept is not None and kept.tokens[at:] == tuple(rest) and sequence.append_kept(kept, at)

@@ -1,7 +1,6 @@
-"""The summary of a text in sentences of its own: its beginning, and its sections with a sentence of each.
+"""An extractive summary: the beginning of a text, and its sections with a sentence of each.
 
-Of a text without sections, or with very many, the sentence of each part that has most of the words that are frequent in
-the whole (the centroid of Radev et al. 2004).
+For a text without sections, or with very many, the most central sentence of each part (centroid, Radev et al. 2004).
 """
 
 from __future__ import annotations
@@ -14,68 +13,60 @@ from itertools import pairwise
 
 from wim_edge import words
 from wim_edge.answer.pointed import Answer
+from wim_edge.answer.quotes import quote
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.documents.tables import line_spans
 from wim_edge.reading import events
 from wim_edge.reading.quotation import bare_lines, on_one_line
 
-_BEGINNING = 4000
-"""The characters of a document in which its first sentences stand."""
-_SENTENCES, _SECTIONS = 3, 20
-_WORDS = 4, 45
-"""The fewest words of a sentence that tells something, and the most of one that is quoted alone."""
-_FEWEST = 2
-"""The fewest words of a sentence that a full stop ends."""
-_LONGEST = 400
-"""The most characters of a sentence that are shown."""
+_BEGINNING, _LONGEST = 4000, 400  # characters: the opening is looked for in the first, a sentence is cut at the second
+_SENTENCES, _SECTIONS = 3, 20  # the most sentences of the opening, and sections with a sentence of their own
+_WORDS = 4, 45  # the fewest words of a sentence without a full stop, and the most of one that is quoted alone
+_FEWEST = 2  # words of a sentence with a full stop
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
-_PARTS, _CENTRAL = 4, 40
-"""The parts of a text without sections, with a sentence shown of each; and the number of a text's common words."""
+_PARTS, _CENTRAL = 4, 40  # parts of a text without sections, and words that count as common
 _MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
 _WORDS_OF = re.compile(r"\S*\w\S*")
 
 
-def _read_parts(document: Document) -> Seq[events.Chars]:
-    """Returns the parts of a document that are read; all of it if it has none."""
-    return document.parts or ((0, len(document.text)),)
-
-
 def summary(documents: Seq[Document]) -> Answer:
-    """Returns the beginning of each document in its own words, and its sections with their first sentences; of one
-    without sections, or with very many, its central sentences."""
+    """Returns for each document its opening and its sections, each with its first sentence, or central sentences."""
     parts, quotes = [], []
     for document in documents:
         spans = _telling_sentences(document)
-        first = _first_sentences(document, spans)
+        first = _opening(document, spans)
         if not first:
             continue
-        quotes.append(_quote(document, first))
+        quotes.append(quote(document, *first))
         title = document.own_title or _heading(document) or (document.name if len(documents) > 1 else "")
         sections = [section for section in _sections(document) if section[0] != title]
         shown = []
         if len(sections) > _SECTIONS:
             shown.append(f"Sections: {' · '.join(name for name, _, _ in sections[:_SECTIONS])} …")
         elif sections:
-            told = [(name, _section_sentence(document, spans, start, end, first)) for name, start, end in sections]
-            quotes += [_quote(document, span) for _, span in told if span]
+            pairs = [(name, _section_sentence(document, spans, start, end, first)) for name, start, end in sections]
+            quotes += [quote(document, *span) for _, span in pairs if span]
             shown.append("\n".join(
-                f"- {name}: “{_MARKER.sub('', on_one_line(document.text[slice(*span)]))}”" if span else f"- {name}"
-                for name, span in told
+                f"- {name}: “{_MARKER.sub('', _shown(document, span))}”" if span else f"- {name}"
+                for name, span in pairs
             ))  # fmt: skip
         if not 0 < len(sections) <= _SECTIONS:
-            central = [_quote(document, span) for span in _central_sentences(document, spans, first)]
+            central = [quote(document, *span) for span in _central_sentences(document, spans, first)]
             quotes += central
-            shown.append("\n".join(f"“{on_one_line(quote.text)}”" for quote in central))
-        opening = f"“{on_one_line(document.text[slice(*first)])}”"
-        parts.append("\n\n".join(part for part in (title, opening, *shown) if part))
+            shown.append("\n".join(f"“{on_one_line(one.text)}”" for one in central))
+        parts.append("\n\n".join(part for part in (title, f"“{_shown(document, first)}”", *shown) if part))
     if not parts:
         return Answer("The text holds no sentence.", "not_found", support=0.0)
     short = on_one_line(quotes[0].text)
     return Answer("\n\n".join(parts), short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
 
 
+def _shown(document: Document, span: events.Chars) -> str:
+    return on_one_line(document.text[slice(*span)])
+
+
 def _sections(document: Document) -> list[tuple[str, int, int]]:
-    """Returns the sections by their titles, each with its first characters ``[start, end)``."""
+    """Returns each section once: its title and the characters ``[start, end)`` of its first occurrence."""
     found: dict[str, tuple[int, int]] = {}
     starts = [(mark.start, mark.section) for mark in document.marks if mark.section]
     for (start, name), (end, _) in pairwise([*starts, (len(document.text), "")]):
@@ -84,42 +75,36 @@ def _sections(document: Document) -> list[tuple[str, int, int]]:
 
 
 def _section_sentence(
-    document: Document, spans: list[events.Chars], start: int, end: int, but: events.Chars
+    document: Document, spans: list[events.Chars], start: int, end: int, opening: events.Chars
 ) -> events.Chars | None:
-    """Returns the first whole sentence of a section, below its heading, that is not yet shown and not too long; None if
-    there is none."""
+    """Returns the first whole, short enough sentence of a section below its heading, outside the opening."""
     below = document.text.find("\n", start, end)
     if below >= 0 and (document.section(start) or "\n") in document.text[start:below]:
         start = below
     fits = (
         span for span in spans
-        if start <= span[0] and span[1] <= end and not (but[0] <= span[0] < but[1]) and _is_whole(document, span)
-        and len(document.text[slice(*span)].split()) <= _WORDS[1]
+        if start <= span[0] and span[1] <= end and not (opening[0] <= span[0] < opening[1])
+        and _is_whole(document, span) and len(document.text[slice(*span)].split()) <= _WORDS[1]
     )  # fmt: skip
     return next(fits, None)
 
 
 def _heading(document: Document) -> str:
-    """Returns the heading of Markdown's first level with which the text begins; empty if it begins otherwise."""
+    """Returns the Markdown heading of level 1 that begins the text, or an empty string."""
     first = next((mark for mark in document.marks if mark.section), None)
     return first.section or "" if first and document.text.lstrip().startswith("# ") else ""
 
 
-def _quote(document: Document, span: events.Chars) -> events.Quote:
-    place = document.place(*span)
-    return events.Quote(document.text[slice(*span)], document.name, place.page, place.section, span, line=place.line)
-
-
 def _telling_sentences(document: Document) -> list[events.Chars]:
-    """Returns the sentences that are no headings or rows, as characters; long ones are cut."""
+    """Returns the character spans of sentences that are neither headings nor rows; long ones are cut."""
     text = document.text
     bare = set(bare_lines(document, Segment(0, 0, len(text), text, ())))
-    found, parts = [], _read_parts(document)
+    found, parts = [], document.parts or ((0, len(text)),)
     for left, right in (piece for span in sentences(text) for piece in _pieces(text, span, bare)):
         is_read = any(first <= left and right <= last for first, last in parts)
         sentence = text[left:right]
         size = len(_WORDS_OF.findall(sentence)) + len(_UNSPACED.findall(sentence)) // 2
-        if not is_read or size < (_FEWEST if sentence[-1] in ".!?。！？" else _WORDS[0]):
+        if not is_read or size < (_FEWEST if _is_whole(document, (left, right)) else _WORDS[0]):
             continue
         if right - left > _LONGEST:
             right = max(left + 1, text.rfind(" ", left, left + _LONGEST))
@@ -128,8 +113,7 @@ def _telling_sentences(document: Document) -> list[events.Chars]:
 
 
 def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[events.Chars]:
-    """Yields the parts of a sentence that stand together, without the headings, rows and blank lines that no full stop
-    parts from it; each item of a list alone."""
+    """Yields the parts of a sentence between headings, rows, blank lines and the marks of list items."""
     begun: events.Chars | None = None
     for start, end in line_spans(text, *span):
         line = text[start:end].strip()
@@ -144,22 +128,18 @@ def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[
         yield begun
 
 
-def _first_sentences(document: Document, spans: list[events.Chars]) -> events.Chars | None:
-    """Returns the first sentences of the beginning that follow each other, as characters; None if there are none."""
-    return _following(document, [span for span in spans if span[0] < _BEGINNING] or spans[:1], _SENTENCES)
-
-
-def _following(document: Document, spans: list[events.Chars], most: int) -> events.Chars | None:
-    """Returns the first whole sentence with those that follow it directly, at most ``most`` of them."""
+def _opening(document: Document, spans: list[events.Chars]) -> events.Chars | None:
+    """Returns the first whole sentence with those directly behind it, at most three in all; None if there is none."""
+    spans = [span for span in spans if span[0] < _BEGINNING] or spans[:1]
     if not spans:
         return None
     first = last = next((n for n, span in enumerate(spans) if _is_whole(document, span)), 0)
-    told = {on_one_line(document.text[slice(*spans[first])])}
-    for (_, end), (start, stop) in pairwise(spans[first : first + most]):
-        following = on_one_line(document.text[start:stop])
-        if document.text[end:start].strip() or following in told:
+    seen = {_shown(document, spans[first])}
+    for (_, end), (start, stop) in pairwise(spans[first : first + _SENTENCES]):
+        following = _shown(document, (start, stop))
+        if document.text[end:start].strip() or following in seen:
             break
-        told.add(following)
+        seen.add(following)
         last += 1
     return spans[first][0], spans[last][1]
 
@@ -169,10 +149,10 @@ def _is_whole(document: Document, span: events.Chars) -> bool:
 
 
 def _central_sentences(document: Document, spans: list[events.Chars], first: events.Chars) -> list[events.Chars]:
-    """Returns the sentences with most of the text's common words, one of each part behind its first sentences."""
-    said = on_one_line(document.text[slice(*first)])
-    different = {on_one_line(document.text[slice(*span)]): span for span in reversed(spans) if span[0] >= first[1]}
-    behind = sorted(span for told, span in different.items() if told not in said and _is_whole(document, span))
+    """Returns one sentence of each part behind the opening: the one with most of the text's common words."""
+    opening = _shown(document, first)
+    different = {_shown(document, span): span for span in reversed(spans) if span[0] >= first[1]}
+    behind = sorted(span for shown, span in different.items() if shown not in opening and _is_whole(document, span))
     if len(behind) < _PARTS * _PARTS:
         return []
     texts = [words.without_endings(document.text[slice(*span)]) for span in behind]

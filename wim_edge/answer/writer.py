@@ -1,15 +1,15 @@
-"""The writer: the model that words an answer from passages that are already chosen, and nothing else.
+"""The writer: the model that words an answer from the chosen passages.
 
-It may be the model that read and judged the segments, or a larger one beside it (`Settings.judge`). The larger one is
-loaded when its first answer is due: where the judge says that the documents do not answer, it is never asked.
+It is the model that read the segments, or another one (`Settings.judge`), which is loaded for its first answer: if the
+judge finds no answer in the documents, the writer is not asked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from collections.abc import Sequence as Seq
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,17 +30,15 @@ from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.support import Confirmation
 
 _MARKERS = ("none", "None", " none", " None")
-"""The words with which the model says that the passages do not answer, as the prompt asks it to."""
-_MOST_SENTENCES = 2
-"""The sentences after which an answer to a question of fact ends, even if it has not said the judge's words."""
+"""The prompt asks the model for this word if the passages do not answer."""
+_MOST_SENTENCES = 2  # of an answer to a question of fact
 _LEAST = 1e-9
-_UNSPACED = "\u2e80"
-"""The first character of scripts that put no blanks between words."""
-_SLACK = 32  # tokens: pieces put together may be tokenized a little otherwise
+_UNSPACED = "\u2e80"  # from here on, scripts without spaces between words
+_SLACK = 32  # tokens: joined texts may be tokenized differently
 
 
 class LoadsModel(Protocol):
-    """A model that is loaded when it is first asked for (`wim_edge.loaded_models.LoadedModels`)."""
+    """A model that is loaded on first use, with its own settings (`wim_edge.loaded_models.LoadedModels`)."""
 
     @property
     def name(self) -> str: ...
@@ -56,7 +54,7 @@ class LoadsModel(Protocol):
 
 @dataclass
 class Writing:
-    """The passages in a sequence of the writer, which stays as it is: each prompt goes to a fork."""
+    """The passages in a sequence of the writer. Each prompt goes to a fork of it."""
 
     model: Model
     chat: ChatFormat
@@ -64,13 +62,14 @@ class Writing:
     sampler: Sampler
     sequence: Sequence
     stops: tuple[str, ...]
+    grounding: Grounding | None = None
+    labels: tuple[str, ...] = ()
+    """The prompt labels that are echoes in the text."""
     n_tokens: int = 0
-    """The tokens decoded so far."""
     finish_reason: FinishReason = "stop"
 
     def log_odds(self, query: str) -> float | None:
-        """Returns the log-odds, in nats, that the model answers the question from the passages rather than say that
-        they do not; None for a base model, which cannot be told to."""
+        """Returns the log-odds, in nats, that the model answers rather than says "none"; None for a base model."""
         if not self.chat.is_chat:
             return None
         markers = sorted({self.model.tokenize(word)[0] for word in _MARKERS})
@@ -79,13 +78,11 @@ class Writing:
         none = min(float(np.logaddexp.reduce(logprobs[markers])), -_LEAST)
         return math.log(-math.expm1(none)) - none
 
-    def pieces(
-        self, prompt: str, most: int, grounding: Grounding, labels: tuple[str, ...]
-    ) -> Generator[str, None, None]:
-        """Yields the model's answer to a prompt as it is written."""
+    def pieces(self, prompt: str, most: int) -> Generator[str, None, None]:
+        """Yields the model's answer to a prompt as it decodes."""
         with self._asked(prompt) as branch:
             generation = Generation(
-                self.model, branch, self.sampler, most, self.stops, labels=labels, grounding=grounding
+                self.model, branch, self.sampler, most, self.stops, labels=self.labels, grounding=self.grounding
             )
             try:
                 yield from generation.pieces()
@@ -93,11 +90,10 @@ class Writing:
                 self.n_tokens += generation.n_tokens
                 self.finish_reason = generation.finish_reason
 
-    def sentence(self, prompt: str, run: str, most: int, grounding: Grounding, labels: tuple[str, ...]) -> str:
-        """Returns the model's answer to a question of fact, up to the end of the sentence that says the run, or of the
-        second one."""
+    def sentence(self, prompt: str, run: str, most: int) -> str:
+        """Returns the model's answer to a question of fact, up to the sentence that contains the run, or two."""
         text, end = "", None
-        with closing(self.pieces(prompt, most, grounding, labels)) as pieces:
+        with closing(self.pieces(prompt, most)) as pieces:
             for piece in pieces:
                 text += piece
                 if (end := _end(text, run)) is not None:
@@ -106,69 +102,44 @@ class Writing:
             self.finish_reason = "stop"
         return text[:end].strip()
 
-    def _asked(self, prompt: str) -> Sequence:
-        """Returns a fork of the passages with the prompt behind them."""
-        branch = self.sequence.fork()
-        try:
+    @contextmanager
+    def _asked(self, prompt: str) -> Iterator[Sequence]:
+        with self.sequence.fork() as branch:
             branch.append([*self.model.tokenize(prompt), *self.chat.after_user])
-        except BaseException:
-            branch.close()
-            raise
-        return branch
+            yield branch
 
 
-class Writer:
-    """A model beside the one that reads, with a context of its own for the passages."""
+def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
+    """Prefills as many passages as the writer's context holds, the last ones first. The caller closes the sequence.
 
-    def __init__(self, loaded: LoadsModel) -> None:
-        self._loaded = loaded
-        self.name = loaded.name
-
-    @property
-    def confirmation(self) -> Confirmation:
-        return self._loaded.confirmation
-
-    @property
-    def resolved(self) -> ResolvedSettings:
-        """The writer's own settings: how many passages it is given, and whether its own short answer is shown."""
-        return self._loaded.resolved()
-
-    def load(self) -> None:
-        """Loads the model, if it is not yet loaded. Raises ModelError, CapacityError."""
-        self._loaded.model()
-
-    def read(self, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
-        """Returns a writing that has read as many of the passages as the model's context holds, the last ones first.
-
-        ``room``: the tokens of the longest prompt and its answer. Raises Interrupted, ModelError, CapacityError. The
-        writing's sequence is to be closed.
-        """
-        model, (chat, _), settings = self._loaded.model(), self._loaded.chat(), self.resolved.settings
-        prompts = Prompts(settings.templates, chat=chat.is_chat)
-        opening = chat.opening(model, prompts.system(margins=False))
-        most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx).tokens - room - _SLACK
+    ``room``: tokens of the longest prompt with its answer. Raises Interrupted, ModelError, CapacityError.
+    """
+    model, (chat, _), settings = writer.model(), writer.chat(), writer.resolved().settings
+    prompts = Prompts(settings.templates, chat=chat.is_chat)
+    opening = chat.opening(model, prompts.system(margins=False))
+    most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx).tokens - room - _SLACK
+    tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
+    while len(tokens) > most and len(passages) > 1:
+        passages = passages[1:]
         tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
-        while len(tokens) > most and len(passages) > 1:
-            passages = passages[1:]
-            tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
-        context = self._loaded.context(padded(len(tokens) + room + _SLACK))
-        control.add(context)
-        sequence = context.sequence()
-        try:
-            sequence.append(tokens)
-        except BaseException:
-            sequence.close()
-            raise
-        return Writing(model, chat, prompts, sampler, sequence, (*chat.stops, *settings.stop))
+    context = writer.context(padded(len(tokens) + room + _SLACK))
+    control.add(context)
+    sequence = context.sequence()
+    try:
+        sequence.append(tokens)
+    except BaseException:
+        sequence.close()
+        raise
+    return Writing(model, chat, prompts, sampler, sequence, (*chat.stops, *settings.stop))
 
 
 def said(run: str, text: str) -> bool:
-    """Tells whether a text has the words of a run, whatever their case and the punctuation around them."""
+    """Returns whether a text contains a run, regardless of case and punctuation."""
     return bool(run) and f" {_plain(run)} " in f" {_plain(text)} "
 
 
 def agrees(run: str, text: str) -> bool:
-    """Tells whether a text says what a run says: all of its words, in their order."""
+    """Returns whether a text contains all words of a run, in order."""
     wanted, following = _plain(run).split(), iter(_plain(text).split())
     return bool(wanted) and all(word in following for word in wanted)
 
@@ -179,7 +150,7 @@ def _plain(text: str) -> str:
 
 
 def _end(text: str, run: str) -> int | None:
-    """Returns the end of the sentence after which the answer is complete, once the next one has begun; else None."""
+    """Returns the end of the sentence that completes the answer, once the next one has begun; else None."""
     spans = sentences(text)
     for number, (_, end) in enumerate(spans[:-1], 1):
         if said(run, text[:end]) or number >= _MOST_SENTENCES or not run:

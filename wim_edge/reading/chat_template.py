@@ -1,8 +1,8 @@
-"""A model's chat template, rendered in a process of its own.
+"""A model's chat template, rendered in a child process.
 
-The template comes with the model's file and is a program of that file's author. Jinja's sandbox keeps it from the
-machine's files, but not from running for ever or taking all memory; so a child process renders it, which has limits and
-whose end harms nobody. The child runs this file too, which then imports nothing of this package.
+The template comes with the model's file and is untrusted code. Jinja's sandbox keeps it from the machine's files, but
+not from endless loops or memory exhaustion, so a child process with limits renders it. The child runs this file, which
+then imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from collections.abc import Sequence as Seq
 from typing import Any, NoReturn
 
 SECONDS, MEMORY_BYTES, LONGEST = 3, 512 * 1024**2, 4 * 1024**2
-"""The most seconds of a processor and bytes that a template may take, and the most characters that it may render."""
-_WAITS = 10
-"""The longest wait for the process, in ``SECONDS``: on a small or busy machine Python needs many to start."""
+"""Limits of CPU seconds, memory and rendered characters."""
+_WAITS = 10  # times ``SECONDS`` for the child: on a small or busy machine Python starts slowly
 
 
 class TemplateError(Exception):
-    """The template cannot be used; the message says why."""
+    """The template can't be used; the message says why."""
 
 
 def rendered(
@@ -43,8 +42,8 @@ def rendered(
 
 @functools.lru_cache(maxsize=256)
 def _rendered(job: str, _today: datetime.date) -> dict[str, str]:
-    """Renders in a child process. ``_today`` is part of the cache's key, since a template may ask for the date."""
-    if getattr(sys, "frozen", False):  # sys.executable is no Python then
+    """Renders in a child process. ``_today`` is part of the cache's key: a template may use the date."""
+    if getattr(sys, "frozen", False):  # sys.executable is not Python
         return _render(json.loads(job))
     command = [sys.executable, "-I", __file__]
     try:
@@ -70,7 +69,7 @@ def _render(job: Mapping[str, Any]) -> dict[str, str]:
         text = environment.from_string(job["template"]).render(job["values"])
     except MemoryError:
         return {"error": f"it needs more than {MEMORY_BYTES >> 20} MiB"}
-    except Exception as error:  # noqa: BLE001 - a program of the model file's author, it may raise anything
+    except Exception as error:  # noqa: BLE001 - untrusted code may raise anything
         return {"error": f"{type(error).__name__}: {error}"[:500]}
     if len(text) > LONGEST:
         return {"error": f"it writes {len(text):,} characters"}
@@ -82,7 +81,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _limit() -> None:
-    """Limits the time and memory of this process, if the system knows such limits."""
+    """Limits the time and memory of this process, where the system supports it."""
     if sys.platform != "win32":
         import resource
 
@@ -94,7 +93,7 @@ def _limit() -> None:
 
 if __name__ == "__main__":
     sys.path[:] = json.loads(sys.stdin.readline())
-    import jinja2.sandbox  # noqa: F401 - before the limit: loading it is no work of the template's
+    import jinja2.sandbox  # noqa: F401 - before the limits, which are for the template alone
 
     _limit()
     sys.stdout.write(json.dumps(_render(json.load(sys.stdin))))

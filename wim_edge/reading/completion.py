@@ -1,6 +1,6 @@
-"""Completions: a conversation, or a text, goes on straight from the model; no document is read.
+"""Completions: the model continues a conversation or a text, without documents.
 
-The tokens that the prompt shares with the last one and its answer are still in the cache and are not evaluated again.
+The tokens that a prompt shares with the last one and its answer are in the cache and are not evaluated again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from wim_edge.reading.generate import Generation
 from wim_edge.reading.timings import Timings
 from wim_edge.settings import Settings
 
-_STEP = 1024  # cells by which a context grows, so that a conversation does not need a new one each turn
+_STEP = 1024  # cells by which a context grows, so that not every turn needs a new one
 _BASE_STOPS = ("\nUser:", "\nSystem:")
 
 
 class Completer:
-    """Goes on from prompts; holds a context with the last prompt, which `close` frees."""
+    """Completes prompts. Holds a context with the last prompt; `close` frees it."""
 
     def __init__(self, model: Model, variables: Mapping[str, Any]) -> None:
         self._model, self._variables = model, variables
@@ -36,24 +36,23 @@ class Completer:
         self._sequence: Sequence | None = None
 
     def tokens(self, prompt: str | Seq[Message]) -> list[int]:
-        """Returns the prompt's tokens. Raises InvalidRequestError for a conversation that the model's template cannot
-        show, and for an empty prompt."""
+        """Returns the prompt's tokens. Raises InvalidRequestError for an empty prompt, and as `conversation`."""
         if isinstance(prompt, str):
             tokens = [*self._model.bos_tokens, *self._model.tokenize(prompt)]
         else:
             tokens = conversation(self._model, prompt, self._variables)
         if not tokens:
-            raise InvalidRequestError("the prompt is empty", "Begin a text.")
+            raise InvalidRequestError("the prompt is empty", "Pass some text.")
         return tokens
 
     def open(self, tokens: Seq[int], settings: Settings) -> Context:
-        """Returns the context for a prompt of these tokens, or fewer, and its answer. Raises ContextOverflowError,
+        """Returns a context for a prompt of up to these tokens with its answer. Raises ContextOverflowError,
         MemoryBudgetError."""
         need, most = len(tokens) + settings.answer_tokens, self._model.info.n_ctx_train
         if need > most:
             raise ContextOverflowError(
                 f"the prompt takes {len(tokens):,} tokens and the answer up to {settings.answer_tokens:,}, the model "
-                f"has {most:,}", "Shorten it, or let it be read as a document.",
+                f"has {most:,}", "Shorten it, or pass it as a document.",
             )  # fmt: skip
         if self._context is None or self._context.n_ctx < need:
             self.close()
@@ -64,8 +63,11 @@ class Completer:
         self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, grammar: Grammar | None,
         *, chat: bool,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Evaluates the prompt and decodes. ``top``: how many likeliest tokens are told for each; None: no logprobs.
-        ``grammar``: what the text is held to; it may then repeat itself, as data does."""
+        """Yields the events of a completion.
+
+        ``top``: the number of alternatives for each token; None: no logprobs. ``grammar``: restricts the text, which
+        may then repeat itself.
+        """
         clock, model, context = Timings(), self._model, self._context
         assert context is not None
         cached = self._reuse(context, tokens)
@@ -101,7 +103,7 @@ class Completer:
             self._context = self._sequence = None
 
     def _reuse(self, context: Context, tokens: Seq[int]) -> int:
-        """Truncates the sequence to the tokens it shares with the prompt, less the prompt's last; returns how many."""
+        """Truncates the sequence to its common prefix with the prompt, without the last token; returns the length."""
         if self._sequence is None:
             self._sequence = context.sequence()
         common = min(common_prefix_length(self._sequence.tokens, tokens), len(tokens) - 1)
@@ -110,13 +112,13 @@ class Completer:
 
 
 class _Recorder(Sampler):
-    """A sampler that is held to a grammar, and remembers how likely the model alone found its tokens."""
+    """A sampler that follows a grammar, and records the tokens' log-probabilities without it."""
 
     def __init__(self, model: Model, settings: Settings, top: int | None, grammar: Grammar | None) -> None:
         super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)
         self._model, self._top, self._grammar = model, top, grammar
         self._found: list[events.TokenLogprob] = []
-        self._chars = 0  # of the tokens that were taken
+        self._chars = 0  # in the tokens taken so far
 
     def __call__(self, logits: Logits) -> int:
         grammar = self._grammar
@@ -131,7 +133,7 @@ class _Recorder(Sampler):
         return token
 
     def taken(self, chars: int) -> tuple[events.TokenLogprob, ...]:
-        """Returns the tokens recorded since the last call that begin in the first ``chars`` characters of the text."""
+        """Returns the tokens since the last call that begin in the first ``chars`` characters of the text."""
         taken = []
         while self._found and self._chars < chars:
             taken.append(self._found.pop(0))

@@ -1,9 +1,9 @@
-"""Cuts in a text that a model writes, before any of it is shown: at its first repeat, and at an echo of the prompt.
+"""Cuts in a text that a model writes, before it is shown: at a repeat, and at an echo of the prompt.
 
-    Repeats   the text ends where a run of eight words would come a second time, or a shorter one a third time in turn
-    Echoes    it ends before a line that begins with one of our prompt's labels; one at its head is dropped
+    Repeats   ends the text where a run of eight words comes a second time, or a shorter one a third time in a row
+    Echoes    ends it before a line that begins with a prompt label; drops one at the text's head
 
-Both take a text in pieces and hand out its clear part: what may become a cut is held back until that is decided.
+Both take a text in pieces and return its clear part; they hold back what may become a cut.
 """
 
 from __future__ import annotations
@@ -13,42 +13,53 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 RUN = 8
-"""The number of words of a run that may not come twice."""
+"""The words of a run that may not come twice."""
 LABELS = ("Question:", "The text says", "Note:", "Answer:", "Document:")
 """The labels with which the prompts begin a line (`templates/`)."""
-_INLINE = ("Question:", "Answer:")
-"""The labels that are an echo also behind the end of a sentence."""
-_SENTENCE_END = tuple('.!?…”"')
+_INLINE = ("Question:", "Answer:")  # echoes also behind a sentence's end
+_SENTENCE_END = tuple('!.?…”"')
 _WORD = re.compile(r"\S+")
 _EDGES = re.compile(r"^\W+|\W+$")
 _NUMBERING = re.compile(r"(?:^|\n)[ \t]*(?:\d{1,3}[.)]?|[-*•–])\Z")
 
 
 @dataclass
-class Repeats:
-    """Hands out a text up to the second occurrence of a run of `RUN` words, without the numbering before it."""
+class _Cut:
+    """A text that comes in pieces, and the part of it that is clear."""
 
     ended: bool = False
     _text: str = ""
     _out: int = 0
-    """The number of characters that were handed out."""
-    _at: int = 0
-    """The place of the first word that is not known to be whole."""
-    _words: list[tuple[str, int]] = field(default_factory=list)
-    """The whole words in their order, in lower case and without punctuation around them, each with its place."""
-    _seen: set[tuple[str, ...]] = field(default_factory=set)
-    """The runs of 1 to `RUN` whole words."""
-    _known: set[str] = field(default_factory=set)
-    """The whole words."""
-    _matched: int = 0
-    """The number of words at the end that came before in this order."""
+    """The number of characters that were returned or dropped."""
 
     def feed(self, piece: str, *, last: bool = False) -> str:
         """Returns the text that is clear now; with ``last`` all that is left."""
         if self.ended:
             return ""
         self._text += piece
-        clear = len(self._text)
+        clear = max(self._clear(last), self._out)
+        given, self._out = self._text[self._out : clear], clear
+        return given
+
+    def _clear(self, last: bool) -> int:
+        """Returns the end of the clear part, and sets ``ended``."""
+        raise NotImplementedError
+
+
+@dataclass
+class Repeats(_Cut):
+    """Returns a text up to a repeat, without the numbering before it."""
+
+    _at: int = 0
+    """The offset of the first word that may not be whole."""
+    _words: list[tuple[str, int]] = field(default_factory=list)
+    """The whole words in lower case, without punctuation, with their offsets."""
+    _seen: set[tuple[str, ...]] = field(default_factory=set)
+    """The runs of 1 to `RUN` whole words."""
+    _matched: int = 0
+    """The number of words at the end that came before in this order."""
+
+    def _clear(self, last: bool) -> int:
         for found in _WORD.finditer(self._text, self._at):
             if found.end() == len(self._text) and not last:
                 self._at = found.start()
@@ -57,38 +68,35 @@ class Repeats:
             again = RUN if self._matched == RUN else self._in_turn()
             if again:
                 self.ended = True
-                clear = self._cut(self._words[-again][1])
-                break
+                return self._cut(self._words[-again][1])
             self._at = found.end()
-        if not self.ended and not last:
-            clear = self._undecided()
-        given, self._out = self._text[self._out : max(clear, self._out)], max(clear, self._out)
-        return given
+        return len(self._text) if last else self._undecided()
 
     def _add(self, word: str, start: int) -> None:
         self._words.append((word, start))
         runs = [tuple(word for word, _ in self._words[-n:]) for n in range(1, min(RUN, len(self._words)) + 1)]
         self._matched = max((n for n, run in enumerate(runs, 1) if run in self._seen), default=0)
         self._seen.update(runs)
-        self._known.add(word)
 
     def _in_turn(self) -> int:
-        """Counts the words from the second time on of a run that has just come three times, each directly behind the
-        last: of two words or more, or of one with a digit; 0 if there is no such run."""
+        """Returns the number of words to cut if a run has just come three times in a row, else 0.
+
+        The run has two different words or more, or a digit.
+        """
         said = [word for word, _ in self._words[-3 * RUN :]]
         for n in range(1, RUN // 2 + 1):
             last = said[-n:]
-            tells = len(set(last)) > 1 or any(map(str.isdigit, last[0]))
-            if tells and len(said) >= 3 * n and said[-3 * n :] == last * 3:
+            counts = len(set(last)) > 1 or any(map(str.isdigit, last[0]))
+            if counts and len(said) >= 3 * n and said[-3 * n :] == last * 3:
                 return 2 * n
         return 0
 
     def _undecided(self) -> int:
-        """Returns the place where the part begins that may yet be cut away."""
+        """Returns the offset of the part that may yet be cut."""
         rest = self._text[self._at :].strip()
         plain = _EDGES.sub("", rest.casefold())
-        if rest and not any(word.startswith(plain) for word in self._known):
-            return len(_without_numbering(self._text))  # a new word is begun: no run with it was there before
+        if rest and not any(word.startswith(plain) for word, _ in self._words):
+            return len(_without_numbering(self._text))  # a new word: no run with it came before
         begun = len(self._text) - len(self._text[self._at :].lstrip())
         return self._cut(self._words[-self._matched][1] if self._matched else begun)
 
@@ -101,57 +109,47 @@ class Repeats:
 
 
 @dataclass
-class Echoes:
-    """Hands out a text up to a line that begins with one of the labels; those at its head are dropped."""
+class Echoes(_Cut):
+    """Returns a text up to a line that begins with one of the labels, without those at its head."""
 
     labels: tuple[str, ...] = LABELS
-    ended: bool = False
-    _text: str = ""
-    _out: int = 0
-    """The number of characters that were handed out, or dropped."""
     _begun: bool = False
-    """True if the text's head is known to hold no more labels."""
+    """True after the labels at the text's head."""
 
-    def feed(self, piece: str, *, last: bool = False) -> str:
-        """Returns the text that is clear now; with ``last`` all that is left."""
-        if self.ended:
-            return ""
-        self._text += piece
+    def _clear(self, last: bool) -> int:
         if not self._begun:
             self._drop_head(last)
         if not self._begun:
-            return ""
+            return self._out
         found = next(self._found(), None)
         self.ended = found is not None
-        clear = found if found is not None else len(self._text) if last else self._undecided()
-        given, self._out = self._text[self._out : max(clear, self._out)], max(clear, self._out)
-        return given
+        return found if found is not None else len(self._text) if last else self._undecided()
 
     def _found(self) -> Iterator[int]:
-        """Yields the places of labels that begin a line, or end an answer in it, with the white space before them."""
+        """Yields the offsets of echoes, with the white space before them."""
         for at in range(self._out, len(self._text)):
             label = next((one for one in self.labels if _is_at(self._text, at, one)), None)
-            if label is not None and self._may_stand(at, label):
+            if label is not None and self._is_echo(at, label):
                 yield len(self._text[:at].rstrip())
 
     def _undecided(self) -> int:
-        """Returns the place where an end begins that may become a label, with the white space before it."""
+        """Returns the offset where a label may begin, with the white space before it."""
         for n in range(max(map(len, self.labels), default=0), 0, -1):
             end, at = self._text[-n:].casefold(), len(self._text) - n
             if at >= self._out and any(
-                one.casefold().startswith(end) and self._may_stand(at, one) for one in self.labels
+                one.casefold().startswith(end) and self._is_echo(at, one) for one in self.labels
             ):
                 return len(self._text[:at].rstrip())
         return len(self._text.rstrip())
 
-    def _may_stand(self, at: int, label: str) -> bool:
-        """Tells whether a label is an echo there: at a line's beginning, or for some also behind a sentence's end."""
+    def _is_echo(self, at: int, label: str) -> bool:
+        """Returns whether a label here is an echo: at a line's beginning, or for some behind a sentence's end."""
         before = self._text[:at].rstrip(" \t")
         inline = label in _INLINE and before.endswith(_SENTENCE_END) and len(before) < at
         return before.endswith("\n") or (inline and label.startswith(self._text[at : at + len(label)]))
 
     def _drop_head(self, last: bool) -> None:
-        """Drops labels at the text's head, a question with its line; sets ``_begun`` once that is done."""
+        """Drops labels at the text's head, a question with its line; sets ``_begun`` after the last one."""
         while True:
             head = self._text[self._out :].lstrip()
             label = next((one for one in self.labels if _is_at(head, 0, one)), None)
@@ -174,10 +172,9 @@ class Cuts:
 
     labels: tuple[str, ...] = LABELS
     repeats: Repeats = field(default_factory=Repeats)
-    echoes: Echoes = field(init=False)
 
     def __post_init__(self) -> None:
-        self.echoes = Echoes(self.labels)
+        self.echoes = Echoes(labels=self.labels)
 
     def feed(self, piece: str, *, last: bool = False) -> str:
         """Returns the text that is clear now; with ``last`` all that is left."""
@@ -190,7 +187,7 @@ class Cuts:
 
 
 def labels_apart_from(texts: Iterable[str]) -> tuple[str, ...]:
-    """Returns the labels that stand in none of these texts: a document's own label is no echo."""
+    """Returns the labels that are in none of these texts: a document's own label is not an echo."""
     known = list(texts)
     return tuple(
         label for label in LABELS
@@ -199,7 +196,7 @@ def labels_apart_from(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _without_numbering(text: str) -> str:
-    """Returns the text without a list's number or dash at its end, if anything stands before it."""
+    """Returns the text without a list's number or dash at its end, if anything else is left."""
     shorter = _NUMBERING.sub("", text)
     return shorter.rstrip() if shorter.strip() and shorter != text else text
 

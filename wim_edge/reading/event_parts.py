@@ -1,4 +1,4 @@
-"""The parts of events: their base, and the places, quotations, tokens and costs that they tell."""
+"""The parts of events: their base class, places, quotations, tokens and costs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Event:
 
 @dataclass(frozen=True)
 class RecalledPassage:
-    """A passage of the library, with its document's name there and title; ``chars`` are those of the document."""
+    """A passage recalled from a library, with its document's name there and title."""
 
     document: str
     title: str
@@ -40,11 +40,11 @@ class RecalledPassage:
     score: float
     """The weighted sum of ``scores``."""
     scores: dict[str, float]
-    """The scores by voice: bm25, title, passage, likelihood (`wim_edge.recall.recaller`)."""
+    """The scores bm25, title, passage and likelihood (`wim_edge.recall.recaller`)."""
     chosen: bool
-    """True if it is read for the answer; those far behind the best one are not."""
+    """True if it is read for the answer."""
     last_page: int | None = None
-    """The page of its end; ``page`` is that of its beginning."""
+    """The page where it ends; ``page`` is where it begins."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,8 @@ class RankedSegment:
     chosen: bool
     """True if the answer draws on it."""
     score: float | None = None
-    """The relevance method's score: nats by which the segment makes the question likelier (likelihood), log-odds
-    (verdict), or BM25. Unlike the relevance it is no share among segments: it is comparable over documents. None if an
-    adapter tells the segments apart, and the segment was not among the first when it was read."""
+    """The relevance method's score, comparable across documents: gain in log P(question) in nats (likelihood), log-odds
+    (verdict), or BM25. None if an adapter ranks the segments and this one was not among the first when it was read."""
 
 
 @dataclass(frozen=True)
@@ -74,23 +73,23 @@ class Source:
     chars: Chars
     relevance: float
     margin: str
-    """The margin's text; empty if the pattern writes none."""
+    """The margin's text; empty without margins."""
     quote: Chars | None
-    """The margin's place in the document, word for word; None if it has none there."""
+    """The margin's place in the document; None if it is in the model's own words."""
     path: str | None = None
     """The document's file, if it has one."""
     line: int | None = None
     row: int | None = None
     """The row of a sheet."""
     opens: str | None = None
-    """The address that opens the file at the place, in the form for a person: "report.pdf#page=12", "notes.md:14"."""
+    """The address that opens the file at the place: "report.pdf#page=12", "notes.md:14"."""
     confidence: float | None = None
-    """The mean confidence (0 to 1) with which the text of the page was recognised, if it is a picture."""
+    """The mean OCR confidence of the page, 0 to 1; None if it is not a scan."""
 
 
 @dataclass(frozen=True)
 class Quote:
-    """Words of a document that carry the answer: a whole sentence, row of a table or item of a list."""
+    """A sentence, table row or list item that carries the answer."""
 
     text: str
     document: str
@@ -98,24 +97,25 @@ class Quote:
     section: str | None
     chars: Chars
     header: str = ""
-    """The header of the table, if the quotation is a row of one; else empty."""
+    """The table's header, if the quotation is a row."""
     line: int | None = None
 
 
 @dataclass(frozen=True)
 class ScoredWords:
-    """Words of a document that may answer, and their score: the weighted sum of its terms, in nats."""
+    """A candidate answer: words of a document, with their score in nats."""
 
     text: str
     document: str
     chars: Chars
     share: float
-    """The probability that these words are the answer, given that one of the candidates is."""
+    """P(these words are the answer | one of the candidates is)."""
     score: float
+    """The weighted sum of ``terms``."""
     terms: dict[str, float]
-    """The terms of the score, by the names of `wim_edge.answer.candidates.Terms`, before they are weighted."""
+    """The terms by the names of `wim_edge.answer.candidates.Terms`, unweighted."""
     is_cell: bool = False
-    """True if they are a cell of a row that was read alone."""
+    """True for a cell of a row that was read alone."""
 
 
 @dataclass(frozen=True)
@@ -123,19 +123,18 @@ class Usage:
     """The cost. ``seconds`` by stage (load, embed, prefill, margins, relevance, save, answer) and ``total``."""
 
     prefilled_tokens: int
-    """The document tokens evaluated now, including those read again for the answer."""
+    """Document tokens evaluated now, including those read again for the answer."""
     reused_tokens: int
-    """The document tokens restored from a saved reading."""
+    """Document tokens restored from a saved reading."""
     decoded_tokens: int
-    """The tokens generated: margins and answer."""
+    """Tokens generated for margins and answer."""
     seconds: dict[str, float]
     peak_rss_bytes: int
 
 
 @dataclass(frozen=True)
 class TokenLogprob:
-    """A decoded token, its bytes (perhaps part of a character), its log-probability in nats, and the likeliest tokens
-    at its place."""
+    """A decoded token: text, bytes (perhaps part of a character), log-probability in nats, and the top alternatives."""
 
     text: str
     bytes: tuple[int, ...]

@@ -1,8 +1,7 @@
-"""The events that a reading emits as it runs: frozen dataclasses, and their JSON form.
+"""The events of a reading: frozen dataclasses with a JSON form (docs/events.md).
 
-One generator of these events is the runtime's spine; the command line, and any host application, are only consumers
-of it. `Event.to_json` (event_parts.py) gives an object with ``type`` first; docs/events.md describes each.
-Consumers of the JSON should pass over types that they do not know; `from_dict` does not.
+One generator of these events is the runtime's spine; command line, server and host applications consume it. Consumers
+of the JSON should ignore unknown types; `from_dict` refuses them.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from wim_edge.reading.event_parts import Usage as Usage
 
 @dataclass(frozen=True)
 class QuestionSettled(Event):
-    """The question is not asked as it was put: it was completed by earlier questions and answers, or it was not clear
-    which part of a message is the question."""
+    """The question in another form: restated from the conversation, or taken out of a longer message."""
 
     type = "question.settled"
     question: str
@@ -36,21 +34,8 @@ class QuestionSettled(Event):
 
 
 @dataclass(frozen=True)
-class PagesRecognised(Event):
-    """The number of pages recognised so far, of those of a document that are pictures; before it is read."""
-
-    type = "pages.recognised"
-    document: str
-    pages: int
-    of: int | None
-    """None: of a picture, which may hold several."""
-    confidence: float | None
-    """The mean confidence of the last page's characters, 0 to 1; None before the first."""
-
-
-@dataclass(frozen=True)
 class RecallStarted(Event):
-    """A library is searched for passages that may answer the question."""
+    """The search of a library for passages begins."""
 
     type = "recall.started"
     library: str
@@ -61,7 +46,7 @@ class RecallStarted(Event):
 
 @dataclass(frozen=True)
 class TitlesRecalled(Event):
-    """The titles that the model recalls, the best first, and how much likelier the question makes each, in nats."""
+    """The titles that the model recalls, best first, each with the nats that the question adds to its likelihood."""
 
     type = "recall.titles"
     titles: tuple[tuple[str, float], ...]
@@ -69,14 +54,14 @@ class TitlesRecalled(Event):
 
 @dataclass(frozen=True)
 class PassagesRecalled(Event):
-    """The recalled passages, the best first; the last event of a recall."""
+    """The recalled passages, best first; the last event of a recall."""
 
     type = "recall.passages"
     passages: tuple[RecalledPassage, ...]
     decoded_tokens: int
-    """The tokens evaluated for the beams."""
+    """Tokens evaluated for the beams."""
     prefilled_tokens: int
-    """The tokens of passages that were read to judge them."""
+    """Tokens of passages that were read to judge them."""
     seconds: float
 
 
@@ -92,23 +77,22 @@ class ReadingStarted(Event):
     tokens: int
     n_ctx: int
     windows: int
-    """The number of windows. 1: the whole context is in the cache at the end; more: it is longer than the cache;
-    0: each segment is read alone."""
+    """1: the whole context fits the cache; more: it does not; 0: each segment is read alone."""
     relevance: str | None
-    """The method that scores; None if nothing is scored."""
+    """The relevance method; None if nothing is scored."""
     within: str | None = None
-    """The reading limit (`Settings.within`): "auto" where the order is free, or as asked for; None: all is read."""
+    """The reading limit (`Settings.within`); None: all is read."""
     read_segments: int = 0
-    """The number of segments that were read before, if the reading goes on after an answer."""
+    """Segments read before, if the reading continues after an answer."""
     why: str | None = None
-    """The reason for the pattern; None if the user has chosen it."""
+    """The reason for the pattern; None if the user chose it."""
     judge: str | None = None
-    """The model that judges which passages answer, if it is not ``model``."""
+    """The model that judges the passages, if it is not ``model``."""
 
 
 @dataclass(frozen=True)
 class ReadingOrder(Event):
-    """The segments in the order in which they are read, if that is not the document's."""
+    """The order of reading, if it is not the document's."""
 
     type = "reading.order"
     segments: tuple[int, ...]
@@ -116,7 +100,7 @@ class ReadingOrder(Event):
 
 @dataclass(frozen=True)
 class SegmentsEmbedded(Event):
-    """The number of segments embedded so far, of those that come before they are read; a new order follows."""
+    """Embedding progress, in segments; a new order follows."""
 
     type = "segments.embedded"
     segments: int
@@ -125,11 +109,24 @@ class SegmentsEmbedded(Event):
 
 @dataclass(frozen=True)
 class ReadingProgress(Event):
-    """The number of document tokens read so far, of all; after every prefill batch."""
+    """Reading progress, in document tokens; after every prefill batch."""
 
     type = "reading.progress"
     tokens: int
     of: int
+
+
+@dataclass(frozen=True)
+class PagesRecognised(Event):
+    """OCR progress, in scanned pages of a document that is not read yet."""
+
+    type = "pages.recognised"
+    document: str
+    pages: int
+    of: int | None
+    """None for a picture, which may hold several pages."""
+    confidence: float | None
+    """The mean confidence of the last page, 0 to 1; None before the first page."""
 
 
 @dataclass(frozen=True)
@@ -145,25 +142,25 @@ class SegmentRead(Event):
     chars: Chars
     tokens: int
     line: int | None = None
-    """The line of the document's text, from 1, in which it begins; None: not known."""
+    """The line where it begins, from 1; None: unknown."""
 
 
 @dataclass(frozen=True)
 class SegmentScored(Event):
-    """The relevance of a segment, 0 to 1, as of all that has been read so far."""
+    """The relevance of a segment, 0 to 1, given all that is read so far."""
 
     type = "segment.scored"
     segment: int
     relevance: float
     rank: int | None
-    """The segment's place among the segments scored so far, from 1; None: a gate held it back."""
+    """The rank among the segments scored so far, from 1; None: a gate held it back."""
     unread_probability: float | None = None
-    """The probability that a segment not read yet answers better; None: nothing is known of those."""
+    """P(an unread segment answers better); None: unknown."""
 
 
 @dataclass(frozen=True)
 class MarginDelta(Event):
-    """A piece of the margin being written."""
+    """A piece of a margin that is being written."""
 
     type = "margin.delta"
     segment: int
@@ -172,7 +169,7 @@ class MarginDelta(Event):
 
 @dataclass(frozen=True)
 class MarginJudged(Event):
-    """A margin is complete, judged, and out of the cache again; policies are asked after it."""
+    """A margin is complete, judged, and out of the cache; the policy is called after it."""
 
     type = "margin.judged"
     segment: int
@@ -182,48 +179,54 @@ class MarginJudged(Event):
     chars: Chars
     text: str
     quote: Chars | None
-    """The text's place in the document, word for word; None: it is in the model's own words. ``page`` and ``section``
-    are those of the quotation, or else of the segment's beginning; ``chars`` are the segment's."""
+    """The text's place in the document; None if it is in the model's own words. ``page``, ``section`` and ``line`` are
+    the quotation's, or else the segment's; ``chars`` are the segment's."""
     relevance: float
-    """The relevance to the question, 0 to 1, as of all that has been read so far."""
+    """The relevance, 0 to 1, given all that is read so far."""
     relevant: bool
-    """True if the margin would stand beside the question if the answer were given now."""
+    """True if an answer given now would draw on the margin."""
     header: str = ""
-    """The header of the table, if the margin is a row of one; else empty."""
+    """The table's header, if the margin is a row."""
     short: Chars | None = None
-    """The characters of the quotation that answer the question, as the model points at them."""
+    """The run that the model points at."""
     line: int | None = None
-    """The line, from 1, in which the quotation or else the segment begins; None: not known."""
 
 
 @dataclass(frozen=True)
 class ReadingRanked(Event):
-    """The scored segments, most relevant first; once, before the answer."""
+    """The scored segments, most relevant first; once before the answer."""
 
     type = "reading.ranked"
     ranking: tuple[RankedSegment, ...]
 
 
 @dataclass(frozen=True)
+class ReadingFinished(Event):
+    """The last event of a reading without a question."""
+
+    type = "reading.finished"
+    saved_tokens: int
+    """Document tokens in saved readings, of ``tokens``."""
+    tokens: int
+    model: str
+    usage: Usage
+
+
+@dataclass(frozen=True)
 class AnswerProvisional(Event):
-    """The answer so far, while the reading goes on; the next one, or the answer, takes its place."""
+    """A sure answer while the reading continues; the next one, or the answer, replaces it."""
 
     type = "answer.provisional"
     short: str
-    """The answer in a few words of the text."""
     quote: Quote
-    """The quotation that carries it, with its place."""
     support: float
-    """The support so far, 0 to 1."""
     read_segments: int
-    """The number of segments read so far, of ``segments``."""
     segments: int
 
 
 @dataclass(frozen=True)
 class AnswerRevised(Event):
-    """Other segments are the best ones now that the reading went on after an answer: the answer is given again, from
-    these."""
+    """The reading continued after an answer and found better segments: a new answer follows."""
 
     type = "answer.revised"
     segments: tuple[int, ...]
@@ -238,63 +241,47 @@ class AnswerDelta(Event):
 
 
 @dataclass(frozen=True)
-class ReadingFinished(Event):
-    """The last event of reading ahead, without a question."""
-
-    type = "reading.finished"
-    saved_tokens: int
-    """The document tokens that saved readings now hold."""
-    tokens: int
-    """The document tokens in all."""
-    model: str
-    usage: Usage
-
-
-@dataclass(frozen=True)
 class AnswerFinished(Event):
-    """The whole answer; the last event where a question was asked."""
+    """The whole answer; the last event of a question."""
 
     type = "answer.finished"
     text: str
-    """The text for a person: the short answer and the quotation that carries it, or the model's own words."""
+    """The short answer with its quotation, or the model's own words."""
     finish_reason: FinishReason
     pattern: str
     model: str
     sources: tuple[Source, ...]
     usage: Usage
     read_segments: int = 0
-    """The number of segments that were read for the answer."""
+    """Segments read, of ``segments``."""
     segments: int = 0
-    """The number of all segments; not all are read if the reader or the limit (`Settings.within`) ended it."""
     unread_probability: float | None = None
-    """The probability that a segment not read answers better; None: nothing is known of those."""
+    """P(an unread segment answers better); None: unknown."""
     status: AnswerStatus = "answered"
-    """The outcome. ``not_found``: the documents do not seem to say; ``unsure``: the answer may be another."""
+    """``not_found``: the documents do not seem to answer; ``unsure``: the answer may be wrong."""
     short: str = ""
-    """The answer in a few words; empty if there is none, or none was pointed at."""
+    """The answer in a few words; may be empty."""
     span: Chars | None = None
-    """The short answer's place in the document of the first quotation; None if it is no run of it."""
+    """The short answer's place in the document of the first quotation; None if it is not a run of it."""
     quotes: tuple[Quote, ...] = ()
-    """The quotations that carry the answer, the best first; if nothing was found, those that come nearest."""
+    """The quotations that carry the answer, best first; for ``not_found``, the nearest ones."""
     support: float | None = None
-    """The support, 0 to 1: how likely the documents hold an answer (`wim_edge.support`); None: nothing was scored."""
+    """P(the documents hold an answer) (`wim_edge.support`); None: nothing was scored."""
     unsupported: tuple[str, ...] = ()
-    """The numbers, codes, addresses and names in the text that are in no passage that it was given from."""
+    """Numbers, codes, addresses and names in the text that are in none of its passages."""
     evidence: dict[str, float] | None = None
-    """The evidence that the support rests on, by the names of `wim_edge.support.Evidence`."""
+    """The evidence for the support, by the names of `wim_edge.support.Evidence`."""
     citations: tuple[tuple[int, int], ...] = ()
-    """The ends of sentences, as characters of the text, each with the source that carries it, by its number from 0; of
-    a text in the model's own words."""
+    """The ends of sentences in characters, each with its source number from 0, if a model wrote the text."""
     judge: str | None = None
-    """The model that judged which passages answer, if it is not ``model``."""
+    """The model that judged the passages, if it is not ``model``."""
     candidates: tuple[ScoredWords, ...] = ()
-    """The words that may answer, the likeliest first, with the terms of their scores."""
+    """The candidate answers, best first, with the terms of their scores."""
 
 
 @dataclass(frozen=True)
 class CompletionDelta(Event):
-    """A piece of a text that goes straight on from a prompt; ``logprobs`` are those of the tokens since the last piece,
-    if they were asked for."""
+    """A piece of a completion, with the log-probabilities of its tokens if they were requested."""
 
     type = "completion.delta"
     text: str
@@ -303,7 +290,7 @@ class CompletionDelta(Event):
 
 @dataclass(frozen=True)
 class CompletionFinished(Event):
-    """The whole text; the last event of `Runtime.complete`."""
+    """The whole completion; the last event of `Runtime.complete`."""
 
     type = "completion.finished"
     text: str
@@ -311,14 +298,14 @@ class CompletionFinished(Event):
     model: str
     prompt_tokens: int
     cached_tokens: int
-    """The prompt's tokens that were in the cache from the completion before."""
+    """Prompt tokens that were in the cache."""
     completion_tokens: int
     seconds: dict[str, float]
 
 
 @dataclass(frozen=True)
 class TextEmbedded(Event):
-    """A text's unit vector, and its length in tokens of the embedding model; texts come in their order."""
+    """A text's unit vector, and its length in tokens of the embedding model."""
 
     type = "text.embedded"
     vector: tuple[float, ...]
@@ -327,46 +314,18 @@ class TextEmbedded(Event):
 
 @dataclass(frozen=True)
 class Warning(Event):
-    """Something that the reader should know; the work goes on."""
+    """A message for the user; the work continues."""
 
     type = "warning"
     text: str
 
 
-EVENTS: tuple[type[Event], ...] = (
-    QuestionSettled,
-    RecallStarted,
-    TitlesRecalled,
-    PassagesRecalled,
-    ReadingStarted,
-    ReadingOrder,
-    SegmentsEmbedded,
-    ReadingProgress,
-    PagesRecognised,
-    SegmentRead,
-    SegmentScored,
-    MarginDelta,
-    MarginJudged,
-    ReadingRanked,
-    ReadingFinished,
-    AnswerProvisional,
-    AnswerRevised,
-    AnswerDelta,
-    AnswerFinished,
-    CompletionDelta,
-    CompletionFinished,
-    TextEmbedded,
-    Warning,
-)
-
+EVENTS: tuple[type[Event], ...] = tuple(Event.__subclasses__())
 _BY_TYPE = {kind.type: kind for kind in EVENTS}
 
 
 def from_dict(data: Mapping[str, Any]) -> Event:
-    """Returns the event whose `Event.to_dict` this is; unknown fields are passed over.
-
-    Raises ValueError for an unknown event, or one with a field of another type.
-    """
+    """Returns the event of an `Event.to_dict`, ignoring unknown fields. Raises ValueError for a wrong type or field."""
     import msgspec
 
     if data.get("type") not in _BY_TYPE:

@@ -1,10 +1,10 @@
-"""Decoding: one token after another, handed out as whole characters."""
+"""Decoding: one token at a time, returned as whole characters."""
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from wim_edge.engine.protocols import Model, Sequence
@@ -15,7 +15,16 @@ from wim_edge.reading.grounding import Grounding
 
 @dataclass
 class Generation:
-    """A text being decoded. Iterate `pieces`; afterwards the fields hold the outcome."""
+    """A text being decoded. Iterate `pieces`; then the fields hold the outcome.
+
+    Args:
+        refusal: a text that begins with these words, in any case, ends there and is empty.
+        strip: drop leading white space.
+        straight: a completion: nothing is cut from the text.
+        may_loop: do not stop when the model repeats itself.
+        grounding: allows only values of the passages; None: any.
+        labels: the prompt labels that are echoes at a line's beginning (`wim_edge.reading.cuts`).
+    """
 
     model: Model
     sequence: Sequence
@@ -23,32 +32,24 @@ class Generation:
     max_tokens: int
     stops: tuple[str, ...] = ()
     refusal: str = ""
-    """The words of a refusal: a text that opens with them, in whatever case, ends there and is empty."""
     strip: bool = True
-    """True if leading white space is dropped."""
     straight: bool = False
-    """True if the text goes straight on from the prompt, as it comes: nothing is cut away from it."""
     may_loop: bool = False
-    """True if the text does not end where the model repeats itself."""
     grounding: Grounding | None = None
-    """The guard that holds the text to the values of its passages; None: nothing does."""
     labels: tuple[str, ...] = LABELS
-    """The labels of the prompt that are an echo at the beginning of a line (`wim_edge.reading.cuts`)."""
     text: str = ""
     n_tokens: int = 0
     finish_reason: Literal["stop", "length", "repeated"] = "length"
-    _cuts: Cuts = field(init=False)
     _begun: bool = False
 
     def __post_init__(self) -> None:
         self._cuts = Cuts(self.labels)
 
     def pieces(self) -> Iterator[str]:
-        """Decodes until an end-of-generation token, a stop text, ``max_tokens``, an echo of the prompt, or until the
-        model repeats itself; yields whole UTF-8.
+        """Decodes until an end-of-generation token, a stop text, ``max_tokens``, an echo or a repeat.
 
-        Text that might be the start of a stop text, of an echo or of a repeat is held back until it is clear.
-        Raises Interrupted, ContextOverflowError.
+        Yields whole characters; holds back what may become a stop text or a cut. Raises Interrupted,
+        ContextOverflowError.
         """
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         held = written = ""
@@ -89,13 +90,13 @@ class Generation:
             yield rest
 
     def run(self) -> str:
-        """Decodes to the end; returns the text without white space around it."""
+        """Decodes to the end and returns the stripped text."""
         for _ in self.pieces():
             pass
         return self.text.strip()
 
     def _out(self, piece: str, *, last: bool = False) -> str:
-        """Adds a piece to the text; returns the part of it that is clear now."""
+        """Adds a piece to the text and returns its clear part."""
         self._begun = self._begun or bool(piece)
         if not self.straight:
             piece = self._cuts.feed(piece, last=last)
@@ -105,7 +106,7 @@ class Generation:
         return piece
 
     def _held_back(self, held: str) -> int:
-        """Counts the characters at the end of ``held`` that may become a stop text, or a refusal."""
+        """Returns the number of characters at the end that may become a stop text or a refusal."""
         if not self._begun and self.refusal.startswith(held.lower()):
             return len(held)
         longest = max(map(len, self.stops), default=0)
@@ -119,10 +120,7 @@ _LONGEST_LOOP, _LOOP_TOKENS = 64, 24
 
 
 def is_repeating(tokens: list[int]) -> bool:
-    """Tells whether the end is the same run three times or more, over 24 tokens or more.
-
-    Small models, decoded greedily, fall into such loops and never leave them.
-    """
+    """Returns whether the end is a run three times or more, over 24 tokens or more: greedy decoding never leaves it."""
     for period in range(1, min(_LONGEST_LOOP, len(tokens) // 3) + 1):
         if tokens[-1] != tokens[-1 - period]:
             continue

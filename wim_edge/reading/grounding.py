@@ -1,8 +1,8 @@
-"""Grounded decoding: a number, code, date in figures or address that a model writes stands in its passages.
+"""Grounded decoding: every number, code, date in figures or address that a model writes is in its passages.
 
-A small model finds such a value, begins to copy it and loses its way, or makes one up. From its first character on, a
-value may only go on as one of the passages' does, and may only end where one of those ends. Where that leaves the model
-nothing to say it goes on as it likes, and the value is reported (`wim_edge.answer.wording.unsupported`).
+A small model miscopies such values or makes them up. From its first character on, a value may only continue and end as
+one of the passages' values does. If no token is left, the model continues freely, and the value is reported
+(`wim_edge.answer.wording.unsupported`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,30 +24,25 @@ VALUE = re.compile(
 _WORD = re.compile(r"[^\s(\[{\"'“„«]+")
 _SIGN = re.compile(r"^[^\w@]+")
 _PARTS = re.compile(r"[-/:@]")
-_OF_A_VALUE = re.compile(r"[\w@/:-]")
-"""A character that belongs to the value before it, or makes it another one."""
+_OF_A_VALUE = re.compile(r"[\w@/:-]")  # next to a value, it makes another one
 _NUMBERING = re.compile(r"(?:^|\n)[ \t]*\d{1,2}[.)]?\Z")
-_SEEN = 200
-"""The number of characters at the end of the written text that are looked at."""
-_CANDIDATES = 256
-"""The number of likeliest tokens that are searched for those with which the text may go on."""
+_SEEN = 200  # characters at the written text's end that are examined
+_CANDIDATES = 256  # likeliest tokens that are examined
 
 
 @dataclass
 class Grounding:
-    """Holds the values in a model's text to those of some texts."""
+    """Restricts the values in a model's text to those of the given texts."""
 
     model: Model
     texts: Seq[str]
-    _values: frozenset[str] = field(init=False)
-    """The values of the texts, and their parts."""
 
     def __post_init__(self) -> None:
         found = (match.group() for text in self.texts for match in VALUE.finditer(text))
         self._values = frozenset(part.casefold() for value in found for part in (value, *_parts(value)))
 
     def held(self, written: str, logits: Logits) -> Logits:
-        """Returns the logits after the written text, with -inf for every token that leads to a value of no text."""
+        """Returns the logits after the written text, with -inf for tokens that lead to another value."""
         before = written[-_SEEN:]
         wish = int(np.argmax(logits))
         if self._may_follow(before, wish):
@@ -63,7 +58,7 @@ class Grounding:
         return masked if np.isfinite(masked).any() else logits
 
     def _may_follow(self, before: str, token: int) -> bool:
-        """Tells whether every value that the text has with this token is one of the texts', or may become one."""
+        """Returns whether all values of the text with this token are allowed or may become so."""
         ends, piece = self.model.is_eog(token), self.model.piece(token).decode("utf-8", "replace")
         if not piece and not ends:
             return False
@@ -78,7 +73,7 @@ class Grounding:
         return any(value.startswith(_begun(going)) for value in self._values)
 
     def _is_known(self, word: str) -> bool:
-        """Tells whether a whole word has no value but those of the texts."""
+        """Returns whether a whole word has no other values."""
         if not _is_value(word):
             return True
         own = (match.group().casefold() in self._values for match in VALUE.finditer(word))
@@ -90,18 +85,18 @@ def _is_value(word: str) -> bool:
 
 
 def _begun(word: str) -> str:
-    """Returns the value that a word begins with, without a sign before it ("£1" of "£1,185.00"), in lower case."""
+    """Returns a word in lower case without a sign before it, such as "£"."""
     return _SIGN.sub("", word).casefold()
 
 
 def _last_word(text: str) -> str:
-    """Returns the word that the text ends in the middle of."""
+    """Returns the word at the text's end; empty after a separator."""
     words = _WORD.findall(text)
     return words[-1] if words and text.endswith(words[-1]) else ""
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Yields the parts of a value between its dashes, colons and slashes, one or several together."""
+    """Yields all runs of a value's parts, which dashes, colons and slashes divide."""
     cuts = [0, *(match.start() for match in _PARTS.finditer(value)), len(value)]
     for first, start in enumerate(cuts[:12]):
         yield from (value[start:end].strip("-/:@") for end in cuts[first + 1 : 12])

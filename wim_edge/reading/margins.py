@@ -1,12 +1,11 @@
-"""Margins: texts that are written beside segments, in the model's own words or as quotations.
+"""Margins: notes on segments, as quotations or in the model's own words (Writing in the Margins, section 3.2).
 
-Writing in the Margins, section 3.2. A margin is decoded on a fork of the sequence that ends with its segment.
+A margin is decoded on a fork of the sequence that ends with its segment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
 from wim_edge.documents import Segment
@@ -23,18 +22,18 @@ from wim_edge.reading.timings import Timings
 
 _CHARS_A_TOKEN = 4
 WORDS = 0.6
-"""The nats that a run loses for a point of the question's words that its sentence lacks (docs/choices.md)."""
+"""The nats that a run loses for each of its sentence's `wim_edge.words.missed_points` (docs/choices.md)."""
 
 
 @dataclass(frozen=True)
 class Margin:
+    """A margin; without ``quote`` and ``pointed`` it is in the model's own words."""
+
     text: str
     quote: Chars | None
-    """The margin's place in the document; None if it is in the model's own words."""
     header: str = ""
-    """The header of the table, if the margin is a row of one; else empty."""
+    """The table's header, if the margin is a row."""
     pointed: Pointed | None = None
-    """The runs by which it was found, with the model's certainty; None if it is in the model's own words."""
 
 
 @dataclass
@@ -55,21 +54,22 @@ class MarginWriter:
         self.pointer = Pointer(self.model, self.context, self.resolved.run_tokens)
 
     def log_odds(self, sequence: Sequence) -> float:
-        """Returns the log-odds, in nats, that the sequence holds an answer, as the adapter tells them. The sequence is
-        as before."""
+        """Returns the adapter's log-odds, in nats, that the sequence holds an answer; leaves no trace."""
         with sequence.fork() as branch, self.context.adapted():
             branch.append(self.plan.margin_prompt)
             return self.pointer.log_odds(branch.logits)
 
     def write(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
-        """Yields the margin of a segment, which ends the branch: pieces of its text as they come, then the margin.
+        """Yields pieces of a segment's margin as they are decoded, then the margin.
 
-        The branch is of no use afterwards. Raises Interrupted, ContextOverflowError.
+        The branch ends with the segment, and is spoilt afterwards. Raises Interrupted, ContextOverflowError.
         """
-        yield from {"verbatim": self._verbatim, "free": self._free}[self.resolved.margins](index, branch)
+        if self.resolved.margins_are_pointed_at:
+            yield self._verbatim(index, branch)
+        else:
+            yield from self._free(branch)
 
-    def _free(self, _index: int, branch: Sequence) -> Iterator[str | Margin]:
-        """Yields what the model writes of a segment in its own words."""
+    def _free(self, branch: Sequence) -> Iterator[str | Margin]:
         with self.clock.stage("margins"):
             branch.append(self.plan.margin_prompt)
         generation = Generation(
@@ -83,29 +83,27 @@ class MarginWriter:
         text = " ".join(generation.text.split())
         yield Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
 
-    def _verbatim(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
-        """Yields the quotation that carries the run pointed at; an empty margin if the segment holds no word."""
-        pointed = self.point(self.plan.segments[index].segment, branch, self.plan.margin_prompt, self.plan.query)
+    def _verbatim(self, index: int, branch: Sequence) -> Margin:
+        """Returns the quotation around the best run; an empty margin if the segment has no words."""
+        pointed = self.point(self.plan.segments[index].segment, branch)
         if not pointed.runs:
-            yield Margin("", None, pointed=pointed)
-            return
+            return Margin("", None, pointed=pointed)
         best = pointed.runs[0]
         found = self.quotation(index, best.start, best.end)
-        text = self.plan.documents[self.plan.segments[index].segment.document].text
-        yield Margin(text[found.start : found.end], (found.start, found.end), found.header, pointed)
+        text = self.plan.document_of(index).text[found.start : found.end]
+        return Margin(text, (found.start, found.end), found.header, pointed)
 
-    def point(self, segment: Segment, branch: Sequence, prompt: Seq[int], question: str) -> Pointed:
-        """Lets the model point into a segment, with which the branch ends, after the tokens that put the question."""
+    def point(self, segment: Segment, branch: Sequence) -> Pointed:
+        """Returns the runs that the model points at in a segment, which ends the branch."""
         document = self.plan.documents[segment.document]
         with self.clock.stage("margins"), self.context.adapted():
-            branch.append(prompt)
-            asked = [(start, end, WORDS * lost) for start, end, lost in words_lost(segment, question)]
+            branch.append(self.plan.margin_prompt)
+            asked = [(start, end, WORDS * lost) for start, end, lost in words_lost(segment.text, self.plan.query)]
             pointed = self.pointer.point(branch, segment, avoid=bare_lines(document, segment), asked=asked)
         self.decoded_tokens += pointed.n_tokens
         return pointed
 
     def quotation(self, index: int, start: int, end: int) -> Quotation:
-        """Returns the quotation that carries the characters ``[start, end)`` of the document, in this segment."""
-        segment = self.plan.segments[index].segment
-        document = self.plan.documents[segment.document]
-        return quotation(document, segment, start, end, self.resolved.margin_tokens * _CHARS_A_TOKEN)
+        """Returns the quotation around characters ``[start, end)`` of the document, in segment ``index``."""
+        longest = self.resolved.margin_tokens * _CHARS_A_TOKEN
+        return quotation(self.plan.document_of(index), self.plan.segments[index].segment, start, end, longest)

@@ -1,14 +1,13 @@
-"""The order of reading, and the outlook behind it: the facts that are known of segments before any is read.
+"""The outlook: a prior for each segment before it is read, which gives the order of reading.
 
-If each segment is read alone, the order is free. The words that a segment shares with the question cost nothing beside
-the reading; an embedding model, if there is one, a seventh of it. Tables of contents come
-last. Segments that nothing tells apart follow in the order of the document; of several documents the beginnings come
-first, in whatever order the documents are given.
+The order is free if each segment is read alone. Words in common cost almost nothing, embeddings a seventh of the
+reading. Tables of contents come last. Ties keep the document's order; of several documents, beginnings come first.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,46 +21,40 @@ from wim_edge.errors import InvalidRequestError
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of evidence in the logit of a segment's answering the question."""
+    """The weights in the logit that a segment answers: of a point of BM25, a standard deviation of the similarities, a
+    nat of its score, being read at all (``known``), and a nat of an adapter's log-odds."""
 
     words: float
-    """The weight of a point of BM25."""
     similarity: float
-    """The weight of a standard deviation of the similarities."""
     nats: float
-    """The weight of a nat of its score, once it is read."""
     known: float
-    """The weight of being read, whatever comes of it: a score or the adapter's word."""
     answers: float = 0.0
-    """The weight of a nat of the adapter's log-odds that it answers, once it is read."""
 
 
-# Fitted by the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)
+# Fitted to the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)
 BY_WORDS = Weights(0.7, 0.0, 0.12, -1.2)
 BY_SIMILARITY = Weights(0.5, 1.2, 0.125, -1.5)
 BY_ADAPTER = Weights(0.55, 0.0, 0.02, 0.5, 0.7)
 BY_BOTH = Weights(0.5, 1.2, 0.02, 0.5, 0.7)
-_CONTENTS = -5.0
-"""The logit of a table of contents, which has the question's words and answers nothing."""
+_CONTENTS = -5.0  # logit of a table of contents: it has the question's words, but no answer
 _LEADER = re.compile(r"(?:\.[ \t]?){4,}[ \t]*\w+[ \t]*$", re.MULTILINE)  # "Rainfall ........ 12"
-_CONTENTS_SHARE = 0.5
-"""The share of lines with dot leaders from which on a segment counts as a table of contents."""
+_CONTENTS_SHARE = 0.5  # of the lines in a table of contents have dot leaders
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The outlook: the facts that are known of segments before they are read, by their numbers."""
+    """The facts about segments before they are read, by segment number."""
 
     shared: tuple[float, ...]
-    """The BM25 scores for the question's words."""
+    """BM25 scores."""
     contents: tuple[bool, ...]
     """True for a table of contents."""
     ties: tuple[int, ...]
-    """All segments, in the order that decides between those that nothing else tells apart."""
+    """All segments in the order that breaks ties."""
     adapted: bool = False
-    """True if an adapter will say of each segment that is read whether it answers."""
+    """True if an adapter gives log-odds for each segment that is read."""
     similarities: Mapping[int, float] = field(default_factory=dict)
-    """The cosine similarities to the question of the segments that were embedded."""
+    """Cosine similarities to the question of embedded segments."""
 
     @property
     def weights(self) -> Weights:
@@ -71,7 +64,7 @@ class Outlook:
 
     @cached_property
     def prior(self) -> tuple[float, ...]:
-        """The logits of answering the question; a segment that was not embedded counts as the mean of the others."""
+        """The logits that segments answer; a segment without an embedding gets the mean similarity."""
         near = np.zeros(len(self.shared))
         if self.similarities:
             found = np.array(list(self.similarities.values()))
@@ -82,23 +75,24 @@ class Outlook:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """The segments, the most promising first."""
+        """The segments, most promising first."""
         return tuple(sorted(self.ties, key=lambda n: (self.contents[n], -self.prior[n])))
 
     def nearer(self, similarities: Mapping[int, float]) -> Outlook:
-        """Returns this outlook with the similarities of more segments."""
+        """Returns the outlook with the similarities of more segments."""
         return replace(self, similarities={**self.similarities, **similarities})
 
 
-def outlook(texts: Sequence[str], question: str, places: Sequence[int] | None = None) -> Outlook:
-    """Returns the outlook on the texts for the question, by their words.
-
-    ``places``: the number of each text within its document; None: there is one document.
-    """
-    places = range(len(texts)) if places is None else places
+def outlook(texts: Sequence[str], question: str, documents: Sequence[int]) -> Outlook:
+    """Returns the outlook on the texts by the question's words. ``documents``: the document number of each text."""
     shared: dict[int, float] = {}
-    with suppress(InvalidRequestError):  # without FTS5 they are read as they stand
+    with suppress(InvalidRequestError):  # SQLite without FTS5: the document's order
         shared = words.scores(texts, question)
+    counts = Counter[int]()
+    places = []
+    for document in documents:
+        places.append(counts[document])
+        counts[document] += 1
     ties = sorted(range(len(texts)), key=lambda n: (places[n], texts[n], n))
     return Outlook(
         tuple(shared.get(n, 0.0) for n in range(len(texts))), tuple(map(_is_contents, texts)), tuple(ties)

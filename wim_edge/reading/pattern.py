@@ -1,12 +1,11 @@
-"""The patterns, each a way of reading a document and the source of the answer.
+"""The patterns: ways of reading a document and giving the answer (Writing in the Margins).
 
     llm          the whole context, then the question
-    rag          the segments that score best, then the question (Writing in the Margins, section 4.2)
-    wim          the whole context, relevant margins, question (section 3)
-    wim-focus    the whole context is read with margins; the answer comes from the few most relevant
-                 segments, read again alone, with their margins
-    wim-shallow  each segment is read alone after the system text, scored, given a margin if it may
-                 matter; the answer comes from the best: linear in the document, no limit by the context
+    rag          the segments that score best, then the question (section 4.2)
+    wim          the whole context, relevant margins, the question (section 3)
+    wim-focus    the whole context with margins; the answer comes from the most relevant segments, read again alone
+    wim-shallow  each segment alone, with a margin if it may matter; the answer comes from the best. Cost is linear in
+                 the document's length, which the context does not limit
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pattern:
-    """A way of reading a document, and the source of the answer.
+    """A way of reading a document.
 
     ``deep``: all segments are read in one sequence, else each alone after the system text. ``answers_from_passages``:
-    the answer comes from chosen segments, else from the context. ``scores``: segments or margins are scored.
+    the answer comes from chosen segments, else from the context.
     """
 
     name: str
@@ -29,11 +28,12 @@ class Pattern:
 
     @property
     def scores(self) -> bool:
+        """Returns whether segments or margins are scored."""
         return self.margins or self.answers_from_passages
 
     @property
     def needs_full_context(self) -> bool:
-        """Tells whether documents that are longer than the context cannot be read."""
+        """Returns whether the documents must fit the context."""
         return self.deep and not self.margins
 
 
@@ -48,19 +48,19 @@ PATTERNS = {
     )
 }
 
-_SECONDS = 30.0  # in which a text is read whole, where it can be
-_SHORT = 2048  # tokens of a text that is read whole by a model whose speed is not known
+_SECONDS = 30.0  # a text that takes no longer is read whole
+_SHORT = 2048  # tokens of a text that is read whole if the speed is unknown
 _BESIDE = 1024  # tokens for prompts, margins and the answer
 
 
 def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
-    """Returns the pattern for a model for which models.toml names none, and the reason in a few words: the text is read
-    whole if the context holds it and reading is soon done, else the promising segments are read first.
+    """Returns the pattern and the reason for it: `wim` if the text fits the context and is soon read, else
+    `wim-shallow`.
 
     Args:
-        tokens: the number of tokens in the documents, roughly.
-        n_ctx: the most cells that the context may have.
-        speed: the tokens read per second, if known.
+        tokens: the approximate number of tokens in the documents.
+        n_ctx: the most cells of a context.
+        speed: tokens per second of reading, if known.
     """
     seconds = tokens / speed if speed else None
     if tokens + _BESIDE > n_ctx:

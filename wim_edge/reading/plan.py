@@ -1,12 +1,10 @@
-"""The plan of a reading, and its room in the context, settled before any work starts.
+"""The plan of a reading: segments, windows and the context's size, settled before any work starts.
 
-Nothing is cut silently: a context that does not hold the texts is an error with the numbers or,
-where margins are written, a reading in windows, of which the reader is told.
+Nothing is cut silently: texts that exceed the context raise an error or, with margins, are read in windows.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field, replace
@@ -27,20 +25,18 @@ from wim_edge.reading.prompts import Prompts
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.settings import Settings
 
-_SLACK = 32  # tokenization of pieces put together may differ by a few tokens
+_SLACK = 32  # tokens: joined texts may be tokenized differently
 _SMALLEST = 16  # tokens of a segment
-_COUNTED = 1 << 14  # characters that are counted at once
-_LABEL = 24  # tokens of a margin's place in the final prompt, usually fewer
-_SECTION = 24  # tokens of a section's heading, or a quarter of the segment; what is longer is none
-_HEADER = 40  # tokens of the row that heads a table, likewise
-BLANK_LINE = "\n\n"  # between one document and the next, in every pattern
-_MARGINS_AT_LEAST = 2  # so many relevant margins must fit beside the whole context, else windows
+_COUNTED = 1 << 14  # characters that are tokenized at once
+_LABEL = 24  # tokens of a margin's place in the final prompt
+_SECTION, _HEADER = 24, 40  # tokens of a section's heading and of a table's header; longer ones are left out
+BLANK_LINE = "\n\n"  # between documents
+_MARGINS_AT_LEAST = 2  # relevant margins that must fit beside the whole context
 
 
 @dataclass(frozen=True)
 class PlannedSegment:
-    """A segment with the texts before it in the cache: its document's heading, if the document begins there or the
-    segment is read alone; in the latter case also its section's, and the header of the table that goes on in it."""
+    """A segment with its heading: the document's name, and for a segment read alone its section and table header."""
 
     segment: Segment
     heading: str
@@ -48,8 +44,16 @@ class PlannedSegment:
 
     @property
     def text(self) -> str:
-        """The segment's text under its headings."""
         return self.heading + self.segment.text
+
+    @property
+    def chars(self) -> tuple[int, int]:
+        """The segment's range in its document."""
+        return self.segment.start, self.segment.end
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        return (*self.heading_tokens, *self.segment.tokens)
 
     @property
     def size(self) -> int:
@@ -65,16 +69,13 @@ class Plan:
     prefix: tuple[int, ...]
     """The system text and the opening of the user's turn."""
     margin_prompt: tuple[int, ...]
-    """The prompt that asks for a margin, with the end of the turn."""
+    """Asks for a margin and ends the turn."""
     windows: tuple[tuple[PlannedSegment, ...], ...]
     n_ctx: int
-    """The cells that the context must have."""
     reserved: int
-    """The cells that are not for the documents, the final prompt or the answer."""
+    """The cells besides those for documents, final prompt and answer."""
     outlook: Outlook | None = None
-    """The outlook on the segments, if there is a question and each is read alone: its order is the reading's; else
-    None."""
-
+    """Gives the order if there is a question and each segment is read alone; else None."""
     segments: tuple[PlannedSegment, ...] = field(init=False)
     first: tuple[int, ...] = field(init=False)
     """The number of each window's first segment."""
@@ -85,12 +86,12 @@ class Plan:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The windows in the order in which they are read."""
+        """The windows in the order of reading."""
         return tuple(range(len(self.windows))) if self.outlook is None else self.outlook.order
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The prompts' labels that no document holds: in an answer they are echoes."""
+        """The prompt labels that are in no document: in an answer they are echoes."""
         return labels_apart_from(document.text for document in self.documents)
 
     @property
@@ -98,31 +99,28 @@ class Plan:
         """The number of tokens of the documents' text."""
         return sum(len(piece.segment.tokens) for piece in self.segments)
 
+    def document_of(self, index: int) -> Document:
+        """Returns the document of segment ``index``."""
+        return self.documents[self.segments[index].segment.document]
+
 
 @dataclass(frozen=True)
 class Limit:
-    """The most tokens that the context may hold."""
+    """The most tokens of a context, and the advice that raises this limit."""
 
     tokens: int
     larger: str
-    """The advice that raises the limit."""
 
 
 def make_plan(
-    model: Model,
-    chat: ChatFormat,
-    prompts: Prompts,
-    resolved: ResolvedSettings,
-    documents: Seq[Document],
-    query: str,
-    scoring: int,
-    tokenize: Tokenize,
-) -> Plan:
-    """Segments the documents and chooses the context.
+    model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, documents: Seq[Document], query: str,
+    scoring: int, tokenize: Tokenize,
+) -> Plan:  # fmt: skip
+    """Divides the documents into segments and chooses the context's size.
 
     Args:
-        scoring: the cells that relevance takes beside the reading.
-        tokenize: the model's tokenizer, for the documents' text; may raise to stop the planning.
+        scoring: the cells that the relevance method takes.
+        tokenize: the model's tokenizer for documents; may raise to stop the planning.
 
     Raises ContextOverflowError, InvalidRequestError.
     """
@@ -160,20 +158,20 @@ def make_plan(
         raise _too_long(f"{total:,} tokens; with the question and the answer that is {need:,}", most)
     windows: tuple[tuple[PlannedSegment, ...], ...] = tuple((piece,) for piece in pieces)
     if pattern.deep:
-        # Padded: windows must not shift with each question's length, or what is saved of them would not be found
+        # Padded, so that the question's length doesn't move the windows: saved readings must match
         windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), resolved.segment_tokens))
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.answers_from_passages else len(pieces))))
-    in_free_order = bool(query) and pattern.scores and not pattern.deep
-    ahead = _outlook(pieces, query) if in_free_order else None
     n_ctx = limit if need > limit else n_ctx
+    ahead = None
+    if query and pattern.scores and not pattern.deep:
+        ahead = outlook([piece.text for piece in pieces], query, [piece.segment.document for piece in pieces])
     return Plan(tuple(documents), query, prefix, asking, windows, n_ctx, reserved, ahead)
 
 
 def make_margin_prompt(
     model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, query: str
 ) -> tuple[int, ...]:
-    """Returns the prompt that asks for a margin: an adapter and a base model go on from "Answer:", a chat model is
-    asked in its turn."""
+    """Returns the prompt for a margin: an adapter or base model continues after "Answer:", a chat model gets a turn."""
     if resolved.margins_are_pointed_at and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.point(query)))
     text = prompts.quotation(query) if resolved.margins_are_pointed_at else prompts.free_margin(query)
@@ -181,7 +179,7 @@ def make_margin_prompt(
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
-    """Returns the most tokens that a context may hold. ``largest``: returns the size that fits the memory."""
+    """Returns the most tokens of a context. ``largest``: returns the size that fits the memory."""
     limit = min(settings.n_ctx or n_ctx_train, n_ctx_train)
     if settings.n_ctx is None and (fits := largest()) < limit:
         return Limit(fits, f"{memory_hint()}: memory holds no larger context of this model")
@@ -189,8 +187,10 @@ def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], in
 
 
 def check_fits(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
-    """Raises ContextOverflowError if the documents alone are longer than the context, counting hardly more of their
-    tokens than it holds: a whole book takes many seconds. ``count``: counts the tokens of a text."""
+    """Raises ContextOverflowError if the documents alone exceed the context; stops counting there, to save time.
+
+    ``count``: returns the number of tokens of a text.
+    """
     size = sum(len(document.text) for document in documents)
     seen = tokens = slack = 0
     for document in documents:
@@ -249,24 +249,14 @@ def _segment(
 
 
 def _section(document: Document, segment: Segment, heading: str) -> str:
-    """Returns the title of the section that goes on in the segment; empty if it begins there, or is the document's."""
+    """Returns the section title above a segment; empty if the heading or the segment's beginning shows it."""
     section = document.place(segment.start, segment.end).section or ""
-    told = section.casefold() in heading.casefold() or segment.text.lstrip(" \n#").startswith(section)
-    return "" if told else f"{section}{BLANK_LINE}"
-
-
-def _outlook(pieces: Seq[PlannedSegment], query: str) -> Outlook:
-    """Returns the outlook on the segments, by their text and the headings above it."""
-    counts: Counter[int] = Counter()
-    places = []
-    for piece in pieces:
-        places.append(counts[piece.segment.document])
-        counts[piece.segment.document] += 1
-    return outlook([piece.text for piece in pieces], query, places)
+    is_shown = section.casefold() in heading.casefold() or segment.text.lstrip(" \n#").startswith(section)
+    return "" if is_shown else f"{section}{BLANK_LINE}"
 
 
 def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:
-    """Divides consecutive pieces into windows, as many to a window as fit."""
+    """Returns consecutive pieces in windows, as many to a window as fit."""
     windows: list[list[PlannedSegment]] = [[]]
     used = 0
     for piece in pieces:
@@ -279,8 +269,10 @@ def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegme
 
 
 def source_label(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
-    """Returns the name of a place: "report.pdf, page 12"; if it has neither page nor section, with ``lines``, by its
-    line. Empty if there is nothing to name."""
+    """Returns a place in words, such as "report.pdf, page 12"; may be empty.
+
+    ``several``: True if there are several documents. ``lines``: name the line if there is no page or section.
+    """
     place = document.place(start, end)
     parts = [document.name] if several else []
     if place.page is not None:

@@ -1,15 +1,14 @@
 """Pointing: the short answer as a run of a passage's own words.
 
-The second stage of MindRef (arXiv 2402.17010, section 3.3), within one segment: a beam search in which every token must
-continue a run of tokens that occurs there. A run may begin where a word does and ends where the model ends the line. It
-is scored by its whole log-probability with that end, which only falls as a run grows: the search is over once a run
-that has ended is likelier than all that go on. A run cannot be invented, costs a few short batches, and its characters
-are known. A model that writes badly may point well.
+The second stage of MindRef (arXiv 2402.17010, section 3.3) within one segment: a beam search in which every token must
+continue a run of tokens of the segment. A run begins at a word and ends where the model ends the line. Its score is its
+log-probability including that end, which only falls as a run grows: the search stops once an ended run beats all
+others. A run costs a few short batches, cannot be invented, and has known offsets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -27,17 +26,16 @@ from wim_edge.reading.token_offsets import char_offsets
 
 BEAMS = 4  # 8 pointed no better
 _LEAST = 1e-9
-_ACROSS = 20.0
-"""The nats that a run over two rows of a table loses: more than any other loss."""
+_ACROSS = 20.0  # nats lost by a run over two rows of a table: more than by anything else
 LONGEST = 40
-"""The tokens of the longest run, if a margin may be as long: a run that the model does not end ends there."""
+"""The most tokens of a run; it ends there if the model does not end it."""
 NONE, YES, NO = " none", " Yes", " No"
-"""The words of an adapter for a passage that does not answer, and for questions that ask for a yes or a no."""
+"""An adapter writes these if the passage does not answer, and if the question asks for yes or no."""
 
 
 @dataclass(frozen=True)
 class AnswerRun:
-    """Characters ``[start, end)`` of the document, and the log-probability, in nats, of them and their end."""
+    """Characters ``[start, end)`` of the document, with the log-probability, in nats, of the run and its end."""
 
     start: int
     end: int
@@ -46,57 +44,65 @@ class AnswerRun:
 
 @dataclass(frozen=True)
 class Pointed:
-    """The result of putting a question to one segment."""
+    """The model's answer to a question about one segment, in nats."""
 
     runs: tuple[AnswerRun, ...]
-    """The likeliest runs, best first; none if the segment holds no word."""
+    """The best runs, best first; none if the segment has no words."""
     answers: float
-    """The log-odds that the passage answers, in nats; meaningful with an adapter only."""
+    """The log-odds that the segment answers; meaningful with an adapter only."""
     yes: float
-    """The log-odds of Yes against No, in nats."""
+    """The log-odds of Yes against No."""
     verdict: float
-    """The log-probability of Yes or No, in nats: whether the question asks for one."""
+    """log P(Yes or No): high if the question asks for one."""
     n_tokens: int
-    """The number of tokens decoded for it."""
+    """The tokens decoded."""
 
 
 @dataclass(frozen=True)
 class _Beam:
     places: tuple[int, ...]
-    """The places in the segment's tokens where the run begins; several while the same words stand in several places."""
+    """The token numbers where the run begins: several if the segment repeats it."""
     prefix: tuple[int, ...] = ()
     logprob: float = 0.0
+
+    def bound(self, far: list[float]) -> float:
+        """Returns the score that no run of the beam exceeds."""
+        return self.logprob - min(far[place] for place in self.places)
 
 
 @dataclass(frozen=True)
 class _Ground:
-    """The ground of a search: the tokens of a segment, and for each whether a run may begin or end with it."""
+    """The tokens of a segment, with what the search must know of each."""
 
+    text: str
     tokens: tuple[int, ...]
+    chars: list[int]
+    """Each token's offset, and the text's end."""
     places: tuple[int, ...]
     """The tokens with which a run may begin."""
     may_end: list[bool]
     words: list[int]
-    """The numbers of tokens with a letter or digit before each token, and in all: a run holds one at least."""
+    """The number of tokens with a letter or digit before each token, and in all: a run needs one."""
     far: list[float]
     """The nats that a run loses if it begins with the token."""
-    lost: Callable[[int, int], float]
-    """A function that returns the nats that a run of so many tokens from a place loses besides."""
+
+    def loss(self, place: int, n: int) -> float:
+        """Returns the nats that a run of n tokens from a place loses."""
+        return _lost(self.text, self.chars[place], self.chars[place + n]) + self.far[place]
 
 
 @dataclass
 class Pointer:
-    """Points into segments for one model."""
+    """Points into segments with one model. ``longest``: the most tokens of a run."""
 
     model: Model
     context: Context
     longest: int = LONGEST
-    """The most tokens of a run."""
     _ends: list[int] = field(init=False)
-    """The tokens that end a line, or the text."""
+    """The tokens that end a line or the text."""
     _forms: dict[int, int] = field(default_factory=dict)
     _verdicts: set[tuple[int, ...]] = field(default_factory=set)
-    """The words an adapter says instead of pointing, as tokens: a run of the same words is likely for that alone."""
+    """The tokens of `NONE`, `YES` and `NO` in all forms: such a run is likely for the wrong reason."""
 
     def __post_init__(self) -> None:
         if self.model.has_adapter:
@@ -106,15 +112,16 @@ class Pointer:
         self._ends = [*lines, *self.model.eog_tokens]
 
     def log_odds(self, logits: NDArray[np.float32]) -> float:
-        """Returns the log-odds, in nats, that there is an answer at all, after the prompt that asks for it."""
+        """Returns the log-odds, in nats, that there is an answer, from the logits after the prompt."""
         none = float(log_softmax(logits)[self.model.tokenize(NONE)[0]])
         return float(-none + np.log(-np.expm1(min(none, -_LEAST))))
 
     def rate(self, sequence: Sequence, texts: Seq[str]) -> list[float]:
-        """Returns the log-probability, in nats, of each of these texts and its end as the answer, after a sequence that
-        ends with the prompt that asks for it, and does so afterwards. Raises Interrupted, ContextOverflowError."""
+        """Returns the log-probability, in nats, of each text and its end after the sequence, which ends with the prompt
+        and is left as it was. Raises Interrupted, ContextOverflowError."""
         first, scores = log_softmax(sequence.logits), list[float]()
-        tokens = [self._likelier_form(text, first) for text in texts]
+        forms = ([self.model.tokenize(f" {text}"), self.model.tokenize(text)] for text in texts)
+        tokens = [max(pair, key=lambda form: float(first[form[0]])) for pair in forms]  # the likelier beginning
         for at in range(0, len(tokens), BEAMS):
             some = tokens[at : at + BEAMS]
             with ExitStack() as stack:
@@ -129,22 +136,16 @@ class Pointer:
                 begin += len(one)
         return scores
 
-    def _likelier_form(self, text: str, first: NDArray[np.float32]) -> list[int]:
-        """Returns the tokens of a text with a space before it or without, as its first token is likelier."""
-        forms = [self.model.tokenize(f" {text}"), self.model.tokenize(text)]
-        return max(forms, key=lambda tokens: float(first[tokens[0]]))
-
     def point(
         self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),
         asked: Seq[tuple[int, int, float]] = (),
     ) -> Pointed:  # fmt: skip
-        """Lets the model point into the segment.
+        """Returns the runs of the segment at which the model points.
 
         Args:
-            sequence: a sequence of the context that ends with the prompt that asks for the answer, and does so
-                afterwards. Beams are forks of it and take at most four sequences.
-            avoid: characters of the segment's text in which no run may begin or end, such as headings.
-            asked: characters ``[start, end)`` of the segment's text, with the nats that a run loses if it begins there.
+            sequence: ends with the prompt, and is left as it was. The beams are up to four forks of it.
+            avoid: characters ``[start, end)`` of the segment's text where no run begins or ends, such as headings.
+            asked: likewise, with the nats that a run loses if it begins there.
 
         Raises Interrupted, ContextOverflowError.
         """
@@ -156,13 +157,12 @@ class Pointer:
         yes, no = (float(log_softmax(logits)[self.model.tokenize(word)[0]]) for word in (YES, NO))
         ends = [whole[n + 1] and _is_edge(text, chars[n + 1]) for n in range(len(tokens) - 1)]
         ground = _Ground(
-            tokens,
+            text, tokens, chars,
             places=tuple(n for n, at in enumerate(inked)
                          if whole[n] and not barred[n] and at < chars[n + 1] and _is_edge(text, at)),
             may_end=[end and not bar for end, bar in zip([*ends, True], barred, strict=False)],
             words=[0, *accumulate(any(map(str.isalnum, text[start:end])) for start, end in pairwise(chars))],
             far=[next((loss for start, end, loss in asked if start <= at < end), 0.0) for at in inked],
-            lost=lambda place, n: _lost(text, chars[place], chars[place + n]),
         )  # fmt: skip
         found, spent = self._search(sequence, ground)
         runs: list[AnswerRun] = []
@@ -174,7 +174,7 @@ class Pointer:
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, float(np.logaddexp(yes, no)), spent)
 
     def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
-        """Returns runs as (place, number of tokens, log-probability), best first, and the tokens decoded for them."""
+        """Returns runs as (place, number of tokens, score), best first, and the number of tokens decoded."""
         found: list[tuple[int, int, float]] = []
 
         def advance(live: list[tuple[_Beam, Logits]]) -> list[Step[_Beam]]:
@@ -187,26 +187,20 @@ class Pointer:
                 if ended and beam.prefix not in self._verdicts:
                     end = float(np.logaddexp.reduce(logprobs[self._ends]))
                     nearest = min(ended, key=ground.far.__getitem__)
-                    loss = ground.lost(nearest, depth) + ground.far[nearest]
-                    found.append((nearest, depth, beam.logprob + end - loss))
+                    found.append((nearest, depth, beam.logprob + end - ground.loss(nearest, depth)))
                 if depth < self.longest:
                     grown += [(longer, parent) for longer in self._grown(beam, ground.tokens, logprobs)]
-            going = sorted(grown, key=lambda pair: -self._hope(pair[0], ground.far))[:BEAMS]
+            going = sorted(grown, key=lambda pair: -pair[0].bound(ground.far))[:BEAMS]
             found = sorted(found, key=lambda run: -run[2])[:BEAMS]
-            if going and found and found[0][2] >= self._hope(going[0][0], ground.far):
+            if going and found and found[0][2] >= going[0][0].bound(ground.far):
                 return []
             return [Step(beam, parent, beam.prefix[-1:]) for beam, parent in going]
 
         spent = search(self.context, sequence, _Beam(ground.places), advance) if ground.places else 0
         return found, spent
 
-    @staticmethod
-    def _hope(beam: _Beam, far: list[float]) -> float:
-        """Returns the score that none of the beam's runs can exceed."""
-        return beam.logprob - min(far[place] for place in beam.places)
-
     def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
-        """Yields the beam with every next token that the segment allows."""
+        """Yields the beam with each next token that the segment allows."""
         depth = len(beam.prefix)
         following: dict[int, list[int]] = {}
         for place in beam.places:
@@ -218,7 +212,7 @@ class Pointer:
             yield _Beam(tuple(places), (*beam.prefix, form), beam.logprob + float(logprobs[form]))
 
     def _other_form(self, token: int) -> int:
-        """Returns the token with a space put before it, or without its own: its form at the beginning of an answer."""
+        """Returns the token with its leading space removed, or with one added: the other form that begins a run."""
         if token not in self._forms:
             piece = self.model.piece(token).decode("utf-8", "replace")
             other = piece[1:] if piece.startswith(" ") else " " + piece
@@ -228,21 +222,21 @@ class Pointer:
 
 
 def _lost(text: str, start: int, end: int) -> float:
-    """Returns the nats that a run loses for beginning in one row of a table and ending in another."""
+    """Returns the nats that a run loses if it crosses from one row of a table to another."""
     stop = text.find("\n", start, end)
     crosses = stop >= 0 and text[stop:end].strip() and ROW.search(text[text.rfind("\n", 0, start) + 1 : stop].strip())
     return _ACROSS if crosses else 0.0
 
 
 def _inked(text: str, start: int) -> int:
-    """Returns the first character from ``start`` on that is not blank."""
+    """Returns the offset of the first character from ``start`` on that is not white space."""
     while start < len(text) and text[start].isspace():
         start += 1
     return start
 
 
 def _is_edge(text: str, at: int) -> bool:
-    """Tells whether a word may begin or end here: not between letters or digits, but in scripts without spaces."""
+    """Returns whether a word may begin or end here: not between letters or digits, except in scripts without spaces."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]
@@ -253,7 +247,7 @@ _QUOTES = {"(": ")", "[": "]", "“": "”", "«": "»", "„": "“", '"': '"',
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the run without blanks around it, a comma or full stop at its end, or brackets around all of it."""
+    """Returns the run without surrounding white space and brackets, and punctuation at its end."""
     start = min(_inked(text, start), end)
     while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:.!?。，；：|*"):
         closes_abbreviation = text[end - 1] == "." and "." in text[start : end - 1].rsplit(" ", 1)[-1]

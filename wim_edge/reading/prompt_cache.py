@@ -1,7 +1,6 @@
-"""The text in the cache, window by window: restored where a saved reading has it, else evaluated, and saved.
+"""The prompt cache: windows of text, restored from a saved reading or evaluated and saved.
 
-In a deep reading the known part is held beside the sequence, which is a fork of it at each segment's end:
-nothing has to be evaluated to get there.
+The restored part of a window is held beside the sequence, which is a fork of it at each segment's end.
 """
 
 from __future__ import annotations
@@ -19,47 +18,43 @@ from wim_edge.reading import events
 from wim_edge.reading.plan import Plan, PlannedSegment
 from wim_edge.reading.timings import Timings
 
-_SAVE_EVERY = 60.0  # seconds: what a killed process loses at most, and the segment it was in,
-_SAVE_OFTEN = 10.0  # where the process is at risk,
-_SAVE_SHARE = 20  # unless saving takes more than a twentieth of the time
+_SAVE_EVERY, _SAVE_OFTEN = 60.0, 10.0  # seconds between saves, and in a process at risk
+_SAVE_SHARE = 20  # saving takes at most a twentieth of the time
 
 
 @dataclass
 class PromptCache:
-    """The text being read, in the cache. `open` a window, `restore` its known part, `read` its pieces."""
+    """The text being read. `open` a window, `restore` its known part, `read` its pieces."""
 
     context: Context
     plan: Plan
     clock: Timings
-    saved: SavedReading | None = None
-    """The saved reading that states come from and go to; None: nothing is saved."""
-    may_be_killed: bool = False
-    """True if other machines may end this process: the reading is saved more often then."""
+    saved: SavedReading | None
+    """Restores and keeps states; None: nothing is saved."""
+    may_be_killed: bool
+    """True if the process is at risk, as with other machines: it saves more often."""
     number: int = -1
-    """The window being read, by its number in the plan; -1: none yet."""
+    """The window being read; -1: none yet."""
     read_tokens: int = 0
-    """The document tokens evaluated, each counted once."""
+    """Document tokens evaluated for the first time."""
     reread_tokens: int = 0
-    """The document tokens evaluated again: to score a segment alone, or to answer from it."""
+    """Document tokens evaluated again, to score a segment alone or to answer from it."""
     reused_tokens: int = 0
-    """The document tokens that were restored."""
+    """Document tokens restored."""
     _sequence: Sequence | None = None
     _held: Sequence | None = None
-    """The restored part of this window, while it reaches further than the sequence."""
+    """The restored part of this window, while it is longer than the sequence."""
     _grown: bool = False
-    """True if any part of this window was evaluated, and so is worth saving."""
+    """True if part of this window was evaluated and is not saved yet."""
     _save_at: float = field(init=False)
 
     def __post_init__(self) -> None:
+        self._save_every = _SAVE_OFTEN if self.may_be_killed else _SAVE_EVERY
         self._save_at = time.monotonic() + self._save_every
 
     @property
-    def _save_every(self) -> float:
-        return _SAVE_OFTEN if self.may_be_killed else _SAVE_EVERY
-
-    @property
     def sequence(self) -> Sequence:
-        """The system text and the part of this window that has been read."""
+        """The opening and the part of this window that is read."""
         assert self._sequence is not None
         return self._sequence
 
@@ -68,7 +63,7 @@ class PromptCache:
         return self.plan.windows[self.number]
 
     def open(self, number: int) -> None:
-        """Makes the sequence hold the opening alone, which is evaluated once and kept across windows."""
+        """Truncates the sequence to the opening, which is evaluated once for all windows."""
         self.number, self._grown = number, False
         with self.clock.stage("prefill"):
             self.release_restored()
@@ -78,7 +73,7 @@ class PromptCache:
                 self._sequence.truncate(len(self.plan.prefix))
 
     def restore(self) -> None:
-        """Restores the beginning of the window as far as a saved reading has it, and holds it."""
+        """Restores the part of the window that a saved reading has, and holds it."""
         if self.saved is None:
             return
         with self.clock.stage("restore"):
@@ -96,20 +91,20 @@ class PromptCache:
                 self._begin()
 
     def is_cached(self, piece: PlannedSegment) -> bool:
-        """Tells whether no token of the piece, which is next, has to be evaluated."""
+        """Returns whether the next piece needs no evaluation."""
         return self._held is not None and len(self.sequence) + piece.size <= len(self._held)
 
     def read(self, piece: PlannedSegment) -> Iterator[events.Event]:
-        """Brings the sequence to the segment's end; yields the progress."""
+        """Extends the sequence to the piece's end; yields the progress."""
         begin, held = len(self.sequence), self._held
+        tokens, lead = piece.tokens, len(piece.heading_tokens)
         if held is not None:
             restored, last = min(len(held) - begin, piece.size), begin + piece.size >= len(held)
-            longer = held if last else held.fork(begin + piece.size)  # which may be interrupted
+            longer = held if last else held.fork(begin + piece.size)  # may raise Interrupted
             self.sequence.close()
             self._sequence, self._held = longer, None if last else held
-            self.reused_tokens += max(0, restored - len(piece.heading_tokens))
+            self.reused_tokens += max(0, restored - lead)
             yield self._progress()
-        tokens, lead = [*piece.heading_tokens, *piece.segment.tokens], len(piece.heading_tokens)
         sequence = self.sequence
         done = len(sequence) - begin
         for first, end in batches(len(tokens) - done, self.context.n_batch):
@@ -126,7 +121,7 @@ class PromptCache:
             sequence.checkpoint()
 
     def save(self) -> None:
-        """Saves the evaluated part of this window as a reading."""
+        """Saves this window, if part of it was evaluated."""
         if self.saved is not None and self._grown and len(self.sequence) > len(self.plan.prefix):
             begun = time.monotonic()
             with self.clock.stage("save"):
@@ -135,12 +130,11 @@ class PromptCache:
             self._save_at = now + max(self._save_every, _SAVE_SHARE * (now - begun))
 
     def retain(self, left: Iterable[int]) -> int:
-        """Keeps what saved readings have of windows that were not restored; returns the document tokens known of those
-        that are ``left``, by their numbers."""
+        """Keeps the saved states of other windows; returns the document tokens that they have of windows ``left``."""
         if self.saved is None:
             return 0
         later = {number for number in left if number != self.number}
-        # A state of a window in several segments may have been continued: it is needed no more
+        # A state of a window with several segments may have been continued, so it is not needed
         numbers = [number for number, pieces in enumerate(self.plan.windows) if len(pieces) == 1 or number in later]
         windows = ((number, self._tokens(number), self._ends(number)) for number in numbers)
         return sum(
@@ -150,12 +144,12 @@ class PromptCache:
         )  # fmt: skip
 
     def save_when_due(self) -> None:
-        """Saves once enough time has passed, so that a killed process loses little."""
+        """Saves if enough time has passed, so that a killed process loses little."""
         if time.monotonic() > self._save_at:
             self.save()
 
     def release_restored(self) -> None:
-        """Frees the held part of the text that is still to come; the part in the sequence remains."""
+        """Frees the held part of the window; the sequence remains."""
         if self._held is not None:
             self._held.close()
             self._held = None
@@ -174,12 +168,10 @@ class PromptCache:
         return events.ReadingProgress(self.read_tokens + self.reused_tokens, self.plan.tokens)
 
     def _tokens(self, number: int) -> list[int]:
-        """Returns the tokens of a whole window, from the opening on."""
-        pieces = self.plan.windows[number]
-        text = (token for piece in pieces for token in (*piece.heading_tokens, *piece.segment.tokens))
-        return [*self.plan.prefix, *text]
+        """Returns the tokens of a window, with the opening."""
+        return [*self.plan.prefix, *(token for piece in self.plan.windows[number] for token in piece.tokens)]
 
     def _ends(self, number: int) -> list[int]:
-        """Returns the positions of the ends of a window's segments."""
+        """Returns the end positions of a window's segments."""
         sizes = (piece.size for piece in self.plan.windows[number])
         return list(itertools.accumulate(sizes, initial=len(self.plan.prefix)))[1:]

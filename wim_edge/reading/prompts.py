@@ -1,22 +1,22 @@
-"""The texts that surround document and question, from the Jinja files in `templates/`.
+"""The prompts, from the Jinja files in `templates/`.
 
-    system_message.jinja      the system text: read (true if there is a document), margins (true if free
-                              margins are written); never the question, so that a reading serves every question
+    system_message.jinja      the system text: read (true with documents), margins (true if free margins are written);
+                              without the question, so that a reading serves every question
     document.jinja            before each document: name, title, several
     extractive_summary.jinja  after a segment, asks for a free margin: query
     quotation.jinja           after a segment, asks a chat model to point at the answer: query
-    pointing.jinja            the same for an adapter or a base model, which go straight on from it: query
+    pointing.jinja            the same for an adapter or a base model, which continues the text: query
     classification.jinja      asks whether a margin matters: query, margin
-    question.jinja            the question as it would follow a text, for its likelihood: query
-    query_first.jinja         the question before the text, where that is asked for: query
-    recall.jinja              questions, the pages that answer them and their words, then the question, after which
-                              title and passage are decoded: query, title (where paged), passage, paged
-    final_answer.jinja        asks the question: query, margins (place, text), read (true if there is a text)
-    worded_answer.jinja       asks for one sentence: query, quotation and run (the words that answer), or neither
-    way_out.jinja             asks for a few words of the text, or "none" where it does not answer: query
+    question.jinja            the question after a text, for its likelihood: query
+    query_first.jinja         the question before the text, if set: query
+    recall.jinja              example questions with title and passage, then the question: query, title (if paged),
+                              passage, paged
+    final_answer.jinja        asks the question: query, margins (place, text), read (true with documents)
+    worded_answer.jinja       asks for one sentence: query, quotation and run (both may be empty)
+    way_out.jinja             asks for a few words of the text, or "none" if it does not answer: query
 
-A user's directory may hold any of them; those it lacks come from the shipped ones. Base models, which
-know no turns, use `templates/base/`. Values are inserted as they are and never rendered again.
+A user's directory may replace any of them. Base models, which have no turns, use `templates/base/`. Values are inserted
+as they are and never rendered again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import package_file
 
 NOT_RELEVANT = "not relevant"
-"""The words with which a free margin says that it is none; it is then written no further."""
+"""A free margin that begins with these words ends there, and is empty."""
 
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
@@ -45,7 +45,7 @@ NAMES = (
 
 @dataclass(frozen=True)
 class MarginNote:
-    """A relevant margin as the final prompt shows it; ``place`` may be empty."""
+    """A relevant margin in the final prompt; ``place`` may be empty."""
 
     place: str
     text: str
@@ -53,25 +53,21 @@ class MarginNote:
 
 def _environment(folders: tuple[Path, ...]) -> ImmutableSandboxedEnvironment:
     return ImmutableSandboxedEnvironment(
-        loader=jinja2.FileSystemLoader(folders),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(folders), undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         autoescape=False,
-    )
+    )  # fmt: skip
 
 
-_compiled = lru_cache(_environment)
-"""The environment of the shipped folders, which do not change: the same for every question."""
+_compiled = lru_cache(_environment)  # the shipped templates do not change
 
 
 class Prompts:
-    """The texts of the prompts. Raises InvalidRequestError for a template that cannot be read or rendered."""
+    """Renders the prompts. Raises InvalidRequestError for a template that can't be read or rendered."""
 
     def __init__(self, directory: Path | None = None, *, chat: bool = True) -> None:
         if directory is not None and not os.path.isdir(directory):
             raise InvalidRequestError(
-                f"{directory}: no such directory of templates", "Give one with files such as final_answer.jinja."
+                f"{directory}: no such directory of templates", "Pass one with files such as final_answer.jinja."
             )
         shipped = package_file("templates")
         folders = [shipped] if chat else [shipped / "base", shipped]
@@ -82,25 +78,15 @@ class Prompts:
         # A template that fails must fail before anything is read
         for read, margins in ((True, True), (True, False), (False, False)):
             self.system(read=read, margins=margins)
-        self.classify("query")
-        self.before_question()
+        for asking in (self.classify, self.query_first, self.free_margin, self.quotation, self.point, self.way_out):
+            asking("query")
+        self.worded("query", "quotation", "run"), self.before_question()
         self.recall(paged=True), self.recall(paged=False)
-        self.query_first("query")
         notes = [MarginNote("place", "text")] * 2
         for several in (False, True):
             self.document("name", title="title" if several else "", several=several)
-            answers = [self.answer("query", notes[:n], read=several) for n in (0, 1, 2)]
-        texts = {
-            "extractive_summary": self.free_margin("query"),
-            "quotation": self.quotation("query"),
-            "pointing": self.point("query"),
-            "final_answer": answers[0],
-            "worded_answer": self.worded("query", "quotation", "run"),
-            "way_out": self.way_out("query"),
-        }
-        for name, text in texts.items():
-            if not text.strip():
-                raise InvalidRequestError(f"{name}.jinja renders to nothing", "It must put the question.")
+            for n in (0, 1, 2):
+                self.answer("query", notes[:n], read=several)
 
     @staticmethod
     def _load(environment: jinja2.Environment, name: str) -> jinja2.Template:
@@ -108,7 +94,7 @@ class Prompts:
             return environment.get_template(f"{name}.jinja")
         except (jinja2.TemplateSyntaxError, SyntaxError) as error:
             where = f"{error.filename}, line {error.lineno}"
-            raise InvalidRequestError(f"{where}: {error}", "Mend the template.") from error
+            raise InvalidRequestError(f"{where}: {error}", "Fix the template.") from error
         except (OSError, UnicodeDecodeError, jinja2.TemplateNotFound) as error:
             raise InvalidRequestError(
                 f"template {name}.jinja cannot be read: {error}", "It must be a readable UTF-8 file."
@@ -118,10 +104,16 @@ class Prompts:
         template = self._templates[which]
         try:
             return template.render(**values)
-        except Exception as error:  # a template is a program of its author
+        except Exception as error:  # a template may raise anything
             raise InvalidRequestError(
                 f"{template.filename or which}: {error}", "See docs/how-it-works.md for each template's variables."
             ) from error
+
+    def _ask(self, which: str, /, **values: object) -> str:
+        text = self._render(which, **values)
+        if not text.strip():
+            raise InvalidRequestError(f"{which}.jinja renders to nothing", "It must ask the question.")
+        return text
 
     def system(self, *, read: bool = True, margins: bool = True) -> str:
         return self._render("system_message", read=read, margins=margins)
@@ -130,21 +122,22 @@ class Prompts:
         return self._render("document", name=name, title=title, several=several)
 
     def free_margin(self, query: str) -> str:
-        return self._render("extractive_summary", query=query)
+        return self._ask("extractive_summary", query=query)
 
     def quotation(self, query: str) -> str:
-        return self._render("quotation", query=query)
+        return self._ask("quotation", query=query)
 
     def point(self, query: str) -> str:
-        return self._render("pointing", query=query)
+        return self._ask("pointing", query=query)
 
     def classify(self, query: str) -> tuple[str, str]:
-        """Returns the text before and after the margin: the first part is the same for all margins."""
-        return self._around("classification", "margin", query=query)
+        """Returns the text before the margin, which is the same for all margins, and the text after it."""
+        before, after = self._pieces("classification", ("margin",), query=query)
+        return before, after
 
     def before_question(self) -> str:
-        """Returns the text between a text and the question whose likelihood is measured."""
-        before, _ = self._around("question", "query")
+        """Returns the text between a passage and the question whose likelihood is measured."""
+        before, _ = self._pieces("question", ("query",))
         if not before.strip():
             raise InvalidRequestError("question.jinja begins with the query", "Put some words before it.")
         return before
@@ -153,28 +146,22 @@ class Prompts:
         return self._render("query_first", query=query)
 
     def answer(self, query: str, margins: Seq[MarginNote], *, read: bool) -> str:
-        return self._render("final_answer", query=query, margins=margins, read=read)
+        return self._ask("final_answer", query=query, margins=margins, read=read)
 
     def worded(self, query: str, quotation: str = "", run: str = "") -> str:
-        return self._render("worded_answer", query=query, quotation=quotation, run=run)
+        return self._ask("worded_answer", query=query, quotation=quotation, run=run)
 
     def way_out(self, query: str) -> str:
-        return self._render("way_out", query=query)
+        return self._ask("way_out", query=query)
 
     def recall(self, *, paged: bool) -> list[str]:
-        """Returns the text before the query, between it and the title (if ``paged``), and before the passage, none
-        of them with a space at its end: the text that follows begins with one."""
+        """Returns the texts before the query, the title (if ``paged``) and the passage, without a space at the end."""
         variables = ("query", "title", "passage") if paged else ("query", "passage")
         return [text.rstrip(" ") for text in self._pieces("recall", variables, paged=paged)[:-1]]
 
-    def _around(self, which: str, variable: str, **values: object) -> tuple[str, str]:
-        """Returns the text before and after a variable's place."""
-        before, after = self._pieces(which, (variable,), **values)
-        return before, after
-
     def _pieces(self, which: str, variables: Seq[str], **values: object) -> list[str]:
-        """Returns the texts around the places of these variables, which must come in this order."""
-        marks = {name: f"[[{secrets.token_hex(8)}]]" for name in variables}  # nothing that a question could hold
+        """Returns the texts before, between and after these variables, which must come in this order."""
+        marks = {name: f"[[{secrets.token_hex(8)}]]" for name in variables}  # no question contains them
         pieces, rest = [], self._render(which, **values, **marks)
         for name, mark in marks.items():
             before, found, rest = rest.partition(mark)

@@ -1,6 +1,6 @@
-"""The quotation that carries an answer: the whole sentence, table row or list item around a run of a document.
+"""The quotation that carries an answer: the whole sentence, table row or list item around a run.
 
-A heading, numbering, a dot leader or punctuation alone is no quotation: it carries nothing.
+Headings, numbering, dot leaders and punctuation alone are not quotations.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from wim_edge.documents.tables import ROW, header_above, line_spans
 from wim_edge.documents.units import ITEM, inked, unit_spans
 
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
-_LABEL = 60
-"""The most characters of a line that ends with a colon and names the lines below it."""
+_LABEL = 60  # characters of a line that introduces the next ones ("Account:")
 _NO_WORDS = re.compile(r"[\W_]*|\W*\d{1,4}\W*")
 _LEADER = re.compile(r"(?:\. ?){4,} *\w+\s*")
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
@@ -23,14 +22,12 @@ _SLANTED = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,80}?)(?<=[^\s*])\*(?![\w
 _PARTED = re.compile(r"(?<=\w)[\u2010\u00ad]\n\s*(?=\w)")
 _MARKDOWN = re.compile(r"#{1,6} |<!--")
 _NUMBERED = re.compile(r"(?:§ ?)?(?:\d{1,2}(?:\.\d{1,2})*[.)]?|[IVX]{1,5}\.)\s+")
-_HEADING_WORDS = 8
-_LONGEST_BARE = 300
-"""The most characters of a line that can be a heading or a dot leader."""
+_HEADING_WORDS, _LONGEST_BARE = 8, 300  # the most words of a heading, and characters of one or of a dot leader
 
 
 @dataclass(frozen=True)
 class Quotation:
-    """Characters ``[start, end)`` of a document; ``header`` is the table's, if they are a row of one, else empty."""
+    """Characters ``[start, end)`` of a document; ``header``: the table's header if they are a row, else empty."""
 
     start: int
     end: int
@@ -38,11 +35,10 @@ class Quotation:
 
 
 def quotation(document: Document, segment: Segment, start: int, end: int, longest: int) -> Quotation:
-    """Returns the quotation that carries the characters ``[start, end)`` of the document, which stand in the segment.
+    """Returns the quotation that carries characters ``[start, end)`` of the document, within the segment.
 
-    A sentence, row or item of more than ``longest`` characters is cut around them, at clauses if there are any. A line
-    that names the lines below it ("Account:") comes along, with as many items below it as there is room for: the first
-    one alone would look like all of them.
+    More than ``longest`` characters are cut around the run, at clauses if possible. A line that introduces the run
+    ("Account:") is included, with as many items as fit: the first one alone would look complete.
     """
     text, at = segment.text, start - segment.start
     spans = unit_spans(text)
@@ -60,32 +56,29 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
         left, right = _around(document.text, left, right, start, end, longest)
     left, right = inked(document.text, left, right)
     right = max(right, end)
-    return Quotation(left, right, _header(document.text, left, right))
+    row = document.text[left:right].strip()
+    header = header_above(document.text, left) if "\n" not in row and ROW.search(row) else ""
+    return Quotation(left, right, header)
 
 
-def unit_words(text: str) -> list[tuple[int, int, set[str]]]:
-    """Returns the units of a text, each as its characters and its words (`wim_edge.words.without_endings`)."""
-    return [(start, end, words.without_endings(text[start:end])) for start, end in unit_spans(text)]
-
-
-def words_lost(segment: Segment, question: str) -> list[tuple[int, int, float]]:
-    """Returns the units of a segment, as characters of its text, with the points of the question's words that each
-    lacks and the best one has (`wim_edge.words.rarity`)."""
-    units = unit_words(segment.text)
-    points = words.rarity([held for _, _, held in units], words.without_endings(question))
-    most = max(points, default=0.0)
-    return [(start, end, most - own) for (start, end, _), own in zip(units, points, strict=True)]
+def words_lost(text: str, question: str) -> list[tuple[int, int, float]]:
+    """Returns the character spans of a text's units, each with its `wim_edge.words.missed_points`."""
+    spans = unit_spans(text)
+    held = [words.without_endings(text[start:end]) for start, end in spans]
+    missed = words.missed_points(held, words.without_endings(question))
+    return [(start, end, lost) for (start, end), lost in zip(spans, missed, strict=True)]
 
 
 def on_one_line(text: str) -> str:
-    """Returns a text in the form for a person: on one line, without the asterisks that make Markdown's words bold or
-    italic, or a hyphen that parts a word at a line's end."""
+    """Returns a text on one line, without Markdown's bold and italic marks and hyphenation."""
     return _SLANTED.sub(r"\1", _BOLD.sub(r"\2", " ".join(_PARTED.sub("", text).split())))
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
-    """Returns the lines of the segment's text, each as characters, that are headings, dot leaders or no words at all;
-    none if no other line would be left."""
+    """Returns the spans of lines in the segment's text that are headings, dot leaders or without words.
+
+    Returns none if no other line would be left.
+    """
     sections = {mark.section for mark in document.marks if mark.section}
     lines = list(line_spans(segment.text))
     following, found = "", []
@@ -108,20 +101,14 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
     number, n_words = _NUMBERED.match(plain), len(plain.split())
     if number is None or n_words > _HEADING_WORDS or re.search(r"\d|:", plain[number.end() :]):
         return False
-    # A numbered title stands above its text, or the first number below its own; an item is followed by the next one
+    # Below a numbered title is its text or its first sub-number; below an item, the next item
     own = plain[: number.end()].strip(" .)")
     below = _NUMBERED.match(following) is None or following.startswith(f"{own}.")
     return below and len(following.split()) > n_words
 
 
-def _header(text: str, start: int, end: int) -> str:
-    """Returns the header of the table in which a row stands, as it is; empty if the characters are no row."""
-    row = text[start:end].strip()
-    return header_above(text, start) if "\n" not in row and ROW.search(row) else ""
-
-
 def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:
-    """Returns at most ``longest`` characters around the run, from a word's beginning to a clause's end if possible."""
+    """Returns at most ``longest`` characters around the run, from a word's start to a clause's end if possible."""
     spare = max(0, longest - (end - start))
     begin = max(left, start - spare // 2)
     stop = min(right, max(end, begin + longest))

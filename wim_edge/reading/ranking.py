@@ -1,7 +1,4 @@
-"""The ranking of segments: the posterior that each answers the question, from words in common and from scores.
-
-Each segment has a logit. By Bayes' rule P(segment answers | question) is the softmax of the logits.
-"""
+"""The ranking of segments: P(segment answers | question), the softmax of one logit per segment (Bayes' rule)."""
 
 from __future__ import annotations
 
@@ -17,31 +14,31 @@ _PROBABLE, _NEAR, _NEAR_ALONE = 0.5, 0.1, 0.03
 
 @dataclass
 class Ranking:
-    """The scores of a document's segments, and their meaning beside each other.
+    """The scores of a document's segments.
 
-    Without an ``outlook`` the score is the logit; a segment that has none (not read yet, or held back by a gate) counts
-    with 0, the score of no segment at all. ``independent``: a score is log-odds and speaks for its segment alone.
+    Without an ``outlook`` the score is the logit, and a segment without a score has logit 0, as no text would.
+    ``independent``: scores are log-odds, each for its segment alone.
     """
 
     n_segments: int
     independent: bool = False
     scores: dict[int, float] = field(default_factory=dict)
-    """The scores; if an adapter tells the segments apart (``answers``), only of those among the first when read."""
+    """Raw scores; with ``answers``, only of segments that were among the first when they were read."""
     verdicts: Mapping[int, bool] = field(default_factory=dict)
-    """The reader's verdicts, which count more: an accepted segment matters, a rejected one does not."""
+    """The user's verdicts: an accepted segment always matters, a rejected one never."""
     answers: dict[int, float] = field(default_factory=dict)
-    """The log-odds that segments answer, as an adapter tells them; they count with an outlook only."""
+    """An adapter's log-odds that segments answer; used with an outlook only."""
     outlook: Outlook | None = None
-    """The outlook on the segments before they are scored; None: all count alike."""
+    """The prior of the segments; None: uniform."""
 
     @property
     def known(self) -> list[int]:
-        """The segments known by more than their words: by their scores, or by the adapter."""
+        """The segments with a score or an adapter's log-odds."""
         alone = self.independent or self.outlook is None
         return list(self.scores) if alone else list(dict.fromkeys([*self.answers, *self.scores]))
 
     def relevance(self, index: int) -> float:
-        """Returns the relevance, 0 to 1, as of all that has been scored so far."""
+        """Returns the relevance, 0 to 1, given all that is scored so far."""
         if index not in self.known:
             return 0.0
         if self.independent:
@@ -50,35 +47,33 @@ class Ranking:
         return float(1 / np.exp(logits - logits[index]).sum())
 
     def unread(self) -> float | None:
-        """Returns the probability that a segment without a score answers better than all that have one; None if nothing
-        is known of those without."""
+        """Returns P(a segment without a score answers better than all others); None if nothing is known of those."""
         if self.independent or self.outlook is None:
             return None
         logits, known = self._logits(), self.known
         if len(known) == self.n_segments:
             return 0.0
-        logits[[index for index in known if self.verdicts.get(index) is False]] = -np.inf  # none of these answers
+        logits[[index for index in known if self.verdicts.get(index) is False]] = -np.inf
         shares = np.exp(logits - logits.max())
         shares /= shares.sum()
         return float(max(0.0, 1 - shares[known].sum()))
 
     def order(self) -> list[int]:
-        """Returns the scored segments, most relevant first."""
+        """Returns the known segments, most relevant first."""
         logits = None if self.independent or self.outlook is None else self._logits()
         by = self.scores if logits is None else {index: float(logits[index]) for index in self.known}
         return sorted(by, key=lambda index: (-by[index], index))
 
     def without_verdict(self) -> list[int]:
-        """Returns the scored segments of which the reader has said nothing, most relevant first."""
+        """Returns the known segments without the user's verdict, most relevant first."""
         return [index for index in self.order() if index not in self.verdicts]
 
     def chosen(self, at_most: int, threshold: float | None = None) -> list[int]:
-        """Returns up to ``at_most`` segments that matter, most relevant first.
+        """Returns up to ``at_most`` segments that matter, most relevant first, after all that the user accepts.
 
-        With log-odds these are the segments whose relevance reaches the threshold (None: 0.5); else those that make the
-        question likelier than no text at all, and have the best one's relevance times the threshold (None: 0.1, or 0.03
-        with an outlook) or more: the gap decides, not the number. Those that the reader accepts come first, all of
-        them.
+        Log-odds: those whose relevance reaches the threshold (default 0.5). Else: those that make the question likelier
+        than no text does, and reach the best one's relevance times the threshold (default 0.1, or 0.03 with an
+        outlook): the gap decides, not the number.
         """
         accepted = [index for index in self.order() if self.verdicts.get(index)]
         best = self.without_verdict()[: max(0, at_most - len(accepted))]
@@ -91,8 +86,7 @@ class Ranking:
         return [*accepted, *(index for index in best if self.relevance(index) >= least)]
 
     def is_first(self, index: int, n: int) -> bool:
-        """Tells whether a segment is among the first n by its words and the adapter's word alone, without scores; True
-        if these do not count, and the score alone does."""
+        """Returns whether a segment is among the first n by prior and adapter alone; True without either."""
         if self.independent or self.outlook is None:
             return True
         weight, prior = self.outlook.weights.answers, self.outlook.prior
@@ -100,7 +94,7 @@ class Ranking:
         return sum(logit >= logits[index] for one, logit in logits.items() if one != index) < n
 
     def _logits(self) -> np.ndarray:
-        """Returns the logit of each segment, as a vector."""
+        """Returns the logits, of shape [n_segments]."""
         indices, scores = list(self.scores), np.array(list(self.scores.values()))
         if self.outlook is None:
             logits = np.zeros(self.n_segments)
@@ -109,6 +103,5 @@ class Ranking:
         weights, logits = self.outlook.weights, np.array(self.outlook.prior)
         logits[self.known] += weights.known
         logits[indices] += weights.nats * scores
-        told = list(self.answers)
-        logits[told] += weights.answers * np.array([self.answers[index] for index in told])
+        logits[list(self.answers)] += weights.answers * np.array(list(self.answers.values()))
         return logits

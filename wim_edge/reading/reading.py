@@ -1,21 +1,18 @@
-"""The reading: each segment is read and scored, and given a margin if it may matter, which is then taken out again.
+"""The reading: segments are read and scored; those that may matter get a margin, which is then rolled back.
 
 Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep reading in one window:
 
     [opening][segment 0]                                  prefill
     [opening][segment 0][question]                        on a fork: its likelihood (likelihood.py)
-    [opening][segment 0][extract][margin 0]               on a fork, closed as soon as the margin is there
+    [opening][segment 0][extract][margin 0]               on a fork, closed after the margin
     [opening][segment 0][segment 1]                       the forks have left no trace
     ...
     [opening][segment 0] ... [segment n][margins][query][answer]
 
-Shallow reading is the same with windows of one segment, the promising ones first (outlook.py): the cache returns to the
-opening before each.
-If the library holds a window's beginning from an earlier reading, that is restored instead of
-evaluated, and the sequence at each segment's end is a fork of it.
-A margin is written if the segment would be chosen at this point; for a method that judges
-margins (`verdict`) they are written first, everywhere, as in the paper. Known segments take no time to
-read: all of them are scored first, and then the chosen ones get their margins.
+Shallow reading has windows of one segment, in the order of outlook.py; the cache returns to the opening before each.
+The known beginning of a window is restored from a saved reading; the sequence at each segment's end is a fork of it.
+A segment gets a margin if it would be chosen now. For a method that judges margins (`verdict`) all are written first,
+as in the paper. Known segments are all scored before any margin is written.
 """
 
 from __future__ import annotations
@@ -45,16 +42,14 @@ from wim_edge.reading.timings import Timings
 from wim_edge.settings import Within
 from wim_edge.support import SupportWeights
 
-_NEAREST = 2
-"""The most passages, if no segment was judged relevant."""
-_OF_A_LIST = 6
-"""The most passages in which the items of a list are looked for."""
+_NEAREST = 2  # passages at most if no segment is relevant
+_OF_A_LIST = 6  # passages at most for a list that is pointed at
 
 
 @dataclass
 class Reading:
-    """A reading under way, with its ``relevance`` opened; iterate `run`. Afterwards ``cache``, ``ranking`` and
-    ``margins`` hold the outcome."""
+    """A reading with its ``relevance`` opened. Iterate `run`; then ``cache``, ``ranking`` and ``margins`` hold the
+    outcome."""
 
     model: Model
     context: Context
@@ -67,28 +62,25 @@ class Reading:
     clock: Timings
     policy: Policy | None = None
     saved: SavedReading | None = None
-    """The saved reading that states come from and go to; None: nothing is saved."""
+    """Restores and keeps states; None: nothing is saved."""
     support: SupportWeights = field(default_factory=SupportWeights)
-    """The weights of the evidence for an answer, for this model."""
     similarity: Similarity | None = None
-    """The similarities that tell beforehand which segments are near to the question; None: their words alone do."""
+    """The embedding scout; None: words alone give the order."""
     margins: dict[int, events.MarginJudged] = field(default_factory=dict)
-    """The margins by segment."""
     pointed: dict[int, Pointed] = field(default_factory=dict)
-    """The runs that the model points at, by segment, of the segments with a quotation."""
+    """The runs that the model points at, by segment."""
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
     """The states of the segments that would be chosen, in shallow reading."""
     n_read: int = 0
-    """The number of segments read, scored and, where it was due, given their margin."""
     is_spent: bool = False
-    """True if the reading ended because its limit was reached."""
+    """True if the reading ended at its limit."""
     reads_on: bool = False
-    """True if the reading goes on where it ended, until another segment is the best or all are read."""
+    """True if the reading continues after an answer, until another segment is the best or all are read."""
     _done_tokens: int = 0
     _at: int = -1
-    """The segment that the sequence ends with, while that is looked at; -1: none."""
+    """The segment at the sequence's end, while it is assessed; -1: none."""
     _pending: dict[int, int] = field(default_factory=dict)
-    """The known segments that wait for their margins, and the positions of their ends."""
+    """The segments that wait for their margins, with the positions of their ends."""
 
     def __post_init__(self) -> None:
         may_be_killed = self.resolved.settings.rpc is not None
@@ -98,17 +90,18 @@ class Reading:
         )
         self._within, self._begun = Within.parse(self.resolved.settings.within), time.monotonic()
         if self.kind == "list" and self._within.unread is not None:
-            self._within = replace(self._within, unread=0.0)  # that another segment is better does not tell of all
+            self._within = replace(self._within, unread=0.0)  # items may be in segments that are not the best
         ahead = self.plan.outlook
         self._outlook = ahead and replace(ahead, adapted=self._asks_adapter)
         self._left, self._best = deque(self.plan.order), -1
-        n_segments = len(self.plan.segments)
-        self.ranking = self.relevance.ranking(n_segments, self._outlook) if self.relevance else Ranking(n_segments)
+        relevance = self.relevance or Relevance()
+        prior = self._outlook if relevance.uses_outlook else None
+        self.ranking = Ranking(len(self.plan.segments), relevance.independent, outlook=prior)
 
     def run(self) -> Iterator[events.Event]:
-        """Reads until the end, or until the reader or the policy asks for the answer.
+        """Reads until the end, the limit, or a request for the answer.
 
-        Raises Interrupted if the reader interrupts it; the text read until then is kept.
+        Raises Interrupted; the text read until then is saved.
         """
         self._begun, self._best, self.is_spent = time.monotonic(), next(iter(self.chosen()), -1), False
         try:
@@ -130,7 +123,7 @@ class Reading:
                 self.saved.close(self.cache.read_tokens + self.cache.reused_tokens + self.cache.retain(self._left))
 
     def _look_ahead(self, similarity: Similarity) -> Iterator[events.Event]:
-        """Embeds what is read and the most promising segments not embedded yet, and orders the rest anew."""
+        """Embeds the read segments and the most promising others, and updates the order."""
         read = sorted(set(range(len(self.plan.segments))).difference(self._left))
         unknown = similarity.unknown([*read, *self._left])
         texts = {number: self.plan.segments[number].text for number in unknown}
@@ -178,7 +171,7 @@ class Reading:
             yield from self._write_waiting()
 
     def is_enough(self) -> bool:
-        """Tells whether segments are left although the limit of the reading is reached."""
+        """Returns whether the limit is reached while segments are left."""
         if self.n_read == len(self.plan.segments):
             return False
         if self.reads_on:
@@ -192,27 +185,27 @@ class Reading:
 
     @property
     def unread(self) -> float | None:
-        """The probability that a segment not read yet answers better; None: nothing is known of those."""
+        """P(an unread segment answers better); None: unknown."""
         return 0.0 if self.n_read == len(self.plan.segments) else self.ranking.unread()
 
     @property
     def kind(self) -> str:
-        """The kind of answer that is wanted, one of `wim_edge.settings.ANSWERS`; auto: the model tells."""
+        """The kind of answer, one of `wim_edge.settings.ANSWERS`."""
         return self.resolved.settings.answer
 
     @property
     def may_read_on(self) -> bool:
-        """Tells whether segments are left that can be read after the answer."""
+        """Returns whether segments are left to read after the answer."""
         return self.relevance is not None and not self.resolved.pattern.deep and bool(self._left)
 
     def chosen(self) -> list[int]:
-        """Returns the segments that the answer would draw on if the reading ended now, most relevant first."""
+        """Returns the segments that an answer given now would draw on, most relevant first."""
         chosen = self._relevant()
-        # What is pointed at may turn out to be no answer, which is said: the nearest passage is wanted all the same
+        # Without a writer the nearest passage is wanted even if it does not answer: "not found" shows it
         return chosen if chosen or self.resolved.prose else self.ranking.without_verdict()[:1]
 
     def nearest(self) -> list[int]:
-        """Returns the passages that the answer is given from if none is chosen, most relevant first."""
+        """Returns the passages for an answer if none is chosen, most relevant first."""
         return self.ranking.without_verdict()[: min(_NEAREST, self.resolved.max_passages)]
 
     def _relevant(self) -> list[int]:
@@ -220,13 +213,11 @@ class Reading:
 
     @property
     def _max_passages(self) -> int:
-        """The most passages that the answer is given from: more for a list that is pointed at, whose items may stand in
-        several passages."""
         most = self.resolved.max_passages
         return max(most, _OF_A_LIST) if self.kind == "list" and not self.resolved.prose else most
 
     def pointed_at(self, segments: Seq[int]) -> dict[int, Pointed]:
-        """Returns the runs that the model points at in those of these segments that have a quotation."""
+        """Returns the runs that the model points at in these segments, by segment."""
         return {index: self.pointed[index] for index in segments if index in self.pointed}
 
     def close(self) -> None:
@@ -236,7 +227,7 @@ class Reading:
 
     @property
     def _needs_reading(self) -> bool:
-        """Tells whether each segment is read to be scored; else only the chosen ones are read."""
+        """Returns whether every segment is read, not only the chosen ones."""
         pattern, relevance = self.resolved.pattern, self.relevance
         if pattern.deep or relevance is None:
             return True
@@ -244,13 +235,13 @@ class Reading:
 
     @property
     def _asks_adapter(self) -> bool:
-        """Tells whether an adapter says of each segment if it answers: only of those read alone, to be scored."""
+        """Returns whether an adapter rates each segment: only if each is read alone."""
         pattern = self.resolved.pattern
         alone = pattern.margins and not pattern.deep and not self._scores_margins and self._needs_reading
         return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone
 
     def _assess(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
-        """Scores the segment just read; writes its margin if one is due, or has it wait."""
+        """Scores the segment at the sequence's end; writes its margin if due, or queues it."""
         margins = self.resolved.pattern.margins
         if margins and relevance.scores_margins:
             self._pending[index] = len(self.cache.sequence)
@@ -260,9 +251,9 @@ class Reading:
         if index in self.chosen() and margins:
             if not self._needs_reading:
                 self.cache.restore()
-                for _ in self.cache.read(piece):  # how far the reading is, the scores tell
+                for _ in self.cache.read(piece):  # SegmentScored shows the progress
                     self.control.check()
-                self._keep_snapshots(index)
+                self._keep_snapshot(index)
             self._pending[index] = len(self.cache.sequence)
             if not known:
                 yield from self._write_waiting()
@@ -273,50 +264,45 @@ class Reading:
         with self.clock.stage("relevance"):
             before = relevance.evaluated_tokens
             first = True
-            if self._asks_adapter:  # which tells the segments apart; the rest is evidence for what it finds
+            if self._asks_adapter:  # it ranks the segments; scores are evidence for the first ones
                 self.ranking.answers[index] = self.writer.log_odds(self.cache.sequence)
                 first = self.ranking.is_first(index, self._max_passages)
             text = margin.text if margin else piece.segment.text
             score = relevance.score(index, self.cache.sequence, text) if first else None
         if score is not None:
             self.ranking.scores[index] = score
-        if margin is None and relevance.evaluated_tokens > before:
-            yield from self._count_scored_tokens(piece)
+        if margin is None and relevance.evaluated_tokens > before:  # in a sequence of its own
+            if self._needs_reading:
+                self.cache.reread_tokens += len(piece.segment.tokens)
+            else:
+                self.cache.read_tokens += len(piece.segment.tokens)
+                yield events.ReadingProgress(self.cache.read_tokens, self.plan.tokens)
         rank = self.ranking.order().index(index) + 1 if index in self.ranking.known else None
         yield events.SegmentScored(index, self.ranking.relevance(index), rank, self.ranking.unread())
-        if not self.resolved.pattern.deep and self._needs_reading and index in self.wanted():
-            self._keep_snapshots(index)
+        if not self.resolved.pattern.deep and self._needs_reading and index in self._wanted():
+            self._keep_snapshot(index)
 
-    def _count_scored_tokens(self, piece: PlannedSegment) -> Iterator[events.Event]:
-        """Counts the tokens of a segment that the relevance method has put into a sequence of its own."""
-        if self._needs_reading:
-            self.cache.reread_tokens += len(piece.segment.tokens)
-        else:
-            self.cache.read_tokens += len(piece.segment.tokens)
-            yield events.ReadingProgress(self.cache.read_tokens, self.plan.tokens)
-
-    def wanted(self) -> list[int]:
-        """Returns the segments that an answer would be given from now."""
+    def _wanted(self) -> list[int]:
         return self.chosen() or self.nearest()
 
-    def _keep_snapshots(self, index: int) -> None:
-        """Keeps the state of the segment, and of others those that an answer would be given from, or that wait."""
-        wanted = {*self.wanted(), *self._pending}
+    def _keep_snapshot(self, index: int) -> None:
+        """Keeps the state of the segment; drops those that no answer or pending margin needs."""
+        wanted = {*self._wanted(), *self._pending}
         self.snapshots = {segment: state for segment, state in self.snapshots.items() if segment in wanted}
         self.snapshots[index] = self.cache.sequence.snapshot()
 
     def _write_waiting(self) -> Iterator[events.Event]:
-        """Writes margins as `write_waiting_margins` does, until the reader or the policy stops it."""
+        """Writes margins as `write_waiting_margins` does, until a stop is requested."""
         with closing(self.write_waiting_margins()) as written:
             for event in written:
                 self.control.check()
                 yield event
 
     def write_waiting_margins(self) -> Generator[events.Event, None, None]:
-        """Writes the margins that wait, the most relevant first; those no longer chosen are dropped."""
+        """Writes the pending margins of segments that are still chosen, most relevant first."""
         wanted = list(self._pending if self._scores_margins else filter(self._pending.__contains__, self.chosen()))
         due = [(index, self._pending[index]) for index in wanted]
-        self._pending = {}  # who stops here wants no more of them
+        self._pending = {}  # a stop drops the others
         for index, end in due:
             piece = self.plan.segments[index]
             with self._branch(index, end) as branch:
@@ -330,14 +316,13 @@ class Reading:
 
     @property
     def _scores_margins(self) -> bool:
-        """Tells whether relevance is that of margins."""
         return self.relevance is not None and self.relevance.scores_margins
 
     @contextmanager
     def _branch(self, index: int, end: int) -> Iterator[Sequence]:
-        """Yields a sequence that ends with the segment, to be written to."""
+        """Yields a fork that ends with the segment."""
         sequence = self.cache.sequence
-        others = not self.resolved.pattern.deep and index != self._at  # were read since: put it back
+        others = not self.resolved.pattern.deep and index != self._at  # were read since: restore it
         if others:
             with self.clock.stage("restore"):
                 sequence.restore(self.snapshots[index])
@@ -349,15 +334,14 @@ class Reading:
                 sequence.truncate(len(self.plan.prefix))
 
     def _judged(self, index: int, piece: PlannedSegment, margin: Margin) -> Iterator[events.Event]:
-        document = self.plan.documents[piece.segment.document]
-        chars = (piece.segment.start, piece.segment.end)
-        place = document.place(*(margin.quote or chars))
+        document = self.plan.document_of(index)
+        place = document.place(*(margin.quote or piece.chars))
         pointed, short = margin.pointed, None
         if pointed is not None:
             self.pointed[index] = pointed
             short = (pointed.runs[0].start, pointed.runs[0].end) if pointed.runs else None
         judged = events.MarginJudged(
-            index, document.name, place.page, place.section, chars, margin.text, margin.quote,
+            index, document.name, place.page, place.section, piece.chars, margin.text, margin.quote,
             self.ranking.relevance(index), bool(margin.text) and index in self._relevant(), margin.header, short,
             place.line,
         )  # fmt: skip
@@ -367,16 +351,9 @@ class Reading:
             self.control.request(self.policy(judged) or Decision.CONTINUE)
 
     def _segment_read(self, index: int, piece: PlannedSegment) -> events.SegmentRead:
-        segment = piece.segment
-        document = self.plan.documents[segment.document]
-        place = document.place(segment.start, segment.end)
+        document = self.plan.document_of(index)
+        place = document.place(*piece.chars)
         return events.SegmentRead(
-            index,
-            len(self.plan.segments),
-            document.name,
-            place.page,
-            place.section,
-            place.chars,
-            len(segment.tokens),
-            place.line,
-        )
+            index, len(self.plan.segments), document.name, place.page, place.section, place.chars,
+            len(piece.segment.tokens), place.line,
+        )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Similarity of segments to the question, by an embedding model: those that promise most by their words come first.
+"""Similarity of segments to the question, by an embedding model: it orders the most promising segments.
 
-A vector takes about a tenth of a second, and is kept with the reading: the next question embeds others.
+A vector takes about 0.1 s and is kept with the reading, so that the next question embeds other segments.
 """
 
 from __future__ import annotations
@@ -15,48 +15,51 @@ from wim_edge.engine.protocols import Embedder, Vector
 from wim_edge.library import SavedReading
 
 AT_ONCE = 96
-"""The most segments that are embedded before a reading goes on."""
+"""The most segments that are embedded before a reading continues."""
 AFTER = 2
-"""The segments that are read in the order of their words before any is embedded: often these settle it."""
+"""The segments that are read before any is embedded: often these suffice."""
 _LAST_LATIN = "\u0250"
-_STEP = 8  # segments between two reports, and two looks at the reader's wish
+_STEP = 8  # segments between two progress reports
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Tells whether most letters of a text are Latin ones; True if it has none."""
+    """Returns whether at least half of a text's letters are Latin."""
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum(letter < _LAST_LATIN for letter in letters) >= len(letters)
 
 
 class Similarity:
-    """The cosine similarities of segments and a question; ``saved``: the reading that keeps vectors. Iterate `measure`;
-    afterwards ``found`` holds them, -1 to 1, by the segments' numbers."""
+    """Cosine similarities of segments and a question. Iterate `measure`; then ``found`` holds them by segment number.
+
+    ``saved``: keeps the vectors; None: nothing is saved.
+    """
 
     def __init__(self, embedder: Embedder, query: str, saved: SavedReading | None) -> None:
         self._embedder, self._query, self._saved = embedder, query, saved
         self._question: Vector | None = None
         self.found: dict[int, float] = {}
         self.known: set[int] = set()
-        """The numbers of the segments that are embedded."""
+        """The embedded segments."""
 
     def is_due(self, number: int, n_read: int) -> bool:
-        """Tells whether more segments are to be embedded before the one of this number is read."""
+        """Returns whether to embed more segments before reading this one."""
         return number not in self.known and (n_read >= AFTER or not self._query)
 
     def unknown(self, order: Sequence[int]) -> list[int]:
-        """Returns those of these segments that are to be embedded next; without a question all of them, to be known to
-        the next one."""
+        """Returns the segments to embed next; without a question, all that are not embedded."""
         unknown = [number for number in order if number not in self.known]
         return unknown[:AT_ONCE] if self._query else unknown
 
     def measure(self, texts: Mapping[int, str], check: Callable[[], None]) -> Iterator[int]:
-        """Embeds these texts and the question, and yields how many are done. ``check`` may raise; the vectors
-        made until then are kept."""
+        """Embeds texts and the question, and yields the number of texts done.
+
+        ``check``: may raise to stop; the vectors made until then are kept.
+        """
         fingerprint = self._embedder.fingerprint
         if self._question is None and self._query:
             self._question = self._embedder.query(self._query)
         vectors = self._saved.vectors(fingerprint, texts) if self._saved else {}
-        if self._question is not None:  # what is damaged is embedded anew
+        if self._question is not None:  # damaged vectors are embedded anew
             width = self._question.shape
             vectors = {number: one for number, one in vectors.items() if one.shape == width and np.isfinite(one).all()}
         left = [number for number in texts if number not in vectors]

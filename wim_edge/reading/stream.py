@@ -1,4 +1,4 @@
-"""The stream of a reading's events, for the caller that iterates it."""
+"""The stream of a reading's events, as the caller iterates it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _T = TypeVar("_T")
 
 
 class Stream(Iterator[events.Event]):
-    """The events of one reading, closed when nobody holds them any more; ``stack`` is then closed too."""
+    """The events of one reading. Garbage collection closes it, and then ``stack``."""
 
     def __init__(self, stack: ExitStack, found: Iterator[events.Event]) -> None:
-        self._events = _until_let_go(stack, found)
-        next(self._events)  # enters it, so that closing a stream nobody began cleans up too
+        self._events = _until_closed(stack, found)
+        next(self._events)  # enters the stack, so that closing an unused stream frees it
         self.thread: int | None = None
         """The thread that is in it now."""
         self.reader: int | None = None
@@ -30,7 +30,7 @@ class Stream(Iterator[events.Event]):
         return event
 
     def close(self) -> None:
-        """Abandons the reading. Raises ValueError while another thread is in it."""
+        """Ends the reading. Raises ValueError while another thread is in it."""
         self._enter(self._events.close)
 
     def _enter(self, step: Callable[[], _T]) -> _T:
@@ -41,9 +41,7 @@ class Stream(Iterator[events.Event]):
             self.thread = before
 
 
-def _until_let_go(
-    stack: ExitStack, found: Iterator[events.Event]
-) -> Generator[events.Event | None, None, None]:
+def _until_closed(stack: ExitStack, found: Iterator[events.Event]) -> Generator[events.Event | None, None, None]:
     with stack:
         yield None
         yield from found

@@ -1,4 +1,4 @@
-"""The seconds that each stage takes."""
+"""Wall-clock seconds by stage, and peak memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Timings:
             self._stages[name] = self._stages.get(name, 0.0) + time.perf_counter() - started
 
     def each(self, name: str, items: Iterator[T]) -> Iterator[T]:
-        """Yields the items of an iterator; only the time spent inside it counts, not the consumer's."""
+        """Yields the items of an iterator, and counts the time inside it, without the consumer's."""
         while True:
             with self.stage(name):
                 try:
@@ -37,7 +37,7 @@ class Timings:
             yield item
 
     def of_stage(self, name: str) -> float:
-        """Returns the seconds of one stage so far, not rounded."""
+        """Returns the seconds of one stage, not rounded."""
         return self._stages.get(name, 0.0)
 
     def seconds(self) -> dict[str, float]:
@@ -47,13 +47,11 @@ class Timings:
 
 
 def peak_rss_bytes() -> int:
-    """Returns the most memory that this process has held so far, in bytes."""
+    """Returns this process's peak resident memory, in bytes."""
     if sys.platform == "win32":
         import psutil
 
-        peak = int(psutil.Process().memory_info().peak_wset)
-    else:
-        import resource
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
 
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return peak
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,6 +1,6 @@
-"""The beginnings of a text's tokens, and of its sentences among them, in characters.
+"""Character offsets of tokens, and of sentences among them.
 
-Token ids alone do not tell them: a token may be part of a character, and some tokenizers change the text.
+Token ids don't give them: a token may be part of a character, and some tokenizers change the text.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ import numpy as np
 from wim_edge.documents import sentences
 
 _SPACE = "\u2581"
-_ASTRAY = 16  # bytes to look ahead for a piece that does not stand where it should
+_ASTRAY = 16  # bytes to look ahead for a piece that is not at its place
 
 
 def beginnings(
     piece: Callable[[int], bytes], text: str, tokens: Seq[int], longest: int
 ) -> tuple[list[int], dict[int, int]]:
-    """Returns the beginning of each token, in characters, with the text's end; and the tokens that a sentence begins
-    with, each with that sentence's end in characters. In a sentence of more than ``longest`` tokens (a table, a JSON
-    object) every word counts as a beginning.
+    """Returns the character offsets of the tokens and of the text's end, and the first tokens of sentences, each with
+    its sentence's end in characters. In a sentence of more than ``longest`` tokens (a table), every word is one.
 
-    Args:
-        piece: returns the bytes that a token stands for (`wim_edge.engine.protocols.Model.piece`).
+    ``piece``: returns the bytes of a token (`wim_edge.engine.protocols.Model.piece`).
     """
     chars, whole = char_offsets(piece, text, tokens)
     spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(text)]
@@ -41,19 +39,19 @@ def beginnings(
 
 
 def char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> tuple[list[int], list[bool]]:
-    """Returns the beginning of each token, in characters of the text, with the text's end; and whether it begins with a
-    character, not inside one (then its beginning is that of the next character).
+    """Returns the character offsets of the tokens and of the text's end, and whether each token begins at a character
+    (inside one, its offset is the next character's).
 
-    SentencePiece writes a space as U+2581, and cannot tell the two apart: here they are not told apart either.
+    SentencePiece writes a space as U+2581, so the two are treated as equal.
     """
     pieces = [piece(token) for token in tokens]
-    if b"".join(pieces) != text.encode():  # else the tokens are the text
+    if b"".join(pieces) != text.encode():
         text, pieces = text.replace(_SPACE, " "), [one.replace(_SPACE.encode(), b" ") for one in pieces]
     edges = np.cumsum([0, *(len(char.encode()) for char in text)])
     data, starts, at = text.encode(), [], 0
     for found in pieces:
-        stands = data.find(found, at, at + len(found) + _ASTRAY)
-        at = max(at, stands)  # a tokenizer may have dropped or changed something: go on where it agrees again
+        place = data.find(found, at, at + len(found) + _ASTRAY)
+        at = max(at, place)  # the tokenizer changed something: continue where it agrees again
         starts.append(at)
         at = min(at + len(found), len(data))
     offsets = np.searchsorted(edges, starts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from wim_edge import Document, events
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.testing import FakeModel
 
 FILLER = "Rain fell on the harbour and the boats stayed in. "
 GOLD = "The lighthouse keeper was called Ottilie Brandt. "
@@ -12,6 +13,11 @@ QUESTION = "What was the lighthouse keeper called?"
 def library(n: int, gold: int) -> list[Document]:
     """Documents of which one answers the question."""
     return [Document(f"{i}.txt", (GOLD if i == gold else f"Page {i}. ") + FILLER * 3) for i in range(n)]
+
+
+def asked(settings: Settings, documents: list[Document], model: FakeModel | None = None) -> list[events.Event]:
+    with Runtime(settings, model=model or FakeModel(reply)) as runtime:
+        return list(runtime.stream(documents, QUESTION))
 
 
 def ranked(found: list[events.Event]) -> tuple[events.RankedSegment, ...]:

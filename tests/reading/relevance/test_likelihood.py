@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.reading import island
 from tests.reading.relevance.lighthouse import FILLER, GOLD, QUESTION, library, ranked, reply
+from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import InvalidRequestError
 from wim_edge.reading.prompts import Prompts
@@ -18,8 +20,7 @@ from wim_edge.testing import FakeModel
 
 
 def test_the_question_may_stand_first() -> None:
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    model, prompts = recording(reply)
     settings = Settings(pattern="wim", query_first=True, segment_tokens=64)
     with Runtime(settings, model=model) as runtime:
         found = list(runtime.stream(library(6, 2), QUESTION))
@@ -87,7 +88,7 @@ def test_scores_and_margins_leave_no_trace_in_any_memory(
     assert [event for event in found if isinstance(event, events.SegmentScored)]
     if which == "smollm2":  # random weights may find that no segment helps
         assert [event for event in found if type(event) is events.MarginJudged]
-    assert found[-1].text == plain.text  # type: ignore[attr-defined]
+    assert island.finished(found).text == plain.text
 
 
 def test_segments_are_read_once_more_only_where_the_answer_comes_from_them() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading.relevance.lighthouse import QUESTION, library, ranked, reply
+from tests.reading import island
+from tests.reading.relevance.lighthouse import QUESTION, asked, library, ranked, reply
 from wim_edge import Runtime, Settings, events
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import PATTERNS as PATTERN_NAMES
@@ -21,64 +22,56 @@ from wim_edge.testing import FakeModel
 def test_every_method_finds_the_segment_in_every_pattern(pattern: str, relevance: str, gold: int) -> None:
     model = FakeModel(reply)
     settings = Settings(pattern=pattern, relevance=relevance, segment_tokens=64, margin_tokens=16, answer_tokens=16)
-    with Runtime(settings, model=model) as runtime:
-        found = list(runtime.stream(library(8, gold), QUESTION))
+    found = asked(settings, library(8, gold), model)
     assert found[0].relevance == relevance  # type: ignore[attr-defined]
     ranking = ranked(found)
     assert ranking[0].document == f"{gold}.txt"
     assert ranking[0].chosen
-    finished = found[-1]
-    assert isinstance(finished, events.AnswerFinished)
+    finished = island.finished(found)
     assert finished.text.startswith("Ottilie Brandt")
     assert finished.sources[0].document == f"{gold}.txt"
     assert not model.contexts[0].live
 
 
+def test_bm25_reads_only_what_it_answers_from() -> None:
+    settings = Settings(pattern="rag", relevance="bm25", segment_tokens=64, max_passages=1)
+    found = asked(settings, library(8, 2))
+    assert 0 < island.finished(found).usage.prefilled_tokens < found[0].tokens / 4
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[FakeModel, Settings]:
+    """A model that is loaded from a file, and the settings that name it as the judge."""
+    model, path = FakeModel(reply), tmp_path / "judge.gguf"
+    path.write_bytes(b"GGUF")
+    monkeypatch.setattr("wim_edge.loaded_models.open_model", lambda found, settings: model)
+    return model, Settings(judge=str(path), segment_tokens=64)
+
+
 @pytest.mark.parametrize("pattern", ["wim", "wim-shallow", "rag"])
 @pytest.mark.parametrize("relevance", ["likelihood", "verdict"])
 def test_a_named_judge_scores_in_every_pattern(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, relevance: str, pattern: str
+    monkeypatch: pytest.MonkeyPatch, judge: tuple[FakeModel, Settings], relevance: str, pattern: str
 ) -> None:
-    from wim_edge import loaded_models
-
-    path = tmp_path / "judge.gguf"
-    path.write_bytes(b"GGUF")
-    model, judge = FakeModel(reply), FakeModel(reply)
-    closed: list[str] = []
+    model, closed = FakeModel(reply), list[str]()
     monkeypatch.setattr(model, "close", lambda: closed.append("model"))
-    monkeypatch.setattr(judge, "close", lambda: closed.append("judge"))
-    monkeypatch.setattr(loaded_models, "open_model", lambda found, settings: judge)
-    settings = Settings(pattern=pattern, relevance=relevance, judge=str(path), segment_tokens=64)
-    with Runtime(settings, model=model) as runtime:
-        found = list(runtime.stream(library(6, 4), QUESTION))
+    monkeypatch.setattr(judge[0], "close", lambda: closed.append("judge"))
+    found = asked(judge[1].with_changes(pattern=pattern, relevance=relevance), library(6, 4), model)
     assert ranked(found)[0].document == "4.txt"
-    assert judge.contexts[-1].closed
+    assert judge[0].contexts[-1].closed
     assert closed == ["judge"]  # the model was given
 
 
-def test_likelihood_gain_takes_no_other_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from wim_edge import loaded_models
-
-    path = tmp_path / "judge.gguf"
-    path.write_bytes(b"GGUF")
-    monkeypatch.setattr(loaded_models, "open_model", lambda found, settings: FakeModel(reply))
-    settings = Settings(pattern="wim", relevance="likelihood-gain", judge=str(path), segment_tokens=64)
-    with Runtime(settings, model=FakeModel(reply)) as runtime, pytest.raises(InvalidRequestError, match="-gain"):
-        runtime.stream(library(6, 4), QUESTION)
+def test_likelihood_gain_takes_no_other_model(judge: tuple[FakeModel, Settings]) -> None:
+    with pytest.raises(InvalidRequestError, match="-gain"):
+        asked(judge[1].with_changes(pattern="wim", relevance="likelihood-gain"), library(6, 4))
 
 
 @pytest.mark.parametrize(("pattern", "relevance"), [("llm", None), ("wim", "bm25")])
 def test_a_judge_without_use_is_reported(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pattern: str, relevance: str | None
+    judge: tuple[FakeModel, Settings], pattern: str, relevance: str | None
 ) -> None:
-    from wim_edge import loaded_models
-
-    path = tmp_path / "judge.gguf"
-    path.write_bytes(b"GGUF")
-    monkeypatch.setattr(loaded_models, "open_model", lambda found, settings: FakeModel(reply))
-    settings = Settings(pattern=pattern, relevance=relevance, judge=str(path), segment_tokens=64)
-    with Runtime(settings, model=FakeModel(reply)) as runtime:
-        found = list(runtime.stream(library(3, 1), QUESTION))
+    found = asked(judge[1].with_changes(pattern=pattern, relevance=relevance), library(3, 1))
     assert any("the judge is not used" in e.text for e in found if isinstance(e, events.Warning))
 
 
@@ -90,8 +83,7 @@ def test_a_judge_and_a_model_that_writes(smollm2: Path, gemma3: Path) -> None:
     with Runtime(settings) as runtime:
         found = list(runtime.stream(library(3, 1), QUESTION))
     assert ranked(found)[0].document == "1.txt"
-    last = found[-1]
-    assert isinstance(last, events.AnswerFinished)
+    last = island.finished(found)
     assert (last.model, last.judge) == (gemma3.stem, smollm2.stem)
     read = sum(event.tokens for event in found if isinstance(event, events.SegmentRead))
     assert last.usage.prefilled_tokens == read  # by the judge, once; passages of the writer's prompt are no reading

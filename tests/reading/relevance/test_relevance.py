@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reading.relevance.lighthouse import QUESTION, library, reply
-from wim_edge import Runtime, Settings, events
+from tests.reading import island
+from tests.reading.relevance.lighthouse import asked, library, reply
+from wim_edge import Settings, events
 from wim_edge.testing import FakeModel
 
 
 def test_segments_that_do_not_matter_get_no_margin() -> None:
-    model = FakeModel(reply)
-    settings = Settings(pattern="wim-shallow", segment_tokens=128, within="all")
-    with Runtime(settings, model=model) as runtime:
-        found = list(runtime.stream(library(8, 0), QUESTION))
+    found = asked(Settings(pattern="wim-shallow", segment_tokens=128, within="all"), library(8, 0))
     assert [event.segment for event in found if type(event) is events.MarginJudged] == [0]
     assert len([event for event in found if isinstance(event, events.SegmentScored)]) == 8
 
@@ -34,11 +32,9 @@ def test_segments_that_do_not_matter_get_no_margin() -> None:
 def test_every_evaluated_token_of_the_documents_is_counted(settings: Settings, times: int) -> None:
     model = FakeModel(reply)
     documents = library(6, 4)
-    with Runtime(settings.with_changes(segment_tokens=64, answer_tokens=8, within="all"), model=model) as runtime:
-        found = list(runtime.stream(documents, QUESTION))
-    started, finished = found[0], found[-1]
+    found = asked(settings.with_changes(segment_tokens=64, answer_tokens=8, within="all"), documents, model)
+    started, finished = found[0], island.finished(found)
     assert isinstance(started, events.ReadingStarted)
-    assert isinstance(finished, events.AnswerFinished)
     texts = {document.name: document.text for document in documents}
     sources = finished.sources if settings.pattern == "rag" else ()
     again = [len(model.tokenize(texts[source.document][slice(*source.chars)])) for source in sources]
@@ -52,6 +48,5 @@ def test_every_evaluated_token_of_the_documents_is_counted(settings: Settings, t
 def test_no_more_passages_than_asked_even_where_nothing_is_relevant() -> None:
     for most in (1, 2):
         chosen = Settings(pattern="rag", relevance="verdict", segment_tokens=64, max_passages=most)
-        with Runtime(chosen, model=FakeModel(lambda prompt: "NO")) as runtime:
-            found = list(runtime.stream(library(6, 4), QUESTION))
-        assert len(found[-1].sources) == most  # type: ignore[attr-defined]
+        found = asked(chosen, library(6, 4), FakeModel(lambda prompt: "NO"))
+        assert len(island.finished(found).sources) == most

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.reading.story import SMALL, TEXT, of_type, reply, run
+from tests.reading.story import SMALL, TEXT, of_type, recording, reply, run
 from wim_edge import Document, Runtime, events
 from wim_edge.reading.relevance.verdict import verdict_tokens
 from wim_edge.testing import FakeModel
@@ -18,8 +18,7 @@ def test_the_classification_preamble_is_prefilled_once() -> None:
 
 
 def test_the_classifier_shows_the_question_and_the_margin_apart() -> None:
-    prompts: list[str] = []
-    model = FakeModel(lambda prompt: prompts.append(prompt) or reply(prompt))
+    model, prompts = recording()
     with Runtime(SMALL, model=model) as runtime:
         runtime.ask(Document("d", TEXT), "What is [[wim-edge:margin]] here?")
     judged = [prompt for prompt in prompts if "YES or NO" in prompt]

@@ -1,8 +1,8 @@
-"""Relevance from the likelihood of the question.
+"""Relevance by the likelihood of the question: log P(question | text), in nats.
 
-The probability that a language model gives a question after a text tells how well the text answers it (Ponte and
-Croft 1998; Sachan et al. 2022, "Improving passage retrieval with zero-shot question generation"). No
-token is decoded: a segment takes one small batch, which is rolled back. Scores are log P(question | text), in nats.
+The likelier a language model finds a question after a text, the better the text answers it (Ponte and Croft 1998;
+Sachan et al. 2022, "Improving passage retrieval with zero-shot question generation"). Nothing is decoded: a segment
+takes one small batch, which is rolled back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import log_softmax
 from wim_edge.library import SavedReading
 from wim_edge.reading.chat import ChatFormat
-from wim_edge.reading.outlook import Outlook
 from wim_edge.reading.plan import PlannedSegment
 from wim_edge.reading.prompts import Prompts
 from wim_edge.reading.ranking import Ranking
@@ -23,7 +22,7 @@ from wim_edge.reading.relevance.relevance import Relevance
 
 
 class QuestionLikelihood:
-    """The tokens of the question, as they would follow a text."""
+    """The question's tokens as they follow a text."""
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         before = prompts.before_question()
@@ -35,7 +34,7 @@ class QuestionLikelihood:
         return len(self._before) + len(self._tokens)
 
     def log_likelihood(self, sequence: Sequence) -> float:
-        """Returns log P(question | what the sequence holds), in nats; the sequence is as before."""
+        """Returns log P(question | the sequence), in nats; leaves no trace."""
         rows = len(self._tokens)
         with sequence.fork() as branch:
             logits = branch.append([*self._before, *self._tokens], rows=rows + 1)
@@ -44,18 +43,20 @@ class QuestionLikelihood:
 
 
 class Likelihood(Relevance):
-    """The likelihood: log P(question | segment alone) - log P(question | nothing).
+    """log P(question | segment alone) - log P(question | nothing).
 
     Args:
-        alone: True if the reading puts each segment alone after the opening anyway (shallow reading), so
-            that its own sequence serves; else each is evaluated once more, in a short sequence.
+        alone: True if the reading's own sequence holds each segment alone (shallow reading); else each is evaluated
+            again in a short sequence.
         segment_tokens: the tokens of the longest segment.
     """
+
+    uses_outlook = True
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
     ) -> None:
-        self._model, self._segment_tokens = model, segment_tokens
+        self._model, self._segment_tokens, self._alone = model, segment_tokens, alone
         self.needs_sequence = alone
         self._question = QuestionLikelihood(model, prompts, query)
         self._opening = chat.opening(model, prompts.system())
@@ -66,21 +67,18 @@ class Likelihood(Relevance):
 
     @property
     def reserved_cells(self) -> int:
-        return len(self._question) + (0 if self.needs_sequence else len(self._opening) + self._segment_tokens)
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        return Ranking(n_segments, outlook=outlook)
+        return len(self._question) + (0 if self._alone else len(self._opening) + self._segment_tokens)
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._pieces, self._saved = pieces, saved
-        if not self.needs_sequence:
+        if not self._alone:
             self._own = context.sequence()
 
     def begin_window(self, sequence: Sequence) -> None:
-        if self.needs_sequence and not self._nothing:
+        if self._alone and not self._nothing:
             self._nothing = self._question.log_likelihood(sequence)
 
-    def score(self, index: int, sequence: Sequence, text: str) -> float:
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         if self._own is None:
             return self._question.log_likelihood(sequence) - self._nothing
         own, piece = self._own, self._pieces[index]
@@ -95,7 +93,7 @@ class Likelihood(Relevance):
             own.truncate(min(len(own), len(self._opening)))
 
     def _put(self, own: Sequence, text: list[int]) -> None:
-        """Brings the sequence from the opening to the text's end, which the library may know."""
+        """Extends the sequence from the opening to the text's end, from the saved reading if possible."""
         tokens = [*self._opening, *text]
         known = self._saved.find(tokens, [len(tokens)], len(tokens), aside=True) if self._saved else None
         if known is not None:
@@ -113,10 +111,10 @@ class Likelihood(Relevance):
 
 
 class LikelihoodGain(Relevance):
-    """The gain that a segment brings to the question's log-likelihood when it enters the cache, in nats.
+    """The gain in the question's log-likelihood, in nats, when a segment enters the cache.
 
-    It is scaled by the gain that was still possible (the score after nothing over the score before the
-    segment): later segments, which find the question half expected, are not put behind for it.
+    Scaled by log P(question | nothing) / log P(question | the cache before): later segments, after which less gain is
+    possible, are not at a disadvantage.
     """
 
     needs_sequence = True
@@ -138,39 +136,22 @@ class LikelihoodGain(Relevance):
         return (self._before - before) * self._nothing / min(before, -1e-6)
 
 
-class Cascade(Relevance):
-    """The gain as the gate: the likelihood is asked only of segments that are among the first by the gain so far."""
+class Cascade(Likelihood):
+    """The likelihood, only for segments that are among the first ``width`` by the gain so far."""
 
-    needs_sequence = True
+    uses_outlook = False
 
-    def __init__(self, gain: LikelihoodGain, likelihood: Likelihood, width: int) -> None:
-        self._gain, self._likelihood, self._width = gain, likelihood, width
-        self._gains = Ranking(0)
-
-    @property
-    def reserved_cells(self) -> int:
-        return max(self._gain.reserved_cells, self._likelihood.reserved_cells)
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        self._gains = self._gain.ranking(n_segments, None)
-        return self._likelihood.ranking(n_segments, None)
-
-    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
-        self._gain.open(context, pieces, saved)
-        self._likelihood.open(context, pieces, saved)
+    def __init__(
+        self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, width: int
+    ) -> None:
+        super().__init__(model, chat, prompts, query, segment_tokens, alone=False)
+        self.needs_sequence = True
+        self._gain, self._gains, self._width = LikelihoodGain(model, prompts, query), Ranking(0), width
 
     def begin_window(self, sequence: Sequence) -> None:
         self._gain.begin_window(sequence)
-        self._likelihood.begin_window(sequence)
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         self._gains.scores[index] = self._gain.score(index, sequence, text)
-        if index not in self._gains.order()[: self._width]:
-            return None
-        score = self._likelihood.score(index, sequence, text)
-        self.evaluated_tokens = self._likelihood.evaluated_tokens
-        return score
-
-    def close(self) -> None:
-        self._gain.close()
-        self._likelihood.close()
+        is_first = index in self._gains.order()[: self._width]
+        return super().score(index, sequence, text) if is_first else None

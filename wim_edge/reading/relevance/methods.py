@@ -6,22 +6,20 @@ from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
+from wim_edge import words
 from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library import SavedReading
 from wim_edge.reading.chat import ChatFormat
-from wim_edge.reading.outlook import Outlook
 from wim_edge.reading.plan import PlannedSegment
 from wim_edge.reading.prompts import Prompts
-from wim_edge.reading.ranking import Ranking
-from wim_edge.reading.relevance.bm25 import BM25
 from wim_edge.reading.relevance.likelihood import Cascade, Likelihood, LikelihoodGain
 from wim_edge.reading.relevance.relevance import Relevance
 from wim_edge.reading.relevance.verdict import VerdictRelevance
 from wim_edge.reading.resolved_settings import ResolvedSettings
 
-_SLACK = 32  # a margin is cut from the text, and may be tokenized a little otherwise
-_GATE = 2  # the gain had the right one of ten among its first two in 87 to 95% of cases
+_SLACK = 32  # tokens: a margin may be tokenized differently from its segment
+_GATE = 2  # the gain ranks the right one of ten segments first or second in 87 to 95% of cases
 
 
 @dataclass(frozen=True)
@@ -34,9 +32,9 @@ class Scorer:
 
 
 def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, auxiliary: bool) -> Relevance:
-    """Returns the method that was chosen. ``auxiliary``: the scorer is not the model that reads.
+    """Returns the method of the settings. ``auxiliary``: the scorer is not the reader.
 
-    Raises InvalidRequestError for a method that does not go with the other settings.
+    Raises InvalidRequestError for a method that conflicts with other settings.
     """
     model, chat, prompts, name = scorer.model, scorer.chat, scorer.prompts, resolved.relevance
     if name == "bm25":
@@ -47,7 +45,7 @@ def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, aux
         text_tokens = resolved.margin_tokens if resolved.pattern.margins else resolved.segment_tokens
         return VerdictRelevance(model, chat, prompts, query, text_tokens)
     if name not in ("likelihood", "likelihood-gain", "cascade"):
-        raise NotImplementedError(f"no method is made for the relevance {name}")
+        raise NotImplementedError(f"unknown relevance method {name}")
     if auxiliary:
         if name == "likelihood-gain":
             raise InvalidRequestError(
@@ -57,26 +55,40 @@ def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, aux
         return SeparateModelRelevance(
             lambda tokens: Likelihood(model, chat, prompts, query, tokens, alone=False), model
         )
-    # With the question already before the text, the text adds nothing to its likelihood
-    alone = not resolved.pattern.deep and not resolved.settings.query_first
-    likelihood = Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=alone)
-    if name == "likelihood" or alone:
-        return likelihood
-    if resolved.settings.query_first:
-        if name == "cascade":
-            return likelihood
+    # After a question, a text adds nothing to the question's likelihood
+    query_first = resolved.settings.query_first
+    alone = not resolved.pattern.deep and not query_first
+    if name == "likelihood" or alone or (query_first and name == "cascade"):
+        return Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=alone)
+    if query_first:
         raise InvalidRequestError(
             "likelihood-gain cannot be measured with the question before the context", "Use --relevance likelihood."
         )
-    gain = LikelihoodGain(model, prompts, query)
-    return gain if name == "likelihood-gain" else Cascade(gain, likelihood, max(_GATE, resolved.max_passages))
+    if name == "likelihood-gain":
+        return LikelihoodGain(model, prompts, query)
+    return Cascade(model, chat, prompts, query, resolved.segment_tokens, max(_GATE, resolved.max_passages))
+
+
+class BM25(Relevance):
+    """BM25 scores of the segments with their headings (`wim_edge.words`)."""
+
+    scores_in_nats = False
+
+    def __init__(self, query: str) -> None:
+        self._query = query
+        self._scores: dict[int, float] = {}
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        self._scores = words.scores([piece.text for piece in pieces], self._query)
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float:
+        return self._scores.get(index, 0.0)
 
 
 class SeparateModelRelevance(Relevance):
-    """A method on a model of its own, in a context of its own (Writing in the Margins, appendix A).
+    """A method with a model and context of its own (Writing in the Margins, appendix A).
 
-    Args:
-        method: makes the method for texts of at most so many tokens of its own model, not of the reader's.
+    ``method``: returns the method for texts of at most so many tokens of its model.
     """
 
     uses_own_model = True
@@ -86,9 +98,7 @@ class SeparateModelRelevance(Relevance):
         self._method = method(1)
         self.context: Context | None = None
         self.scores_margins = self._method.scores_margins
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        return self._method.ranking(n_segments, outlook)
+        self.independent, self.uses_outlook = self._method.independent, self._method.uses_outlook
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         longest = max(len(self._model.tokenize(piece.text)) for piece in pieces)
@@ -100,7 +110,7 @@ class SeparateModelRelevance(Relevance):
                 "Use smaller segments (--segment-tokens) or another --relevance-model.",
             )
         self.context = self._model.context(self._method.reserved_cells)
-        self._method.open(self.context, pieces, None)  # a state of this model is no part of the reading
+        self._method.open(self.context, pieces, None)  # the saved reading is the reader's
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         return self._method.score(index, sequence, text)

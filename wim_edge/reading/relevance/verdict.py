@@ -1,8 +1,6 @@
-"""The paper's classifier prompt, with its verdict read from the logits.
+"""The paper's classifier prompt on a margin (Writing in the Margins, section 3.2 and appendix A).
 
-Writing in the Margins, section 3.2 and appendix A: the same model classifies each margin without
-touching the context's cache. The verdict is not generated and parsed: the probability of YES against
-NO is read after one pass, so it never fails to parse and is never sampled.
+The verdict is the probability of YES against NO in the logits of one pass: nothing is sampled or parsed.
 """
 
 from __future__ import annotations
@@ -16,17 +14,15 @@ from wim_edge.engine.sampling import log_softmax
 from wim_edge.errors import ModelFileError
 from wim_edge.library import SavedReading
 from wim_edge.reading.chat import ChatFormat
-from wim_edge.reading.outlook import Outlook
 from wim_edge.reading.plan import PlannedSegment
 from wim_edge.reading.prompts import Prompts
-from wim_edge.reading.ranking import Ranking
 from wim_edge.reading.relevance.relevance import Relevance
 
 _NO_TEXT = -20.0  # log-odds of an empty margin
 
 
 def verdict_tokens(model: Model, word: str) -> set[int]:
-    """Returns the tokens that can begin the word, in any case, with or without a space before."""
+    """Returns the tokens that begin the word, in any case, with or without a space before it."""
     forms = (word.upper(), word.capitalize(), word.lower())
     return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
 
@@ -34,14 +30,11 @@ def verdict_tokens(model: Model, word: str) -> set[int]:
 class VerdictRelevance(Relevance):
     """The log-odds that a margin helps with the question.
 
-    The part of the prompt before the margin is prefilled once; each margin is appended to it and
-    truncated again.
-
-    Args:
-        text_tokens: the tokens of the longest margin (or segment) that it will be shown.
+    The prompt before the margin is prefilled once; each margin is appended and truncated again. ``text_tokens``: the
+    tokens of the longest margin or segment.
     """
 
-    scores_margins = True
+    scores_margins = independent = True
 
     def __init__(self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, text_tokens: int) -> None:
         self._model, self._text_tokens = model, text_tokens
@@ -51,15 +44,12 @@ class VerdictRelevance(Relevance):
         yes, no = verdict_tokens(model, "yes"), verdict_tokens(model, "no")
         self._yes, self._no = sorted(yes - no), sorted(no - yes)
         if not self._yes or not self._no:
-            raise ModelFileError("the model's tokenizer does not tell YES from NO", "Use another model.")
+            raise ModelFileError("the model's tokenizer has no different tokens for YES and NO", "Use another model.")
         self._sequence: Sequence | None = None
 
     @property
     def reserved_cells(self) -> int:
         return len(self._preamble) + self._text_tokens + len(self._after)
-
-    def ranking(self, n_segments: int, outlook: Outlook | None) -> Ranking:
-        return Ranking(n_segments, independent=True)
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._sequence = context.sequence()
