@@ -160,7 +160,8 @@ def test_what_the_plan_accepts_fits(
 
 @pytest.mark.parametrize(
     ("name", "body", "above"),
-    [("a.md", "# Charges\n\nA berth costs 4.", 'Document "Charges":'), ("a.txt", "A berth costs 4.", "Document:")],
+    [("fees.md", "# Charges\n\nA berth costs 4.", "Charges (fees)"), ("fees.txt", "A berth costs 4.", "fees"),
+     ("fees.md", "# Fees of 2024\n\nA berth costs 4.", "Fees of 2024")],
 )
 def test_a_file_is_called_the_same_alone_and_in_a_library(tmp_path: Path, name: str, body: str, above: str) -> None:
     path = tmp_path / name
@@ -175,4 +176,4 @@ def test_a_file_is_called_the_same_alone_and_in_a_library(tmp_path: Path, name: 
             runtime.ask(document, "What does a berth cost?")
         given.append(prompts)
     assert given[0] == given[1]
-    assert all(above in prompt for prompt in given[0] if "A berth" in prompt)
+    assert all(f'Document "{above}":' in prompt for prompt in given[0] if "A berth" in prompt)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from tests.recall.conftest import DOCUMENTS, last, recalled, writes
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library.ingest import add
 from wim_edge.library.library import Library
 from wim_edge.testing import FakeModel
 
@@ -227,3 +230,18 @@ def test_what_was_not_worth_reading_is_not_chosen(library: Library, monkeypatch:
     for passage in last(found).passages:
         assert not passage.chosen or "likelihood" in passage.scores
     assert any(isinstance(event, events.Warning) and "may not answer" in event.text for event in found)
+
+
+def test_a_file_written_again_with_its_old_times_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "home"))
+    path = tmp_path / "rates.md"
+    path.write_text("The fee is 55 euros.")
+    os.utime(path, ns=(1, 1))
+    list(add(Library("port", create=True), [path]))
+    with Runtime(Settings(), model=FakeModel(lambda prompt: "an answer")) as runtime:
+        for fee, told in ((55, False), (70, True)):
+            path.write_text(f"The fee is {fee} euros.")
+            os.utime(path, ns=(1, 1))
+            found = list(runtime.stream((), "What is the fee?", library="port"))
+            texts = [one.text for one in found if isinstance(one, events.Warning)]
+            assert any("changed since" in text for text in texts) == told

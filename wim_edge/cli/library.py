@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os.path
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -73,7 +74,7 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
 
     Files that have not changed since are passed over; those that have are read again; one that was moved keeps its
     documents. A file .wimignore leaves out what its patterns name, as a .gitignore does. A document is known by its
-    title: what its file says it is, else its first heading, else the file's name.
+    title (what its file says it is, else its first heading, else the file's name), and found by its file's name too.
 
     \b
       wim-edge library add ~/papers notes.md
@@ -99,7 +100,7 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
         if new and not total:
             remove_library(name)
     if not as_json:
-        _sum_up(name, total, found)
+        _sum_up(name, total, found, "--prune removes what gone files held")
     if total and _wants_index(index, model):
         _index(library, model)
     named = {os.path.abspath(path) for path in paths}
@@ -114,16 +115,20 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
 @library.command("sync")
 @click.argument("name", default=DEFAULT, shell_complete=library_names)
 @click.option("--watch", is_flag=True, help="Go on, and do so again whenever a file changes, until Ctrl-C.")
+@click.option("--remove-missing", is_flag=True, help="Also remove documents of a folder that is empty or missing.")
 @click.option("--index/--no-index", "index", default=None,
               help="Bring the index for the model up to date, too. Default: if a model is named.")
 @model_option
 @click.option("--json", "as_json", is_flag=True, help="One object a file on standard output.")
 @debug_option
-def sync_library(name: str, watch: bool, index: bool | None, model: str | None, as_json: bool) -> None:
+def sync_library(
+    name: str, watch: bool, remove_missing: bool, index: bool | None, model: str | None, as_json: bool
+) -> None:
     """Bring a library in step with the files and folders that were added to it.
 
-    New files are added, those that have changed are read again, what is gone or left out (.wimignore) is removed; a
-    file that was moved keeps its documents.
+    New files are added, changed ones are read again, missing or left out ones (.wimignore) are removed; a file that was
+    moved keeps its documents. If a whole folder is empty or missing, its documents stay: its disk may not be mounted.
+    `wim-edge library restore` brings removed documents back.
 
     \b
       wim-edge library sync papers
@@ -134,28 +139,59 @@ def sync_library(name: str, watch: bool, index: bool | None, model: str | None, 
 
     library = Library(name)
 
-    def once() -> None:
+    def once(written: Container[str] = ()) -> None:
         found: list[IngestResult] = []
-        for one in sync(library, limits=Settings.from_environment()):
+        limits = Settings.from_environment()
+        for one in sync(library, remove_missing=remove_missing, limits=limits, written=written):
             found.append(one)
             _tell(one, as_json)
         if not as_json:
-            _sum_up(name, len(library), found)
+            hint = "kept, because a disk may not be mounted; --remove-missing removes what gone files held"
+            _sum_up(name, len(library), found, hint)
         if len(library) and _wants_index(index, model):
             _index(library, model)
         roots = set(map(str, library.roots()))
         failed = {one.path for one in found if one.state == "failed"}
         if not watch and not all(map(os.path.exists, failed & roots)):
-            raise DocumentError("what was added to the library is not there", "See above; it may be on another disk.")
+            raise DocumentError(
+                "what was added to the library is not there",
+                "See above; it may be on another disk. --remove-missing removes its documents.",
+            )
 
     changes = _watched(library) if watch else iter(())
     once()
-    for _ in changes:
-        once()
+    for changed in changes:
+        once({path for _, path in changed})
 
 
-def _watched(library: Library) -> Iterator[object]:
-    """Yields whenever something changes in the files and folders of a library, until Ctrl-C."""
+@library.command()
+@click.argument("name", shell_complete=library_names)
+@click.argument("documents", nargs=-1, metavar="[DOCUMENT|FILE...]")
+@click.option("--list", "only_list", is_flag=True, help="List what can be restored, and restore nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@debug_option
+def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: bool) -> None:
+    """Restore documents that a sync removed within the last 30 days: those of these names or files, or all.
+
+    Restored documents stay in the library although their files are missing, until `wim-edge library remove`.
+    """
+    from wim_edge.library.library import Library
+
+    library = Library(name)
+    paths = {os.path.abspath(one) for one in documents}
+    found = [one for one in library.removed_documents() if not documents or one.name in documents or one.path in paths]
+    if documents and not found:
+        raise LibraryError(f"library {name} can restore none of these", f"wim-edge library restore {name} --list")
+    if not only_list:
+        for path in dict.fromkeys(one.path for one in found):
+            library.restore(path)
+    lines = (f"{'' if only_list else 'restored '}{one_line(one.name)}: {one_line(one.path)}, {one.chars:,} characters, "
+             f"removed {datetime.fromtimestamp(one.removed):%Y-%m-%d %H:%M}" for one in found)  # fmt: skip
+    _print([asdict(one) for one in found], lines, "nothing to restore", as_json)
+
+
+def _watched(library: Library) -> Iterator[set[tuple[Any, str]]]:
+    """Yields the changes (kind, path) in the files and folders of a library, until Ctrl-C."""
     try:
         from watchfiles import watch
     except ImportError:
@@ -182,13 +218,13 @@ def _check_paths(paths: tuple[str, ...]) -> None:
         raise InvalidRequestError("an empty path is no file", "Name files or folders; . is the current one.")
 
 
-def _sum_up(name: str, total: int, found: list[IngestResult]) -> None:
+def _sum_up(name: str, total: int, found: list[IngestResult], hint: str) -> None:
     states = ("added", "changed", "moved", "unchanged", "failed", "removed", "gone")
     counts = {state: sum(one.state == state for one in found) for state in states}
     told = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"
     click.echo(f"library {name}: {counted(total, 'document')}; files: {told}")
     if counts["gone"]:
-        click.echo("--prune removes what gone files held", err=True)
+        click.echo(hint, err=True)
     skipped = [os.path.splitext(one.path)[1] or one.path for one in found if one.state == "skipped"]
     if skipped:
         kinds = ", ".join(map(one_line, sorted(set(skipped))[:5]))

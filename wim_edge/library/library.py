@@ -1,38 +1,37 @@
 """A named library: the documents that a user keeps, in one SQLite file.
 
     source     a file as it was when it was read
-    document   what it holds, one or (JSON lines) many: title, text, marks
+    document   its content, one or (JSON lines) many: title, text, marks
     passage    a piece of a document, at most `PASSAGE_CHARS` long, with its words in an FTS5 index for BM25
+    removed    the documents of files that a sync removed (`wim_edge.library.removed`)
 
-Each file is one transaction: a process killed at any moment leaves whole documents, and adding again goes on from
-there. What recall derives for a model (`wim_edge.recall.index`) stands beside it and names the version it is from.
+Each file is one transaction: a process killed at any moment leaves whole documents, and adding again continues from
+there. The index that recall makes for a model (`wim_edge.recall.index`) is beside it and names its version.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sqlite3
-import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from wim_edge.documents import Document, Mark
+from wim_edge.documents.document import with_file_name
 from wim_edge.errors import LibraryError
+from wim_edge.library import removed, writing
 from wim_edge.library.database import connected, transaction
+from wim_edge.library.file_state import FileState
 from wim_edge.library.folders import folder_of, known_libraries, size_of
-from wim_edge.library.passages import passages
-from wim_edge.library.schema import EARLIER, bring_up_to_date, change, make, version_of
+from wim_edge.library.schema import VERSION, bring_up_to_date, make, version_of
 from wim_edge.settings import Paths
 from wim_edge.words import any_of_its_words, searchable
 
 TITLE_WEIGHT = 2.0
 """A word of the title counts as this many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/choices.md)."""
-_DIGEST = 16
 
 
 @dataclass(frozen=True)
@@ -48,19 +47,18 @@ class Hit:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file, as it was when its documents were read."""
+    """A file of the library."""
 
     path: str
-    mtime_ns: int
-    size: int
-    digest: bytes
-    """Its bytes' SHA-256; empty where an earlier version read it."""
+    state: FileState
+    is_restored: bool
+    """True if its documents were restored: they stay although the file is missing."""
     documents: int
 
 
 @dataclass(frozen=True)
 class SourceDetail:
-    """A file, and what was read of it."""
+    """A file, and the size of its documents."""
 
     path: str
     mtime_ns: int
@@ -81,9 +79,7 @@ class StoredDocument:
     document: Document
     digest: bytes
     """A digest of the title, the text and the marks."""
-    mtime_ns: int
-    size: int
-    """The size of its file in bytes; like ``mtime_ns``, as it was when the file was added."""
+    file: FileState
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ class Library:
             version = version_of(db)
         if version == 0 and not create:
             raise LibraryError(f"library {name} holds nothing yet", f"wim-edge library add --to {name} FILE...")
-        if version == EARLIER:
+        if 0 < version < VERSION:
             with self._write() as db:
                 bring_up_to_date(db)
 
@@ -151,12 +147,12 @@ class Library:
         """Returns the files, by path."""
         with self._read() as db:
             rows = db.execute(
-                "SELECT path, mtime_ns, size, source.digest, count(document.id) "
+                "SELECT path, mtime_ns, size, stamp, source.digest, restored, count(document.id) "
                 "FROM source LEFT JOIN document ON source.id = source GROUP BY source.id ORDER BY path"
             ).fetchall()
             if not all(isinstance(path, str) for path, *_ in rows):
                 raise sqlite3.DatabaseError("a path is missing")
-        return {row[0]: SourceFile(*row) for row in rows}
+        return {path: SourceFile(path, FileState(*state), bool(flag), n) for path, *state, flag, n in rows}
 
     def details(self) -> list[SourceDetail]:
         """Returns the files with what was read of them, by path."""
@@ -188,7 +184,7 @@ class Library:
         """Returns each document's id and a digest of its title and text, in the order of the ids."""
         with self._read() as db:
             found = db.execute("SELECT id, digest FROM document ORDER BY id").fetchall()
-            if not all(isinstance(digest, bytes) and len(digest) == _DIGEST for _, digest in found):
+            if not all(isinstance(digest, bytes) and len(digest) == writing.DIGEST_BYTES for _, digest in found):
                 raise sqlite3.DatabaseError("a digest is missing")
         return found
 
@@ -210,18 +206,18 @@ class Library:
         with self._read() as db:
             for number in dict.fromkeys(ids):
                 row = db.execute(
-                    "SELECT title, text, marks, document.digest, name, path, mtime_ns, size FROM document JOIN source "
-                    "ON source.id = source WHERE document.id = ?", (number,),
+                    "SELECT title, text, marks, document.digest, name, path, mtime_ns, size, stamp, source.digest "
+                    "FROM document JOIN source ON source.id = source WHERE document.id = ?", (number,),
                 ).fetchone()  # fmt: skip
                 if not row:
                     continue
-                title, text, marks, digest, name, path, mtime_ns, size = row
+                title, text, marks, digest, name, path, *state = row
                 sound = all(isinstance(one, str) for one in (title, name, path)) and _is_name(name, title)
-                if not sound or _digest(title, text, marks) != digest:
+                if not sound or writing.document_digest(title, text, marks) != digest:
                     raise sqlite3.DatabaseError(f"document {number} is not what was written")
                 placed = tuple(Mark(*mark) for mark in json.loads(marks))
                 document = Document(name, text, placed, Path(path), title=title)
-                found[number] = StoredDocument(number, title, document, digest, mtime_ns, size)
+                found[number] = StoredDocument(number, title, document, digest, FileState(*state))
         return [found[number] for number in ids if number in found]
 
     def search(self, query: str, most: int) -> list[Hit]:
@@ -238,7 +234,7 @@ class Library:
                 "JOIN passage ON passage.id = best.rowid ORDER BY score, best.rowid",
                 (expression, most),
             ).fetchall()
-            if not all(_sum(*row[:4]) == row[4] for row in rows):
+            if not all(writing.passage_sum(*row[:4]) == row[4] for row in rows):
                 raise sqlite3.DatabaseError("a passage is not what was written")
         return [Hit(row[0], row[1], row[2], row[5]) for row in rows]
 
@@ -255,68 +251,44 @@ class Library:
             db.execute("INSERT OR IGNORE INTO root VALUES (?)", (str(path),))
 
     def put(
-        self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]], digest: bytes = b""
-    ) -> int:
-        """Keeps the documents of a file, each with its title, in place of those it had; returns their number."""
+        self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]], digest: bytes = b"",
+        stamp: int = 0, *, restored: bool = False,
+    ) -> int:  # fmt: skip
+        """Replaces the documents of a file with these, each with its title; returns their number."""
         with self._write() as db:
-            before = db.execute(
-                "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
-                "ORDER BY document.id", (path,),
-            ).fetchall()  # fmt: skip
-            names_of: dict[str, list[tuple[str, int]]] = {}
-            for title, name, copy in before:
-                names_of.setdefault(title, []).append((name, copy))
-            self._forget(db, path)
-            source = db.execute(
-                "INSERT INTO source (path, mtime_ns, size, digest, added) VALUES (?, ?, ?, ?, ?)",
-                (path, mtime_ns, size, digest, time.time()),
-            ).lastrowid
-            n = 0
-            for n, (given, original) in enumerate(documents, 1):  # noqa: B007
-                # SQLite's functions end a text at NUL: what is deleted must be what was written
-                title, text = (one.replace("\0", "\ufffd") for one in (given, original.text))
-                document = replace(original, text=text)
-                marks = json.dumps([mark.values() for mark in document.marks])
-                had = names_of.get(title)  # a document keeps its name when its file changes
-                own = had.pop(0) if had else None
-                name, copy = own if own and not _taken(db, own[0]) else _unused(db, title)
-                number = db.execute(
-                    "INSERT INTO document (source, name, title, number, text, marks, digest) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (source, name, title, copy, text, marks, _digest(title, text, marks)),
-                ).lastrowid
-                for start, end in passages(document):
-                    row = db.execute("INSERT INTO passage (document) VALUES (?)", (number,)).lastrowid
-                    checked = (start, end, _sum(number, start, end, row), row)
-                    db.execute("UPDATE passage SET start = ?, end = ?, sum = ? WHERE id = ?", checked)
-                    words = (row, searchable(title), searchable(document.text[start:end]))
-                    db.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", words)
-            change(db)
-        return n
+            return writing.replace_documents(
+                db, path, FileState(mtime_ns, size, stamp, digest), documents, restored=restored
+            )
 
-    def move(self, path: str, new: str, mtime_ns: int) -> None:
-        """Keeps what is there of a file under its new path and time of change."""
+    def move(self, path: str, new: str, state: FileState) -> None:
+        """Notes the new path and state of a file whose bytes are the same."""
         with self._write() as db:
-            db.execute("UPDATE source SET path = ?, mtime_ns = ? WHERE path = ?", (new, mtime_ns, path))
+            db.execute(
+                "UPDATE source SET path = ?, mtime_ns = ?, stamp = ? WHERE path = ?",
+                (new, state.mtime_ns, state.stamp, path),
+            )
 
-    def remove(self, path: str) -> bool:
-        """Removes a file's documents, and that it was added by name; returns whether the file was there."""
+    def remove(self, path: str, *, keep: bool = False) -> bool:
+        """Removes a file's documents, and the file from those that were added; returns whether it was there.
+        ``keep``: they can be restored for some days."""
         with self._write() as db:
             db.execute("DELETE FROM root WHERE path = ?", (path,))
-            found = self._forget(db, path)
-            if found:
-                change(db)
-        return found
+            return writing.delete_documents(db, path, keep=keep)
 
-    @staticmethod
-    def _forget(db: sqlite3.Connection, path: str) -> bool:
-        # FTS5 without a copy of the text forgets a row by being told its words again
-        db.execute(
-            "INSERT INTO words (words, rowid, title, text) SELECT 'delete', passage.id, searchable(title), "
-            "searchable(substr(text, start + 1, end - start)) FROM passage JOIN document ON document.id = document "
-            "JOIN source ON source.id = source WHERE path = ?", (path,),
-        )  # fmt: skip
-        return db.execute("DELETE FROM source WHERE path = ?", (path,)).rowcount > 0
+    def removed_documents(self) -> list[removed.RemovedDocument]:
+        """Returns the documents that can be restored, the latest removed first."""
+        with self._read() as db:
+            return removed.listed(db)
+
+    def restore(self, path: str) -> int:
+        """Restores the documents of a removed file; returns their number. They stay although the file is missing."""
+        with self._read() as db:
+            rows = removed.texts(db, path)
+        documents = [
+            (title, Document(title, text, tuple(Mark(*mark) for mark in json.loads(marks))))
+            for *_, title, text, marks in rows
+        ]
+        return self.put(path, *rows[0][:2], documents, rows[0][2], restored=True) if rows else 0
 
     # Connections
 
@@ -329,6 +301,7 @@ class Library:
     def _write(self) -> Iterator[sqlite3.Connection]:
         with self._library_errors(), transaction(self._path, create=False) as db:
             db.create_function("searchable", 1, searchable, deterministic=True)
+            db.create_function("heading", 2, lambda *of: searchable(with_file_name(*of)), deterministic=True)
             yield db
 
     @contextmanager
@@ -356,34 +329,9 @@ def open_library(name: str) -> Library:
     return library
 
 
-def _unused(db: sqlite3.Connection, title: str) -> tuple[str, int]:
-    """Returns the title, or "title (2)" and so on where documents of that name exist already, and that number."""
-    if not _taken(db, title):
-        return title, 1
-    copies = "SELECT coalesce(max(number), 1) FROM document WHERE title = ? AND number > 1"
-    (number,) = db.execute(copies, (title,)).fetchone()
-    while True:
-        number += 1
-        if not _taken(db, f"{title} ({number})"):
-            return f"{title} ({number})", number
-
-
 def _is_name(name: str, title: str) -> bool:
     """Tells whether the name is the title, perhaps with a number."""
     return name.startswith(title) and re.fullmatch(r"( \(\d+\))?", name[len(title) :]) is not None
-
-
-def _taken(db: sqlite3.Connection, name: str) -> bool:
-    return db.execute("SELECT 1 FROM document WHERE name = ?", (name,)).fetchone() is not None
-
-
-def _digest(*texts: object) -> bytes:
-    return hashlib.blake2b("\0".join(map(str, texts)).encode("utf-8", "replace"), digest_size=_DIGEST).digest()
-
-
-def _sum(*numbers: object) -> int:
-    """Returns a checksum of a passage: its document, its place and its number."""
-    return zlib.crc32(repr(numbers).encode())
 
 
 def _text(stored: object) -> str:

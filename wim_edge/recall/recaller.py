@@ -18,16 +18,17 @@ weights that were measured (docs/choices.md):
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Model
 from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library.file_state import has_changed
 from wim_edge.library.library import Library, StoredDocument
 from wim_edge.reading import events
 from wim_edge.reading.chat import ChatFormat
@@ -199,7 +200,7 @@ class Recaller:
             for candidate in near:
                 document = self._document(candidate.document)
                 start, end = self._chars(candidate)
-                heading = self._model.tokenize(self._prompts.document(document.title, several=True))[:LONGEST]
+                heading = self._model.tokenize(self._prompts.document(document.heading, several=True))[:LONGEST]
                 tokens = [*heading, *self._model.tokenize(document.text[start:end])][:_LONGEST_READ]
                 with opening.fork() as sequence:
                     sequence.append(tokens)
@@ -244,14 +245,11 @@ class Recaller:
 
 
 def _notes(kept: StoredDocument) -> tuple[str, ...]:
-    """Returns a note if a document's file is no longer as it was when it was added."""
-    try:
-        stat = os.stat(kept.document.path or "")
-    except (OSError, ValueError):
-        return ()  # a library outlives its files
-    if (stat.st_mtime_ns, stat.st_size) == (kept.mtime_ns, kept.size):
-        return ()
-    return ("its file has changed since it was added; the text and its places are of then",)
+    """Returns a note if a document's file has changed since it was added. A missing file is no change."""
+    with suppress(OSError, ValueError):
+        if has_changed(Path(kept.document.path or ""), kept.file):
+            return ("its file has changed since it was added; the text and its places are of then",)
+    return ()
 
 
 def _best_first(candidates: list[Candidate]) -> list[Candidate]:
