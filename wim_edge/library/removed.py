@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from dataclasses import dataclass
+
+from wim_edge.documents import Document, Mark
+from wim_edge.library.file_state import FileState
 
 DAYS = 30
 TABLE = """CREATE TABLE removed (
@@ -49,11 +53,17 @@ def listed(db: sqlite3.Connection) -> list[RemovedDocument]:
     return [RemovedDocument(*row) for row in found]
 
 
-def texts(db: sqlite3.Connection, path: str) -> list[tuple[int, int, bytes, str, str, str]]:
-    """Returns (mtime_ns, size, digest, title, text, marks) of each removed document of a file."""
-    return db.execute(
-        "SELECT mtime_ns, size, digest, title, text, marks FROM removed WHERE path = ? ORDER BY id", (path,)
+def texts(db: sqlite3.Connection, path: str) -> tuple[FileState, list[tuple[str, Document]]]:
+    """Returns the removed documents of a file, each with its title, and the file's state."""
+    rows = db.execute(
+        "SELECT title, text, marks, mtime_ns, size, digest FROM removed WHERE path = ? ORDER BY id", (path,)
     ).fetchall()
+    documents = [
+        (title, Document(title, text, tuple(Mark(*mark) for mark in json.loads(marks))))
+        for title, text, marks, *_ in rows
+    ]
+    mtime_ns, size, digest = rows[0][3:] if rows else (0, 0, b"")
+    return FileState(mtime_ns, size, digest=digest), documents
 
 
 def _oldest() -> float:
