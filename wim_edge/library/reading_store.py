@@ -14,8 +14,8 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -165,7 +165,7 @@ class SavedReading:
         """
         hashes = digests(tokens, ends)
         while not self._broken:
-            try:
+            with self._guarded("looked up"):
                 found = self._index.longest(self._fingerprint, hashes, most)
                 if found is None:
                     return None
@@ -185,8 +185,6 @@ class SavedReading:
                     self._note(f"a saved reading was damaged ({reason}) and is removed; the text is read again")
                     self._index.drop_state(file)
                     self._store.delete([file])
-            except FAILURES as error:
-                self._fail("looked up", error)
         return None
 
     def refused(self, error: Exception) -> None:
@@ -199,7 +197,7 @@ class SavedReading:
             return
         tokens = tuple(sequence.tokens)
         ends = sorted({*(end for end in ends if end <= len(tokens)), len(tokens)})
-        try:
+        with self._guarded("saved"):
             limit = self._store.limit
             if self._taken + sequence.nbytes > limit:
                 self._whole = False
@@ -215,8 +213,6 @@ class SavedReading:
                     path.unlink()
             self._note_state(state, tokens, aside)
             self._taken += size
-        except FAILURES as error:
-            self._fail("saved", error)
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
         """Keeps what earlier questions saved of these windows and this one did not need. Returns the number of known
@@ -226,13 +222,10 @@ class SavedReading:
             windows: the number of each, its tokens, and the ascending ends up to which it may be known.
         """
         known: dict[int, int] = {}
-        if self._broken or not self._states:  # then nothing is let go of either
-            return known
-        try:
-            held = self._index.prefixes(self._open())
-        except FAILURES as error:
-            self._fail("looked up", error)
-            return known
+        held: dict[str, int] = {}
+        if self._states and not self._broken:  # else nothing is dropped either
+            with self._guarded("looked up"):
+                held = self._index.prefixes(self._open())
         if set(held.values()) <= set(self._states):
             return known
         for number, tokens, ends in windows:
@@ -243,28 +236,23 @@ class SavedReading:
         return known
 
     def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
-        """Returns the unit vectors that the embedding model of this fingerprint has made of these texts before."""
-        if self._broken or not texts:
-            return {}
+        """Returns the unit vectors that the embedding model of this fingerprint made of these texts before."""
         digests = {number: _digest(text) for number, text in texts.items()}
-        try:
-            found = self._index.vectors(fingerprint, list(digests.values()))
-        except FAILURES as error:
-            self._fail("looked up", error)
-            return {}
+        found: dict[str, bytes] = {}
+        if digests and not self._broken:
+            with self._guarded("looked up"):
+                found = self._index.vectors(fingerprint, list(digests.values()))
         found = {one: data for one, data in found.items() if len(data) % 2 == 0}  # else it is damaged
         known = {number: np.frombuffer(found[one], "<f2") for number, one in digests.items() if one in found}
         return {number: vector.astype(np.float32) for number, vector in known.items()}
 
     def save_vectors(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
-        """Keeps an embedding model's vectors of texts, as long as the reading."""
+        """Saves an embedding model's vectors of texts, as long as the reading."""
         if self._broken:
             return
-        try:
+        with self._guarded("saved"):
             made = {_digest(text): vector.astype("<f2").tobytes() for text, vector in vectors.items()}
             self._index.add_vectors(self._open(), fingerprint, made)
-        except FAILURES as error:
-            self._fail("saved", error)
 
     def close(self, tokens: int) -> None:
         """Ends the reading, of which ``tokens`` document tokens were read or found, and enforces the limit."""
@@ -275,17 +263,28 @@ class SavedReading:
                 f"what was read takes {self._taken / 1e6:,.0f} MB on disk, so that the next question need not read it "
                 "again; `wim-edge readings remove`, or the page's settings, free it, and --no-save keeps nothing"
             )
-        try:
+        with self._guarded("saved"):
+            reading = None
             if self._states:
-                reading = self._open()  # another process may have let go of it
+                reading = self._open()  # another process may have dropped it
                 self.saved_tokens = self._index.keep(reading, self._states, tokens if self._whole else 0)
                 if self._whole and self.saved_tokens < tokens:
                     self._note("parts of the reading were removed meanwhile by another process")
-                self._store.sweep(keeping=reading)
-            else:
-                self._store.sweep()
+            self._store.sweep(keeping=reading)
+
+    @contextmanager
+    def _guarded(self, done: str) -> Iterator[None]:
+        """Notes a failure of the disk, after which nothing more is tried."""
+        try:
+            yield
         except FAILURES as error:
-            self._fail("saved", error)
+            self._broken = True
+            if not is_corrupt(error):
+                self._note(f"the reading cannot be {done}: {os_reason(error)}")
+                return
+            with suppress(*FAILURES):
+                self._index = self._store.recreate_index(error)
+            self._note(self._store.notes[-1])
 
     def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
         """Adds a state to the reading; the one that it only continues is needed no more."""
@@ -300,15 +299,6 @@ class SavedReading:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
-
-    def _fail(self, done: str, error: Exception) -> None:
-        self._broken = True
-        if is_corrupt(error):
-            with suppress(*FAILURES):
-                self._index = self._store.recreate_index(error)
-            self._note(self._store.notes[-1])
-        else:
-            self._note(f"the reading cannot be {done}: {os_reason(error)}")
 
 
 def is_corrupt(error: Exception) -> bool:
