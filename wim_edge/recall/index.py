@@ -84,6 +84,10 @@ class TokenIndex:
             return None
         return int(self.chars[at])
 
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(self, name).nbytes for name in _ARRAYS)
+
 
 def load_index(library: Library, model: Model) -> TokenIndex | None:
     """Returns the library's index for a model, if it exists, is sound and is of this version of the library."""
