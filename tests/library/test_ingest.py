@@ -264,6 +264,8 @@ def test_what_is_no_file_and_names_that_are_none(home: Path, library: Library) -
     (folder / "good.txt").write_text("Good.")
     found = list(add(library, [folder, folder, "a\0b", home / ("x" * 300), f"{folder}/../odd/good.txt"]))
     assert [one.state for one in found] == ["added", "skipped", "failed", "failed", "unchanged"]
+    (one,) = add(library, [folder / "pipe.txt"])
+    assert (one.state, one.note) == ("failed", "it is no file")
     assert len(library) == 1
 
 
@@ -328,10 +330,3 @@ def test_reports_whose_year_is_in_the_file_name_alone(home: Path, library: Libra
     (home / "report-2024.md").unlink()
     list(sync(library))
     assert len(library.search("report 2024", 5)) == 2
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
-def test_a_pipe_is_no_document(home: Path, library: Library) -> None:
-    os.mkfifo(home / "pipe.txt")
-    (found,) = add(library, [home / "pipe.txt"])
-    assert (found.state, found.note) == ("failed", "it is no file")

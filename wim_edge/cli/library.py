@@ -185,8 +185,9 @@ def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: boo
     if not only_list:
         for path in dict.fromkeys(one.path for one in found):
             library.restore(path)
-    lines = (f"{'' if only_list else 'restored '}{one_line(one.name)}: {one_line(one.path)}, {one.chars:,} characters, "
-             f"removed {datetime.fromtimestamp(one.removed):%Y-%m-%d %H:%M}" for one in found)  # fmt: skip
+    done = "" if only_list else "restored "
+    lines = (f"{done}{one_line(one.name)}: {one_line(one.path)}, {one.chars:,} characters, removed "
+             f"{datetime.fromtimestamp(one.removed):%Y-%m-%d %H:%M}" for one in found)  # fmt: skip
     _print([asdict(one) for one in found], lines, "nothing to restore", as_json)
 
 

@@ -1,4 +1,4 @@
-"""Files and folders -> the documents of a library, with their titles; what is unchanged is passed over."""
+"""Ingest: reads files and folders into the documents of a library, and skips files that have not changed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from wim_edge.settings import Limits
 
 ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 _TAKEN = (*(ending for one in FORMATS for ending in one.endings), *ROWS[:3])
-"""The endings of the files that are taken out of a folder. A file that is named is taken whatever its ending."""
+"""The endings of the files that a folder adds. A named file is added whatever its ending."""
 _LAYOUT = "{title, text}"
 _SPEED, _SPEEDS = 300_000, dict.fromkeys((*TEXT.endings, *MARKDOWN.endings, *ROWS), 3_000_000)
-"""The bytes of a file that are read in a second, about, on two cores; of plain text more."""
+"""The bytes of a file that two cores read in a second, about; more of plain text."""
 _HASHED = 200_000_000  # bytes of a file that are hashed in a second, about
 
 
@@ -41,10 +41,10 @@ class IngestResult:
     state: Literal[
         "added", "changed", "moved", "unchanged", "failed", "skipped", "gone", "removed", "waiting", "recognised"
     ]
-    """The last one is of a page, and comes before the file's own result."""
+    """The last one is about a page, and precedes the file's own result."""
     documents: int = 0
     note: str = ""
-    """The reason why it failed, or what is missing of it."""
+    """The reason of a failure, or a note on what is missing."""
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ def _is_missing(name: str) -> bool:
 def files_of(
     root: Path, known: Container[str] = (), named: Iterable[Path] = ()
 ) -> Iterator[Path | IngestResult]:
-    """Yields the files of a folder, those of other kinds only where they are ``known``, and none that a `LEFT_OUT` file
-    names unless it was ``named`` itself; and a result for each path that is of no kind of ours or cannot be looked
-    into."""
+    """Yields the files of a folder: of other kinds only those that are ``known``, and of those that a `LEFT_OUT` file
+    excludes only those that were ``named`` themselves. Also yields a result for each path of another kind, and for each
+    folder that cannot be read."""
     if not os.path.isdir(root):
         yield root
         return
@@ -171,9 +171,7 @@ def files_of(
         if LEFT_OUT in files:
             rules.read(folder)
         folders[:] = sorted(one for one in folders if not one.startswith(".") and not rules.match(folder, f"{one}/"))
-        for name in sorted(files):
-            if name.startswith(".") or rules.match(folder, name):
-                continue
+        for name in sorted(one for one in files if not one.startswith(".") and not rules.match(folder, one)):
             path = Path(folder, name)
             if (name.lower().endswith(_TAKEN) or str(path) in known) and (path.is_file() or not path.exists()):
                 found.add(path)
@@ -242,28 +240,20 @@ def _one(
 
 
 def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
-    """Returns a file's documents with their titles, and what is missing. Raises DocumentError, InvalidRequestError."""
-    if not path.name.lower().endswith(ROWS):
-        return _whole(path, limits)
-    try:
-        return _rows(path, limits)
-    except (DocumentError, InvalidRequestError):
-        if path.suffix.lower() != ".json":
-            raise
-        return _whole(path, limits)  # a JSON file of any other kind is a text
-
-
-def _whole(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
+    """Returns a file's documents with their titles, and a note on what is missing. Raises DocumentError,
+    InvalidRequestError."""
+    if path.name.lower().endswith(ROWS):
+        try:
+            rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
+            full = [(title, document) for title, document in rows if document.text.strip()]
+            if not full:
+                raise DocumentError(f"{path.name}: no row holds any text")
+            return full, f"{len(rows) - len(full)} rows hold no text" if len(full) < len(rows) else ""
+        except (DocumentError, InvalidRequestError):
+            if path.suffix.lower() != ".json":  # a JSON file of any other kind is a text
+                raise
     document = read_document(path, limits=limits or DEFAULTS)
     return [(title_of(document), document)], "; ".join(document.notes)
-
-
-def _rows(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
-    rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
-    full = [(title, document) for title, document in rows if document.text.strip()]
-    if not full:
-        raise DocumentError(f"{path.name}: no row holds any text")
-    return full, f"{len(rows) - len(full)} rows hold no text" if len(full) < len(rows) else ""
 
 
 def rows_of(path: Path) -> list[tuple[str, Document]]:

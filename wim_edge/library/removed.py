@@ -11,9 +11,11 @@ from wim_edge.documents import Document, Mark
 from wim_edge.library.file_state import FileState
 
 DAYS = 30
-TABLE = """CREATE TABLE removed (
+TABLES = """CREATE TABLE removed (
     id INTEGER PRIMARY KEY, at REAL, path TEXT, mtime_ns INTEGER, size INTEGER, digest BLOB, name TEXT, title TEXT,
-    text TEXT, marks TEXT)"""
+    text TEXT, marks TEXT);
+CREATE INDEX removed_path ON removed (path);
+CREATE INDEX removed_at ON removed (at)"""
 _PRESENT = "path NOT IN (SELECT path FROM source)"
 """A file that is in the library again needs no restoring."""
 

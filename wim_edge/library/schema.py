@@ -16,7 +16,7 @@ CREATE TABLE version (id TEXT);
 CREATE TABLE source (
     id INTEGER PRIMARY KEY, path TEXT UNIQUE, mtime_ns INTEGER, size INTEGER, added REAL, digest BLOB DEFAULT x'',
     stamp INTEGER DEFAULT 0, restored INTEGER DEFAULT 0);
-{removed.TABLE};
+{removed.TABLES};
 CREATE TABLE document (
     id INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER REFERENCES source ON DELETE CASCADE, name TEXT UNIQUE,
     title TEXT, number INTEGER, text TEXT, marks TEXT, digest BLOB);
@@ -60,7 +60,8 @@ def bring_up_to_date(db: sqlite3.Connection) -> None:
     # Version 3 compares modification time and size alone, and indexes no file names
     for column in ("stamp", "restored"):
         db.execute(f"ALTER TABLE source ADD COLUMN {column} INTEGER DEFAULT 0")
-    db.execute(removed.TABLE)
+    for statement in removed.TABLES.split(";"):
+        db.execute(statement)
     db.execute("INSERT INTO words (words) VALUES ('delete-all')")
     db.execute(
         "INSERT INTO words (rowid, title, text) SELECT passage.id, heading(title, path), "

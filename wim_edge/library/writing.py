@@ -7,19 +7,21 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
-from wim_edge.documents import Document
+from wim_edge.documents import Document, split
 from wim_edge.documents.document import with_file_name
 from wim_edge.library import removed
 from wim_edge.library.file_state import FileState
-from wim_edge.library.passages import passages
 from wim_edge.library.schema import change
 from wim_edge.words import searchable
 
 DIGEST_BYTES = 16
+PASSAGE_CHARS = 1000
+_SECTION_CHARS = 200  # a shorter section shares its passage with the next one
 
 
 def replace_documents(
@@ -111,3 +113,20 @@ def document_digest(*texts: object) -> bytes:
 def passage_sum(*numbers: object) -> int:
     """Returns a checksum of a passage: its document, its offsets and its number."""
     return zlib.crc32(repr(numbers).encode())
+
+
+def passages(document: Document) -> Iterator[tuple[int, int]]:
+    """Yields [start, end) of the pieces that a library searches, at most `PASSAGE_CHARS` long. A piece ends where its
+    section ends, unless it is hardly more than a heading so far."""
+    starts = [0]
+    for mark in document.marks:
+        if mark.section and mark.start - starts[-1] >= _SECTION_CHARS:
+            starts.append(mark.start)
+    for start, end in pairwise([*starts, len(document.text)]):
+        for segment in split(document.text[start:end], PASSAGE_CHARS, _as_codes):
+            yield start + segment.start, start + segment.end
+
+
+def _as_codes(text: str) -> Sequence[int]:
+    """Returns one item for each character, in place of tokens."""
+    return range(len(text))
