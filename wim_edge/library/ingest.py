@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Literal
@@ -120,11 +121,12 @@ def _compare(library: Library, root: Path, options: _Options) -> Iterator[Ingest
             waits |= result.state == "waiting"
             yield result
     left_out = {name for name in known.keys() - seen - missing if not any(_is_in(name, one) for one in blind)}
+    is_empty = cache(_is_empty)
     prune = options.prune and (options.deadline == math.inf or (is_folder and not waits))
     for name in sorted(missing | left_out if is_folder else missing):
         if known[name].is_restored:
             continue
-        may_be_elsewhere = name in missing and _is_empty(os.path.dirname(name)) and not options.remove_missing
+        may_be_elsewhere = name in missing and is_empty(os.path.dirname(name)) and not options.remove_missing
         if prune and not may_be_elsewhere:
             library.remove(name, keep=True)
             yield IngestResult(name, "removed", known[name].documents)
