@@ -177,3 +177,14 @@ def test_a_file_is_called_the_same_alone_and_in_a_library(tmp_path: Path, name: 
         given.append(prompts)
     assert given[0] == given[1]
     assert all(f'Document "{above}":' in prompt for prompt in given[0] if "A berth" in prompt)
+
+
+def test_files_of_one_title_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    paths = [tmp_path / f"report-{year}.md" for year in (2023, 2024)]
+    for path in paths:
+        path.write_text(f"# Annual report\n\nNet income was {path.stem[-1]} million.")
+    prompts = set[str]()
+    with Runtime(SMALL, model=FakeModel(lambda prompt: prompts.add(prompt) or "")) as runtime:
+        runtime.ask(paths, "What was net income in 2024?")
+    for path in paths:
+        assert any(f'Document "Annual report ({path.stem})":' in prompt for prompt in prompts)
