@@ -114,7 +114,7 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
 
 @library.command("sync")
 @click.argument("name", default=DEFAULT, shell_complete=library_names)
-@click.option("--watch", is_flag=True, help="Go on, and do so again whenever a file changes, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Keep running, and sync again whenever a file changes, until Ctrl-C.")
 @click.option("--remove-missing", is_flag=True, help="Also remove documents of a folder that is empty or missing.")
 @click.option("--index/--no-index", "index", default=None,
               help="Bring the index for the model up to date, too. Default: if a model is named.")
