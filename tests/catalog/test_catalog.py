@@ -18,16 +18,11 @@ from wim_edge.settings import Paths
 FITS = "wim_edge.catalog.catalog.fits_machine"
 
 
-class TestGet:
-    def test_the_hint_names_the_nearest(self, paths: Paths) -> None:
-        with pytest.raises(ModelNotFoundError) as caught:
-            Catalog.load(paths).get("Qwen3-4")
-        assert "qwen3-4b" in caught.value.hint
-
-    def test_the_hint_says_how_to_list(self, paths: Paths) -> None:
-        with pytest.raises(ModelNotFoundError) as caught:
-            Catalog.load(paths).get("xyzzy!")
-        assert "wim-edge models list" in caught.value.hint
+@pytest.mark.parametrize(("name", "hint"), [("Qwen3-4", "qwen3-4b"), ("xyzzy!", "wim-edge models list")])
+def test_an_unknown_name_is_answered_with_near_ones_or_how_to_list(paths: Paths, name: str, hint: str) -> None:
+    with pytest.raises(ModelNotFoundError) as caught:
+        Catalog.load(paths).get(name)
+    assert hint in caught.value.hint
 
 
 @pytest.fixture

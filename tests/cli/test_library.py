@@ -196,6 +196,33 @@ def test_sync_brings_a_library_in_step(tmp_path: Path) -> None:
     assert "1 document" in gone.stdout
 
 
+def test_an_empty_folder_is_kept_and_what_is_removed_can_be_restored(tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"The text of {name}.")
+    run("library", "add", str(folder))
+    for name in ("a.txt", "b.txt"):
+        (folder / name).unlink()
+    synced = run("library", "sync")
+    assert "2 documents; files: 2 gone" in synced.stdout
+    assert "--remove-missing" in synced.stderr
+    assert "0 documents; files: 2 removed" in run("library", "sync", "--remove-missing").stdout
+    listed = json.loads(run("library", "restore", "default", "--list", "--json").stdout)
+    assert sorted(one["name"] for one in listed) == ["a", "b"]
+    assert f"restored a: {folder / 'a.txt'}" in run("library", "restore", "default", str(folder / "a.txt")).stdout
+    assert "1 document;" in run("library", "sync").stdout
+    assert run("library", "restore", "default", "a").exit_code == 8
+    assert "restored b" in run("library", "restore", "default").stdout
+    assert run("library", "restore", "default").stdout == "nothing to restore\n"
+
+
+def test_what_is_not_there_is_not_remembered(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The lighthouse was built in 1904.")
+    assert run("library", "add", str(tmp_path / "a.txt"), str(tmp_path / "b")).exit_code == 3
+    assert run("library", "sync").exit_code == 0
+
+
 def test_watch_syncs_whenever_something_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watchfiles = pytest.importorskip("watchfiles")
     folder = tmp_path / "papers"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.documents.scanned import said, scan, scripted
 from tests.library.conftest import documents, write_rows
+from wim_edge.library.file_state import state_of
 from wim_edge.library.ingest import IngestResult, add, sync
 from wim_edge.library.library import Library
 from wim_edge.settings import Limits
@@ -240,27 +243,6 @@ def test_a_file_that_is_gone_is_let_go_of_by_its_own_name(home: Path, library: L
     assert states(list(add(library, [link], prune=True))) == {"link.txt": "removed"}
 
 
-def test_names_stay_when_files_change(home: Path, library: Library) -> None:
-    for n in (1, 2, 3):
-        write_rows(home / f"{n}.jsonl", {"title": "Same", "text": f"Text {n}."})
-    paths = [home / f"{n}.jsonl" for n in (1, 2, 3)]
-    list(add(library, paths))
-    write_rows(paths[1], {"title": "Same", "text": "Another text."})
-    list(add(library, paths))
-    assert documents(library) == {"Same": "Text 1.", "Same (2)": "Another text.", "Same (3)": "Text 3."}
-
-
-def test_a_folder_that_is_not_there_loses_nothing(home: Path, library: Library) -> None:
-    folder = home / "disk"
-    folder.mkdir()
-    (folder / "a.txt").write_text("Kept.")
-    list(add(library, [folder]))
-    folder.rename(home / "elsewhere")
-    found = list(add(library, [folder], prune=True))
-    assert [one.state for one in found] == ["failed"]
-    assert len(library) == 1
-
-
 @pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root may read everything")
 def test_a_folder_that_cannot_be_read_loses_nothing(home: Path, library: Library) -> None:
     folder = home / "disk" / "sub"
@@ -282,29 +264,69 @@ def test_what_is_no_file_and_names_that_are_none(home: Path, library: Library) -
     (folder / "good.txt").write_text("Good.")
     found = list(add(library, [folder, folder, "a\0b", home / ("x" * 300), f"{folder}/../odd/good.txt"]))
     assert [one.state for one in found] == ["added", "skipped", "failed", "failed", "unchanged"]
+    (one,) = add(library, [folder / "pipe.txt"])
+    assert (one.state, one.note) == ("failed", "it is no file")
     assert len(library) == 1
 
 
-def test_many_equal_titles_are_added_again_in_no_time(home: Path, library: Library) -> None:
-    for name in "ab":
-        write_rows(home / f"{name}.jsonl", *({"title": "T", "text": f"{name} {n}"} for n in range(1500)))
-    paths = [home / "a.jsonl", home / "b.jsonl"]
-    list(add(library, paths))
-    os.utime(paths[0], (1, 1))
-    list(add(library, paths))
-    assert len(documents(library)) == 3000
+def write_again(path: Path, text: str) -> None:
+    """Writes another text of the same length, and restores the file's times."""
+    stat = path.stat()
+    assert len(text) == stat.st_size
+    path.write_text(text)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
-def test_a_time_of_change_beyond_the_database(home: Path, library: Library) -> None:
-    path = home / "a.txt"
-    path.write_text("The lighthouse was built in 1904.")
-    os.utime(path, ns=(0, 2**63 + 10**9))
-    assert states(list(add(library, [path]))) == {"a.txt": "added"}
-    assert states(list(add(library, [path]))) == {"a.txt": "unchanged"}
+def test_the_same_size_and_time_of_another_text(home: Path, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = home / "rates.md"
+    path.write_text("The fee is 55 euros.")
+    list(add(library, [path]))
+    write_again(path, "The fee is 70 euros.")
+    assert states(list(sync(library))) == {"rates.md": "changed"}
+    # On a file system whose ctime and inode say nothing
+    monkeypatch.setattr("wim_edge.library.ingest.state_of", lambda stat: replace(state_of(stat), stamp=1))
+    list(add(library, [path]))
+    write_again(path, "The fee is 85 euros.")
+    assert states(list(sync(library))) == {"rates.md": "unchanged"}
+    assert states(list(sync(library, written={str(path)}))) == {"rates.md": "changed"}
+    assert documents(library) == {"rates": "The fee is 85 euros."}
+    assert states(list(sync(library, written={str(path)}))) == {"rates.md": "unchanged"}
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
-def test_a_pipe_is_no_document(home: Path, library: Library) -> None:
-    os.mkfifo(home / "pipe.txt")
-    (found,) = add(library, [home / "pipe.txt"])
-    assert (found.state, found.note) == ("failed", "it is no file")
+@pytest.mark.parametrize("how", ["empty", "missing", "part of it is empty", "part of it is missing"])
+def test_a_folder_that_is_empty_or_missing_loses_nothing_unless_asked(home: Path, library: Library, how: str) -> None:
+    root = home / "papers"
+    disk = root / "disk" if how.startswith("part") else root
+    disk.mkdir(parents=True)
+    if disk != root:
+        (root / "other.txt").write_text("The other one.")
+    for name in ("a.txt", "b.txt"):
+        (disk / name).write_text(f"The text of {name}")
+    list(add(library, [root]))
+    before = documents(library)
+    shutil.rmtree(disk)
+    if "empty" in how:
+        disk.mkdir()
+        (disk / ".hidden").touch()
+    for found in (list(sync(library)), list(sync(library, seconds=60)), list(add(library, [root], prune=True))):
+        told = {one.state for one in found} - {"unchanged"}
+        assert told == {"failed" if how == "missing" else "gone"}
+        assert documents(library) == before
+    found = list(sync(library, remove_missing=True))
+    assert [Path(one.path).name for one in found if one.state == "removed"] == ["a.txt", "b.txt"]
+    assert set(documents(library)) == ({"other"} if disk != root else set())
+    assert {one.state for one in sync(library)} <= {"unchanged"}
+
+
+def test_reports_whose_year_is_in_the_file_name_alone(home: Path, library: Library) -> None:
+    for year in (2023, 2024, 2025):
+        (home / f"report-{year}.md").write_text(f"# Annual report\n\nNet income was {year % 10} million.")
+    list(add(library, home.glob("*.md")))
+    for year in (2023, 2024, 2025):
+        (best, *_) = library.documents([hit.document for hit in library.search(f"net income in {year}", 3)])
+        assert best.document.path == home / f"report-{year}.md"
+        assert best.title == "Annual report"
+        assert best.document.heading == f"Annual report (report-{year})"
+    (home / "report-2024.md").unlink()
+    list(sync(library))
+    assert len(library.search("report 2024", 5)) == 2

@@ -8,19 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.library.conftest import documents, write_rows
 from wim_edge.documents import Document
 from wim_edge.errors import LibraryError
 from wim_edge.library.folders import remove_library
-from wim_edge.library.ingest import add
 from wim_edge.library.library import Library
-
-
-def test_a_name_that_another_document_has_taken_meanwhile(home: Path, library: Library) -> None:
-    library.put("a", 0, 0, [("A", Document("A", "One."))])
-    library.put("b", 0, 0, [("A (2)", Document("A (2)", "Two."))])
-    library.put("b", 1, 1, [("A", Document("A", "Three.")), ("A (2)", Document("A (2)", "Two."))])
-    assert sorted(documents(library).values()) == ["One.", "Three.", "Two."]
 
 
 @pytest.mark.parametrize(("query", "found"), [
@@ -73,16 +64,6 @@ def test_only_the_user_may_look(library: Library) -> None:
     History(library.folder / "questions")
     assert library.folder.stat().st_mode & 0o077 == 0
     assert (library.folder / "questions").stat().st_mode & 0o077 == 0
-
-
-def test_nul_and_equal_words_survive_changes(home: Path, library: Library) -> None:
-    path = write_rows(home / "p.jsonl", {"title": "a\0b", "text": "alpha\0 gamma delta"})
-    (home / "m.txt").write_text("gamma rays")
-    list(add(library, [path, home / "m.txt"]))
-    assert len(library.search("gamma", 9)) == 2
-    library.remove(str(path))
-    assert len(library.search("gamma", 9)) == 1
-    assert list(library.sources()) == [str(home / "m.txt")]
 
 
 def test_every_change_is_a_version_of_its_own(home: Path, library: Library) -> None:

@@ -16,7 +16,8 @@ from wim_edge.library.readings_db import ReadingsDatabase
 from wim_edge.reading import events
 
 
-def test_a_name_that_is_no_unicode() -> None:
+def test_names_that_are_no_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MODEL, "info", replace(MODEL.info, name="\udcff"))
     with Runtime(SMALL, model=MODEL) as runtime:
         assert runtime.ask(Document("\udcff.txt", TEXT), "Which?").text
         assert runtime.ask(Document("\udcff.txt", TEXT), "Which?").usage.reused_tokens
@@ -38,12 +39,13 @@ def test_what_an_older_version_kept_is_read_again_which_is_said() -> None:
     assert len(ReadingStore.of(Settings()).readings()) == 1
 
 
+@pytest.mark.parametrize("start", [0, 4096])
 @pytest.mark.parametrize("damage", [b"\0", b"\xff", b"x"])
-def test_an_index_damaged_inside_begins_anew(damage: bytes) -> None:
+def test_a_damaged_index_begins_anew(damage: bytes, start: int) -> None:
     ask(TEXT, pattern="wim-shallow")
     path = folder() / "index.sqlite"
     data = bytearray(path.read_bytes())
-    data[4096:] = damage * (len(data) - 4096)
+    data[start:] = damage * (len(data) - start)
     path.write_bytes(data)
     found = ask(TEXT, pattern="wim-shallow")
     assert len([e for e in found if isinstance(e, events.Warning) and "index" in e.text]) == 1
@@ -68,24 +70,6 @@ def test_a_reading_that_another_process_lets_go_of_costs_no_other_one(monkeypatc
     assert found[-1].text  # type: ignore[attr-defined]
     assert not [e for e in found if isinstance(e, events.Warning) and "damaged" in e.text]
     assert files() == [other]
-
-
-def test_a_model_whose_name_is_no_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
-    ask("Another text. " * 300, pattern="llm")
-    monkeypatch.setattr(MODEL, "info", replace(MODEL.info, name="\udcff"))
-    found = ask(TEXT, pattern="llm")
-    assert not [e for e in found if isinstance(e, events.Warning) and "saved" in e.text]
-    assert len(files()) == 2
-
-
-def test_a_broken_index_is_told_and_begins_anew() -> None:
-    ask(TEXT)
-    (folder() / "index.sqlite").write_bytes(b"no database at all" * 100)
-    found = ask(TEXT)
-    assert usage(found).reused_tokens == 0
-    assert [e.text for e in found if isinstance(e, events.Warning) and "index" in e.text]
-    assert found[-1].text  # type: ignore[attr-defined]
-    assert usage(ask(TEXT)).reused_tokens > 0
 
 
 def test_an_index_of_another_version_is_left_alone() -> None:

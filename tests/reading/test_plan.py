@@ -156,7 +156,8 @@ def test_what_the_plan_accepts_fits(
 
 @pytest.mark.parametrize(
     ("name", "body", "above"),
-    [("a.md", "# Charges\n\nA berth costs 4.", 'Document "Charges":'), ("a.txt", "A berth costs 4.", "Document:")],
+    [("fees.md", "# Charges\n\nA berth costs 4.", "Charges (fees)"), ("fees.txt", "A berth costs 4.", "fees"),
+     ("fees.md", "# Fees of 2024\n\nA berth costs 4.", "Fees of 2024")],
 )
 def test_a_file_is_called_the_same_alone_and_in_a_library(tmp_path: Path, name: str, body: str, above: str) -> None:
     path = tmp_path / name
@@ -171,4 +172,15 @@ def test_a_file_is_called_the_same_alone_and_in_a_library(tmp_path: Path, name: 
             runtime.ask(document, "What does a berth cost?")
         given.append(prompts)
     assert given[0] == given[1]
-    assert all(above in prompt for prompt in given[0] if "A berth" in prompt)
+    assert all(f'Document "{above}":' in prompt for prompt in given[0] if "A berth" in prompt)
+
+
+def test_files_of_one_title_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    paths = [tmp_path / f"report-{year}.md" for year in (2023, 2024)]
+    for path in paths:
+        path.write_text(f"# Annual report\n\nNet income was {path.stem[-1]} million.")
+    prompts = set[str]()
+    with Runtime(SMALL, model=FakeModel(lambda prompt: prompts.add(prompt) or "")) as runtime:
+        runtime.ask(paths, "What was net income in 2024?")
+    for path in paths:
+        assert any(f'Document "Annual report ({path.stem})":' in prompt for prompt in prompts)

@@ -17,27 +17,7 @@ from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSo
 from wim_edge.catalog.sources import Progress, fetch, locate, locate_source, own_copy, removable, remove
 
 __all__ = [
-    "EMBEDDED",
-    "SCOUT",
-    "Catalog",
-    "HubSource",
-    "ModelEntry",
-    "PackagePart",
-    "PackageSource",
-    "PathSource",
-    "Progress",
-    "ResolvedModel",
-    "companions",
-    "facts",
-    "fetch",
-    "fits_machine",
-    "is_here",
-    "judge_for",
-    "locate",
-    "locate_source",
-    "own_copy",
-    "own_file",
-    "removable",
-    "remove",
-    "resolve",
-]
+    "EMBEDDED", "SCOUT", "Catalog", "HubSource", "ModelEntry", "PackagePart", "PackageSource", "PathSource", "Progress",
+    "ResolvedModel", "companions", "facts", "fetch", "fits_machine", "is_here", "judge_for", "locate", "locate_source",
+    "own_copy", "own_file", "removable", "remove", "resolve",
+]  # fmt: skip

@@ -93,8 +93,14 @@ def fits_machine(need: int) -> bool:
 
 def recommended(catalog: Catalog, paths: Paths) -> ModelEntry:
     """Returns the highest ranked model that fits the machine with its judge; the embedded one if none does."""
-    fitting = [entry for entry in catalog if entry.rank and fits_machine(_need(entry, catalog, paths))]
-    return fitting[-1] if fitting else catalog.get(EMBEDDED)
+    return next(_fitting(catalog, paths), catalog.get(EMBEDDED))
+
+
+def _fitting(catalog: Catalog, paths: Paths) -> Iterator[ModelEntry]:
+    """Yields the models that write or judge and fit the machine, from the highest rank down."""
+    for entry in reversed(list(catalog)):
+        if entry.rank and fits_machine(_need(entry, catalog, paths)):
+            yield entry
 
 
 def resolve(model: str | None, paths: Paths) -> ResolvedModel:
@@ -154,15 +160,11 @@ def _is_path(model: str) -> bool:
 
 
 def _default(catalog: Catalog, paths: Paths) -> ResolvedModel:
-    for entry in reversed(list(catalog)):
-        path = locate(entry, paths)
-        if path is not None and entry.rank and fits_machine(_need(entry, catalog, paths)):
-            return ResolvedModel(entry.name, path, entry)
     embedded = catalog.get(EMBEDDED)  # better tight than nothing
-    path = locate(embedded, paths)
-    if path is None:
-        raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
-    return ResolvedModel(embedded.name, path, embedded)
+    for entry in (*_fitting(catalog, paths), embedded):
+        if path := locate(entry, paths):
+            return ResolvedModel(entry.name, path, entry)
+    raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
 
 
 def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:

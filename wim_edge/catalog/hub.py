@@ -26,18 +26,23 @@ _HINTS = {
     404: "Check repo, file and revision in models.toml.",
     429: "It had too many requests from your address: try again in some minutes.",
 }
+_REFUSALS = {
+    "GatedRepoError": (
+        "{repo} on Hugging Face asks you to accept its terms first",
+        "Accept them at https://huggingface.co/{repo}, then set HF_TOKEN to your access token."),
+    "RepositoryNotFoundError": (
+        "Hugging Face has no repository {repo}, or it is private",
+        "Check repo in models.toml; a private repository needs HF_TOKEN."),
+    "RevisionNotFoundError": ("{repo} has no revision {revision}", "Check revision in models.toml."),
+    "EntryNotFoundError": ("{repo} has no file {file} (revision {revision})", "Check file in models.toml."),
+}  # fmt: skip
+"""The message and the hint for errors of the package, by their class: the special ones first."""
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
 def folder(source: HubSource, models: Path) -> Path:
     """Returns the folder of downloads from this repository."""
     return models / source.repo
-
-
-def locate(source: HubSource, models: Path) -> Path | None:
-    """Returns the file in our own folder or in the Hugging Face cache, or None; never asks the network."""
-    own = folder(source, models) / source.file
-    return own if own.is_file() else _in_cache(source)
 
 
 def _cache() -> Path:
@@ -49,7 +54,8 @@ def _cache() -> Path:
     return Path(home).expanduser() / "hub"
 
 
-def _in_cache(source: HubSource) -> Path | None:
+def in_cache(source: HubSource) -> Path | None:
+    """Returns the file in the Hugging Face cache, or None; never asks the network."""
     cache = _cache()
     if not (cache / ("models--" + source.repo.replace("/", "--"))).is_dir():
         return None
@@ -72,10 +78,8 @@ def _is_same(found: Path, source: HubSource) -> bool:
 
 
 def _prefer_http() -> None:
-    """Has the package fetch over HTTP, which continues an interrupted file; its other way, Xet, begins anew.
-
-    The package reads the variable when it is first imported. A value that the user has set stays.
-    """
+    """Makes the package use HTTP, which continues an interrupted download, unlike Xet. The package reads the variable
+    when it is imported. A value that the user has set stays."""
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
 
 
@@ -164,8 +168,8 @@ def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
     try:
         found = package.HfApi().model_info(repo, files_metadata=True)
     except (OSError, ValueError, RuntimeError, http_error) as error:
-        why = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise DownloadError(f"{repo}: {why}", "Check the name, and HF_TOKEN if access must be granted.") from error
+        hint = "Check the name, and HF_TOKEN if access must be granted."
+        raise DownloadError(f"{repo}: {_first_line(error)}", hint) from error
     licence = next((tag.partition(":")[2] for tag in found.tags or () if tag.startswith("license:")), "")
     files = [
         HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else None) for one in found.siblings or ()
@@ -175,19 +179,19 @@ def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
 
 
 def is_begun(source: HubSource, models: Path) -> bool:
-    """Tells whether an interrupted download has left something to go on from."""
+    """Returns True if an interrupted download can be continued."""
     return any(_parts(source, folder(source, models)))
 
 
 def _begun(source: HubSource, into: Path) -> int:
-    """Returns the bytes that an interrupted download has left. Only a known SHA-256 tells a file by its name."""
+    """Returns the bytes of an interrupted download, which only a known SHA-256 identifies."""
     if source.sha256 is None:
         return 0
     return max((path.stat().st_size for path in _parts(source, into)), default=0)
 
 
 def _parts(source: HubSource, into: Path) -> Iterator[Path]:
-    """Yields the parts that interrupted downloads have left of the file; of all, if its SHA-256 is not known."""
+    """Yields the parts of the file from interrupted downloads; those of all files if its SHA-256 is not known."""
     return (into / ".cache" / "huggingface" / "download").rglob(f"*{source.sha256 or ''}.incomplete")
 
 
@@ -218,24 +222,9 @@ def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size:
     """Returns an error that says what happened and what to do, by the kind of the given one."""
     if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
         error = error.__cause__  # "not in the cache" is what it says after any failed look-up
-    if isinstance(error, errors.GatedRepoError):
-        return DownloadError(
-            f"{source.repo} on Hugging Face asks you to accept its terms first",
-            f"Accept them at https://huggingface.co/{source.repo}, then set HF_TOKEN to your access token.",
-        )
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return DownloadError(
-            f"Hugging Face has no repository {source.repo}, or it is private",
-            "Check repo in models.toml; a private repository needs HF_TOKEN.",
-        )
-    if isinstance(error, errors.RevisionNotFoundError):
-        return DownloadError(f"{source.repo} has no revision {source.revision}", "Check revision in models.toml.")
-    nowhere = isinstance(error, errors.LocalEntryNotFoundError)
-    if isinstance(error, errors.EntryNotFoundError) and not nowhere:
-        return DownloadError(
-            f"{source.repo} has no file {source.file} (revision {source.revision})",
-            "Check file in models.toml.",
-        )
+    for name, texts in _REFUSALS.items():
+        if isinstance(error, getattr(errors, name)) and not isinstance(error, errors.LocalEntryNotFoundError):
+            return DownloadError(*(text.format(**vars(source)) for text in texts))
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
         return write_error(error, into, size)
     if isinstance(error, errors.OfflineModeIsEnabled):
@@ -254,27 +243,16 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def remove(source: HubSource, models: Path) -> int:
-    """Deletes the file from our own folder, with what the download left beside it. Returns the bytes freed."""
-    own = folder(source, models) / source.file
-    if not own.is_file():
-        return 0
-    freed = own.stat().st_size
-    own.unlink()
-    _remove_empty(folder(source, models))
-    return freed
-
-
 def discard_begun(source: HubSource, models: Path) -> None:
-    """Deletes what interrupted downloads have left of the file, and the repository's folder if that is empty then."""
+    """Deletes parts of the file from interrupted downloads, and the repository's folder if that is then empty."""
     top = folder(source, models)
     for part in _parts(source, top):
         part.unlink(missing_ok=True)
     if top.is_dir() and not any(top.rglob("*.incomplete")):  # another process may be downloading another file
-        _remove_empty(top)
+        remove_empty(top)
 
 
-def _remove_empty(top: Path) -> None:
+def remove_empty(top: Path) -> None:
     """Deletes a repository's folder, and its owner's, if no model is in them."""
     if not any(path.is_file() for path in top.rglob("*") if ".cache" not in path.relative_to(top).parts):
         shutil.rmtree(top)

@@ -1,8 +1,9 @@
-"""Entries that are added to the user's own models.toml, from what the file's own header says."""
+"""Entries that are added to the user's own models.toml, from the header of the model file."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from wim_edge.settings import Paths, read_small_file
 from wim_edge.system.atomic_files import replace_file
 
 _KV_CELLS = 4096
-"""The tokens over which a KV cache's bytes are counted, so that what is rounded up tells nothing."""
+"""The tokens over which a KV cache's bytes are averaged, so that rounding does not matter."""
 
 
 def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: Catalog) -> ModelEntry:
@@ -29,14 +30,13 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
     from wim_edge.engine.memory_estimate import kv_bytes
 
     header = read_header(path, embeds=True)
-    said = header.metadata
     states = kv_bytes(header, 0)  # of recurrent layers, whatever the context
     smaller = [one.rank for one in catalog if one.bytes < header.nbytes and one.name != name]
     return ModelEntry(
         name,
-        str(said.get("general.name") or path.stem),
-        licence or str(said.get("general.license") or "not stated"),
-        str(said.get("general.size_label") or _label(header)),
+        str(header.metadata.get("general.name") or path.stem),
+        licence or str(header.metadata.get("general.license") or "not stated"),
+        str(header.metadata.get("general.size_label") or _label(header)),
         header.number("context_length") or 512,
         1 + max(smaller, default=0) if header.chat_template else 1,
         header.nbytes,
@@ -47,12 +47,7 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
 
 def _label(header: Any) -> str:
     """Returns the number of parameters, for people: "1.5B"."""
-    n = 0
-    for tensor in header.tensors:
-        size = 1
-        for length in tensor.shape:
-            size *= length
-        n += size
+    n = sum(math.prod(tensor.shape) for tensor in header.tensors)
     return f"{n / 1e9:.1f}B" if n >= 1e9 else f"{n / 1e6:.0f}M"
 
 
@@ -112,8 +107,8 @@ def from_file(path: Path, name: str | None, paths: Paths) -> ModelEntry:
 
 
 def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntry, str]:
-    """Returns what Hugging Face tells of a repository's GGUF file, as an entry that is not whole before the file is
-    fetched, and its licence. Of several files the one whose name has ``wanted`` is meant, else Q4_K_M.
+    """Returns an entry for a repository's GGUF file, which `completed` completes after the download, and its licence.
+    ``wanted`` is part of the file's name; if several match, Q4_K_M is taken.
 
     Raises InvalidRequestError where there is not exactly one such file, DownloadError.
     """
@@ -136,6 +131,6 @@ def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntr
 
 
 def completed(entry: ModelEntry, path: Path, licence: str, paths: Paths) -> ModelEntry:
-    """Returns an entry with what the header of its file, which was fetched, says."""
+    """Returns an entry with the facts of its downloaded file's header."""
     whole = entry_of(path, entry.name, entry.sources[0], licence, Catalog.load(paths))
     return replace(whole, bytes=entry.bytes)

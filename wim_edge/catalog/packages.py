@@ -42,11 +42,8 @@ def installed(part: PackagePart) -> Path | None:
     return None
 
 
-def locate(name: str, source: PackageSource, models: Path) -> Path | None:
-    """Returns our own copy, or a whole model in an installed package, or None; parts count only once joined."""
-    own = own_path(name, source, models)
-    if own.is_file():
-        return own
+def installed_whole(source: PackageSource) -> Path | None:
+    """Returns a whole model in an installed package, or None; parts must be joined first."""
     return installed(source.parts[0]) if len(source.parts) == 1 and source.format is None else None
 
 
@@ -63,18 +60,6 @@ def fetch(name: str, source: PackageSource, models: Path, size: int, progress: P
     opened = _open if source.format is None else _open_converted
     join([partial(opened, part, own.parent, size) for part in source.parts], own, size, progress)
     return own
-
-
-def remove(name: str, source: PackageSource, models: Path) -> int:
-    """Deletes our own copy. Returns the bytes freed."""
-    own = own_path(name, source, models)
-    if not own.is_file():
-        return 0
-    freed = own.stat().st_size
-    own.unlink()
-    if not any(own.parent.iterdir()):
-        own.parent.rmdir()
-    return freed
 
 
 @contextmanager

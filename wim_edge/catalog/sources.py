@@ -27,22 +27,15 @@ def locate_source(entry: ModelEntry, paths: Paths) -> tuple[ModelSource, Path] |
 
 def _located(entry: ModelEntry, paths: Paths) -> Iterator[tuple[ModelSource, Path]]:
     """Yields the files on this disk. Our own copies come first, because `fetch` has verified them."""
-    own = [own_copy(entry, paths.models, source) for source in entry.sources]
-    yield from ((source, path) for source, path in zip(entry.sources, own, strict=True) if path.is_file())
     for source in entry.sources:
-        path = _locate(entry.name, source, paths)
-        if path is not None and path not in own:
+        path = own_copy(entry, paths.models, source)
+        if path.is_file():
             yield source, path
-
-
-def _locate(name: str, source: ModelSource, paths: Paths) -> Path | None:
-    match source:
-        case HubSource():
-            return hub.locate(source, paths.models)
-        case PackageSource():
-            return packages.locate(name, source, paths.models)
-        case PathSource(path=path):
-            return path if path.is_file() else None
+    for source in entry.sources:
+        elsewhere = hub.in_cache(source) if isinstance(source, HubSource) else None
+        elsewhere = packages.installed_whole(source) if isinstance(source, PackageSource) else elsewhere
+        if elsewhere is not None:
+            yield source, elsewhere
 
 
 def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None) -> Path:
@@ -60,8 +53,8 @@ def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None)
 def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
     """Returns the entry's file on this disk, downloaded if need be; its checksum and GGUF header are verified.
 
-    Tries the sources in order. A source that fails, or whose file is bad, gives way to the next one; a full disk does
-    not. A bad file of ours is deleted and fetched once more; files of others are left alone.
+    Tries the sources in order: after a failure or a bad file the next one, but not after a full disk. A bad file of
+    ours is deleted and fetched once more; other files stay.
     Raises DownloadError (network, disk, checksum; if all of several sources fail, it names each), ModelFileError (not
     a usable GGUF model), and ModelNotFoundError for a path without a file.
     """
@@ -160,15 +153,19 @@ def removable(entry: ModelEntry, paths: Paths) -> Path:
 
 
 def remove(entry: ModelEntry, paths: Paths) -> int:
-    """Deletes what wim-edge keeps of this entry and returns the bytes freed. Raises what :func:`removable` raises."""
+    """Deletes our copies of the entry's file and returns the bytes freed. Raises what :func:`removable` raises."""
     removable(entry, paths)
     freed = 0
     for source in entry.sources:
-        match source:
-            case HubSource():
-                freed += hub.remove(source, paths.models)
-            case PackageSource():
-                freed += packages.remove(entry.name, source, paths.models)
+        copy = own_copy(entry, paths.models, source)
+        if isinstance(source, PathSource) or not copy.is_file():
+            continue
+        freed += copy.stat().st_size
+        copy.unlink()
+        if isinstance(source, HubSource):
+            hub.remove_empty(hub.folder(source, paths.models))
+        elif not any(copy.parent.iterdir()):
+            copy.parent.rmdir()
     return freed
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os.path
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
 
     Unchanged files are skipped; changed ones are read again; a moved one keeps its documents. A file .wimignore
     excludes what its patterns match, as a .gitignore does. A document is known by its title: the one that its file
-    states, else its first heading, else the file's name.
+    states, else its first heading, else the file's name. It is found by its file's name, too.
 
     \b
       wim-edge library add ~/papers notes.md
@@ -111,12 +112,16 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
 @library.command("sync")
 @click.argument("name", default=_DEFAULT, shell_complete=library_names)
 @click.option("--watch", is_flag=True, help="Sync again whenever a file changes, until Ctrl-C.")
+@click.option("--remove-missing", is_flag=True, help="Also remove the documents of an empty or missing folder.")
 @_ingest_options
-def sync_library(name: str, watch: bool, index: bool | None, model: str | None, as_json: bool) -> None:
+def sync_library(
+    name: str, watch: bool, remove_missing: bool, index: bool | None, model: str | None, as_json: bool
+) -> None:
     """Update a library from the files and folders that were added to it.
 
     New files are added, changed ones are read again, missing or excluded ones (.wimignore) are removed; a moved one
-    keeps its documents.
+    keeps its documents. If a whole folder is empty or missing, its documents stay: its disk may not be mounted.
+    `wim-edge library restore` brings removed documents back.
 
     \b
       wim-edge library sync papers
@@ -127,22 +132,51 @@ def sync_library(name: str, watch: bool, index: bool | None, model: str | None, 
 
     library = Library(name)
 
-    def once() -> None:
-        found = _ingested(sync(library, limits=Settings.from_environment()), as_json)
-        _finish(library, len(library), found, index, model, as_json)
+    def once(written: Container[str] = ()) -> None:
+        results = sync(library, remove_missing=remove_missing, limits=Settings.from_environment(), written=written)
+        found = _ingested(results, as_json)
+        _finish(library, len(library), found, index, model, as_json, "--remove-missing")
         roots = set(map(str, library.roots()))
         failed = {one.path for one in found if one.state == "failed"}
         if not watch and not all(map(os.path.exists, failed & roots)):
-            raise DocumentError("a file or folder of the library is missing", "See above; it may be on another disk.")
+            hint = "See above; it may be on another disk. --remove-missing removes its documents."
+            raise DocumentError("a file or folder of the library is missing", hint)
 
     changes = _watched(library) if watch else iter(())
     once()
-    for _ in changes:
-        once()
+    for changed in changes:
+        once({path for _, path in changed})
 
 
-def _watched(library: Library) -> Iterator[object]:
-    """Yields whenever something changes in the files and folders of a library, until Ctrl-C."""
+@library.command()
+@click.argument("name", shell_complete=library_names)
+@click.argument("documents", nargs=-1, metavar="[DOCUMENT|FILE...]")
+@click.option("--list", "only_list", is_flag=True, help="List what can be restored, and restore nothing.")
+@json_option
+@debug_option
+def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: bool) -> None:
+    """Restore documents that a sync removed within the last 30 days: those of these names or files, or all.
+
+    Restored documents stay in the library although their files are missing, until `wim-edge library remove`.
+    """
+    from wim_edge.library.library import Library
+
+    library = Library(name)
+    paths = {os.path.abspath(one) for one in documents}
+    found = [one for one in library.removed_documents() if not documents or one.name in documents or one.path in paths]
+    if documents and not found:
+        raise LibraryError(f"library {name} can restore none of these", f"wim-edge library restore {name} --list")
+    if not only_list:
+        for path in dict.fromkeys(one.path for one in found):
+            library.restore(path)
+    done = "" if only_list else "restored "
+    lines = (f"{done}{one_line(one.name)}: {one_line(one.path)}, {one.chars:,} characters, removed "
+             f"{datetime.fromtimestamp(one.removed):%Y-%m-%d %H:%M}" for one in found)  # fmt: skip
+    _print([asdict(one) for one in found], lines, "nothing to restore", as_json)
+
+
+def _watched(library: Library) -> Iterator[set[tuple[Any, str]]]:
+    """Yields the changes (kind, path) in the files and folders of a library, until Ctrl-C."""
     try:
         from watchfiles import watch
     except ImportError:
@@ -175,15 +209,16 @@ def _check_paths(paths: tuple[str, ...]) -> None:
 
 
 def _finish(
-    library: Library, total: int, found: list[IngestResult], index: bool | None, model: str | None, as_json: bool
-) -> None:
+    library: Library, total: int, found: list[IngestResult], index: bool | None, model: str | None, as_json: bool,
+    removing: str = "--prune",
+) -> None:  # fmt: skip
     """Prints the sum of what was done, and builds the index if it is wanted."""
     if not as_json:
         counts = {state: sum(one.state == state for one in found) for state in _STATES}
         files = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"
         click.echo(f"library {library.name}: {counted(total, 'document')}; files: {files}")
         if counts["gone"]:
-            click.echo("--prune removes the documents of gone files", err=True)
+            click.echo(f"gone files keep their documents; {removing} removes those", err=True)
         if skipped := [os.path.splitext(one.path)[1] or one.path for one in found if one.state == "skipped"]:
             kinds = ", ".join(map(one_line, sorted(set(skipped))[:5]))
             many = counted(len(skipped), "file")

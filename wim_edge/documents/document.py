@@ -23,6 +23,8 @@ INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-docx python-pptx stri
 _SECTION_CHARS = 200
 _CONVERTED = (".jsonl", ".gz", *(end for one in (*FORMATS, PICTURE) if not one.has_lines for end in one.endings))
 """The endings of files whose text has other lines than the file itself."""
+_OF_ROWS = (".jsonl", ".ndjson", ".json", ".gz")
+"""The endings of files whose rows are documents: the file's name says nothing of a row."""
 _NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls nothing
 _INK, _PIPE = re.compile(r"\S"), re.compile(r"(?<!\\)\|")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -103,6 +105,11 @@ class Document:
     def own_title(self) -> str:
         """The title, unless it is only the file's name, which says nothing of what the text holds; then empty."""
         return "" if self.path is not None and self.title == self.path.stem else self.title
+
+    @property
+    def heading(self) -> str:
+        """The name under which a model reads the document: its title and its file's name; empty without either."""
+        return with_file_name(self.title, self.path)
 
     @cached_property
     def _has_lines(self) -> bool:
@@ -234,6 +241,14 @@ def require(module: str, name: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError:
         raise DocumentError(f"{name}: reading this format needs the package {module}", INSTALL_HINT) from None
+
+
+def with_file_name(title: str, path: str | Path | None) -> str:
+    """Returns a title followed by the name of its file, unless the title contains it. A row has its title alone."""
+    stem = "" if path is None or Path(path).suffix.lower() in _OF_ROWS else short(Path(path).stem)
+    if not any(map(str.isalnum, stem)) or stem.casefold() in title.casefold():
+        return title
+    return f"{title} ({stem})" if title else stem
 
 
 def title_of(document: Document) -> str:

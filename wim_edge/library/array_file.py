@@ -1,11 +1,11 @@
-"""Arrays in one file: never trusted before they are checked.
+"""Arrays in one file, checked before use.
 
     parts     one after the other
     header    JSON: ``about`` (what the file belongs to) and ``parts`` (name, type, count, CRC-32)
     kind      16 bytes
     uint32 x 3            format, length of the header, CRC-32 of the header; little-endian
 
-The header stands at the end, so that another program (llama.cpp) may write the first part itself.
+The header is at the end, so that another program (llama.cpp) can write the first part itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def append_parts(
     path: Path, kind: tuple[bytes, int], about: Mapping[str, Any], parts: Mapping[str, NDArray[Any]],
     listed: Sequence[Listed] = (),
 ) -> int:  # fmt: skip
-    """Completes a file that may hold the ``listed`` parts already; returns its size in bytes. Raises OSError."""
+    """Completes a file that may already contain the ``listed`` parts; returns its size in bytes. Raises OSError."""
     all_listed = list(listed)
     with open(path, "r+b", buffering=0) as file:
         file.seek(0, os.SEEK_END)
@@ -84,11 +84,8 @@ def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | N
 
 
 def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
-    """Returns the arrays of a file, checked (see `parts_of`), and mapped into memory rather than read, but on Windows,
-    where a file that is mapped is neither replaced nor deleted.
-
-    Raises DamagedError, OSError.
-    """
+    """Returns the arrays of a file, checked (see `parts_of`) and mapped into memory; on Windows read, because a mapped
+    file cannot be replaced or deleted. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         found: dict[str, NDArray[Any]] = {}
         offset = 0
@@ -106,7 +103,7 @@ def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | 
 
 
 def checksum(file: FileIO, nbytes: int) -> int:
-    """Returns the CRC-32 of so many bytes, read from the file's position on; of fewer, if it ends before."""
+    """Returns the CRC-32 of the next ``nbytes`` bytes, or of fewer if the file ends before."""
     crc, buffer = 0, memoryview(bytearray(min(_CHUNK, max(1, nbytes))))
     while nbytes > 0 and (got := file.readinto(buffer[: min(len(buffer), nbytes)])):
         crc = zlib.crc32(buffer[:got], crc)

@@ -1,4 +1,4 @@
-"""The folders of libraries on disk: one each, with the documents and what was derived from them."""
+"""The folders of libraries on disk: one each, with the documents and their indexes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ def folder_of(name: str, paths: Paths | None = None) -> Path:
 
 
 def known_libraries(paths: Paths | None = None) -> list[str]:
-    """Returns the names of the libraries that there are."""
+    """Returns the names of all libraries."""
     folder = (paths or Paths.from_environment()).libraries
     found = (path.parent.name for path in folder.glob("*/documents.sqlite"))
     return sorted(name for name in found if _NAME.fullmatch(name))
 
 
 def remove_library(name: str) -> int:
-    """Deletes a library, sound or not, and what was derived from it; returns the bytes that it took. Raises
-    LibraryError."""
+    """Deletes a library, damaged or not, with its indexes; returns the bytes freed. Raises LibraryError."""
     folder = folder_of(name)
     if not folder.is_dir():
         raise LibraryError(f"there is no library {name}", "wim-edge library list")

@@ -1,4 +1,4 @@
-"""Libraries that are asked are compared with their files first."""
+"""A library is brought in step with its files before it is asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from wim_edge.settings import Limits
 SECONDS = 5.0
 """The time that a question waits for files that are new or have changed."""
 _AGAIN = 30.0
-"""The seconds after which a library that was compared with its files is compared again."""
 
 _SHOWN = 3
 _DONE = {"added": "new", "changed": "changed", "moved": "moved", "removed": "deleted or left out"}
@@ -22,15 +21,14 @@ _LEFT = {"waiting": "new or changed, but not read yet", "gone": "not there, but 
 
 
 class InStep:
-    """Knows when each library was compared with its files."""
+    """Compares libraries with their files, each at most every `_AGAIN` seconds."""
 
     def __init__(self) -> None:
         self._compared: dict[str, float] = {}
 
     def bring(self, library: Library, limits: Limits) -> str:
-        """Reads what is new or has changed, as far as that takes `SECONDS`, removes what is gone, and returns what is
-        to be said of it: which files these are, that there are more, or that some may be on a disk that is not there
-        (their texts stay until `wim-edge library sync`); empty if nothing changed."""
+        """Reads new and changed files for at most `SECONDS`, removes missing ones, and returns a message that names
+        them, those that still wait, and those that may be on a disk that is not mounted; empty if nothing changed."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""

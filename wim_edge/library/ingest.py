@@ -1,36 +1,37 @@
-"""Files and folders -> the documents of a library, with their titles; what is unchanged is passed over."""
+"""Ingest: reads files and folders into the documents of a library, and skips files that have not changed."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import time
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Literal
 
 from wim_edge.documents import Document, read_document
 from wim_edge.documents.data_files import Row, parse_rows, text_of
-from wim_edge.documents.document import short, title_of
+from wim_edge.documents.document import short, title_of, with_file_name
 from wim_edge.documents.formats import FORMATS, MARKDOWN, TEXT
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
 from wim_edge.documents.readers import find_scans
 from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.library.file_state import digest_of, state_of
 from wim_edge.library.left_out import LEFT_OUT, LeftOut
 from wim_edge.library.library import Library, SourceFile
 from wim_edge.settings import Limits
 
 ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 _TAKEN = (*(ending for one in FORMATS for ending in one.endings), *ROWS[:3])
-"""The endings of the files that are taken out of a folder. A file that is named is taken whatever its ending."""
+"""The endings of the files that a folder adds. A named file is added whatever its ending."""
 _LAYOUT = "{title, text}"
 _SPEED, _SPEEDS = 300_000, dict.fromkeys((*TEXT.endings, *MARKDOWN.endings, *ROWS), 3_000_000)
-"""The bytes of a file that are read in a second, about, on two cores; of plain text more."""
-_LATEST = 2**63 - 1  # a time of change that SQLite holds, of the year 2262
+"""The bytes of a file that two cores read in a second, about; more of plain text."""
+_HASHED = 200_000_000  # bytes of a file that are hashed in a second, about
 
 
 @dataclass(frozen=True)
@@ -41,82 +42,113 @@ class IngestResult:
     state: Literal[
         "added", "changed", "moved", "unchanged", "failed", "skipped", "gone", "removed", "waiting", "recognised"
     ]
-    """The last one is of a page, and comes before the file's own result."""
+    """The last one is about a page, and precedes the file's own result."""
     documents: int = 0
     note: str = ""
-    """The reason why it failed, or what is missing of it."""
+    """The reason of a failure, or a note on what is missing."""
+
+
+@dataclass(frozen=True)
+class _Options:
+    prune: bool
+    remove_missing: bool = False
+    limits: Limits = DEFAULTS
+    deadline: float = math.inf
+    written: Container[str] = ()
 
 
 def add(
     library: Library, paths: Iterable[str | Path], *, prune: bool = False, limits: Limits = DEFAULTS
 ) -> Iterator[IngestResult]:
-    """Adds files, folders (with all that is in them) and files of JSON lines; yields the result of each.
+    """Adds files, folders (with everything in them) and files of JSON lines; yields the result of each.
 
-    A file whose size and time of change are unchanged is not read again, nor one whose bytes are those of a file that
-    is gone: it was moved, and keeps its documents. One that cannot be read is reported as failed, and the library keeps
-    what it has of it. ``prune``: removes what it has of files that are gone from these folders, or left out of them.
+    A file is read again only if its bytes have changed. A missing file with the same bytes as a new one was moved, and
+    keeps its documents. If a file cannot be read, it is reported as failed, and its documents stay. ``prune``: removes
+    the documents of files that are missing from these folders, or left out of them (see `sync`).
     """
+    options = _Options(prune, limits=limits)
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
         if is_folder := os.path.isdir(root):
             library.add_root(root)
-        for result in _add_root(library, root, prune, limits, math.inf):
+        for result in _compare(library, root, options):
             if not is_folder and result.path == str(root) and result.documents:  # not one that cannot be read
                 library.add_root(root)
             yield result
 
 
 def sync(
-    library: Library, *, prune: bool = True, limits: Limits = DEFAULTS, seconds: float = math.inf
-) -> Iterator[IngestResult]:
+    library: Library, *, prune: bool = True, remove_missing: bool = False, limits: Limits = DEFAULTS,
+    seconds: float = math.inf, written: Container[str] = (),
+) -> Iterator[IngestResult]:  # fmt: skip
     """Brings a library in step with the files and folders that were added to it; yields the result of each file.
 
-    What would not be done in so many seconds waits. With ``prune`` what is gone or left out is removed; if the time is
-    limited only where no file waits, which may be the same one under another name, and the folder holds some others.
+    Args:
+        prune: removes the documents of files that are missing or left out; they can be restored (`Library.restore`).
+            Those of a folder that is now empty or missing stay, because its disk may not be mounted.
+        remove_missing: removes these, too.
+        seconds: the time limit. Files that would take longer wait, and while one waits nothing is removed, because it
+            may be a missing one under another name.
+        written: files that were written just now, whatever their size and times say.
     """
-    deadline = time.monotonic() + seconds
+    options = _Options(prune, remove_missing, limits, time.monotonic() + seconds, written)
     for root in library.roots():
-        yield from _add_root(library, root, prune, limits, deadline)
+        yield from _compare(library, root, options)
 
 
-def _add_root(
-    library: Library, root: Path, prune: bool, limits: Limits, deadline: float
-) -> Iterator[IngestResult]:
+def _compare(library: Library, root: Path, options: _Options) -> Iterator[IngestResult]:
+    """Compares a file or folder with what the library has of it."""
     known = {name: one for name, one in library.sources().items() if _is_in(name, str(root))}
     is_folder = os.path.isdir(root)
-    gone = {name for name in known if _is_gone(name)}
+    missing = {name for name in known if _is_missing(name)}
     if not is_folder and str(root) not in known:
-        gone = set()  # a folder that is not there may be a disk that is not: nothing of it is gone
+        if options.remove_missing:
+            library.remove(str(root))
+        else:
+            missing = set()  # the folder is reported, not each of its files
     seen: set[str] = set()
-    blind: list[str] = []  # folders that cannot be looked into
+    blind: list[str] = []  # folders that cannot be read
     waits = False
-    named = library.roots(root)
-    for path in files_of(root, known, named):
+    for path in () if missing and not is_folder else files_of(root, known, library.roots(root)):
         if isinstance(path, IngestResult):
             if path.state == "failed":
                 blind.append(path.path)
             yield path
-        elif str(path) not in gone:
+        elif str(path) not in missing:
             seen.add(str(path))
-            result, before = yield from _one(library, path, known, gone, limits, deadline)
-            gone.discard(before)
+            result, before = yield from _one(library, path, known, missing, options)
+            missing.discard(before)
             seen.add(before)
             waits |= result.state == "waiting"
             yield result
-    # An empty folder may be where a disk belongs that is not there
-    prune = prune and (deadline == math.inf or (is_folder and bool(seen) and not waits))
-    left_out = {name for name in known.keys() - seen - gone if not any(_is_in(name, one) for one in blind)}
-    for name in sorted(gone | left_out if is_folder else gone):
-        if prune:
-            library.remove(name)
-        yield IngestResult(name, "removed" if prune else "gone", known[name].documents)
+    left_out = {name for name in known.keys() - seen - missing if not any(_is_in(name, one) for one in blind)}
+    is_empty = cache(_is_empty)
+    prune = options.prune and (options.deadline == math.inf or (is_folder and not waits))
+    for name in sorted(missing | left_out if is_folder else missing):
+        if known[name].is_restored:
+            continue
+        may_be_elsewhere = name in missing and is_empty(os.path.dirname(name)) and not options.remove_missing
+        if prune and not may_be_elsewhere:
+            library.remove(name, keep=True)
+            yield IngestResult(name, "removed", known[name].documents)
+        else:
+            note = "its folder is empty or missing" if may_be_elsewhere else ""
+            yield IngestResult(name, "gone", known[name].documents, note)
+
+
+def _is_empty(folder: str) -> bool:
+    """Returns True for a missing folder and one without visible entries, such as a mount point without its disk."""
+    try:
+        return all(name.startswith(".") for name in os.listdir(folder))
+    except OSError:
+        return True
 
 
 def _is_in(name: str, folder: str) -> bool:
     return name == folder or name.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _is_gone(name: str) -> bool:
-    """Tells whether there is no such file; one in a folder that cannot be looked into is not gone."""
+def _is_missing(name: str) -> bool:
+    """Returns True if there is no such file. A file in a folder that cannot be read is not missing."""
     try:
         os.stat(name)
     except (FileNotFoundError, NotADirectoryError):
@@ -129,9 +161,9 @@ def _is_gone(name: str) -> bool:
 def files_of(
     root: Path, known: Container[str] = (), named: Iterable[Path] = ()
 ) -> Iterator[Path | IngestResult]:
-    """Yields the files of a folder, those of other kinds only where they are ``known``, and none that a `LEFT_OUT` file
-    names unless it was ``named`` itself; and a result for each path that is of no kind of ours or cannot be looked
-    into."""
+    """Yields the files of a folder: of other kinds only those that are ``known``, and of those that a `LEFT_OUT` file
+    excludes only those that were ``named`` themselves. Also yields a result for each path of another kind, and for each
+    folder that cannot be read."""
     if not os.path.isdir(root):
         yield root
         return
@@ -141,9 +173,7 @@ def files_of(
         if LEFT_OUT in files:
             rules.read(folder)
         folders[:] = sorted(one for one in folders if not one.startswith(".") and not rules.match(folder, f"{one}/"))
-        for name in sorted(files):
-            if name.startswith(".") or rules.match(folder, name):
-                continue
+        for name in sorted(one for one in files if not one.startswith(".") and not rules.match(folder, one)):
             path = Path(folder, name)
             if (name.lower().endswith(_TAKEN) or str(path) in known) and (path.is_file() or not path.exists()):
                 found.add(path)
@@ -160,82 +190,72 @@ def _printable(path: Path) -> str:
 
 
 def _one(
-    library: Library, path: Path, known: Mapping[str, SourceFile], gone: Container[str], limits: Limits,
-    deadline: float,
-) -> Generator[IngestResult, None, tuple[IngestResult, str]]:  # fmt: skip
-    """Returns the result for a file, and the path that it had before if it was moved, else nothing; yields one for each
+    library: Library, path: Path, known: Mapping[str, SourceFile], missing: Container[str], options: _Options
+) -> Generator[IngestResult, None, tuple[IngestResult, str]]:
+    """Returns the result for a file, and its former path if it was moved, else an empty text; yields a result for each
     page whose text is recognised."""
     name = str(path)
     had = known.get(name)
+    n_had = had.documents if had else 0
     try:
         name.encode()
         stat = path.stat()
         if not S_ISREG(stat.st_mode):
             raise DocumentError("it is no file" if not S_ISDIR(stat.st_mode) else "it is a folder")
-        changed = min(stat.st_mtime_ns, _LATEST)
-        if had is not None and (had.mtime_ns, had.size) == (changed, stat.st_size):
-            return IngestResult(name, "unchanged", had.documents), ""
-        if time.monotonic() + stat.st_size / _SPEEDS.get(path.suffix.lower(), _SPEED) > deadline:
-            return IngestResult(name, "waiting", had.documents if had else 0), ""
-        digest = _digest(path) if stat.st_size <= limits.document_bytes else b""
-        same = [one for one in known.values() if digest and (one.digest, one.size) == (digest, stat.st_size)]
-        moved = next((one for one in same if one.path == name), None)
-        before = moved or next((one for one in same if one.path in gone), None)
-        # A title may be the file's name: under another one the file is read again
-        if before is not None and (moved is not None or Path(before.path).stem == path.stem):
-            library.move(before.path, name, changed)
-            return IngestResult(name, "unchanged" if before is had else "moved", before.documents), before.path
-        for scan in find_scans([path], limits):
-            if deadline < math.inf:
-                return IngestResult(name, "waiting", had.documents if had else 0), ""
+        state = state_of(stat)
+        if had is not None and had.state.stamp == state.stamp and name not in options.written:
+            return IngestResult(name, "unchanged", n_had), ""
+        if time.monotonic() + state.size / _HASHED > options.deadline:
+            return IngestResult(name, "waiting", n_had), ""
+        if state.size <= options.limits.document_bytes:
+            state = replace(state, digest=digest_of(path))
+        same = [one for one in known.values()
+                if state.digest and (one.state.digest, one.state.size) == (state.digest, state.size)]  # fmt: skip
+        unchanged = next((one for one in same if one.path == name), None)
+        before = unchanged or next((one for one in same if one.path in missing), None)
+        # The file's name is part of the heading: under another one the file is read again
+        if before and (unchanged or with_file_name("", before.path) == with_file_name("", path)):
+            library.move(before.path, name, state)
+            return IngestResult(name, "unchanged" if unchanged else "moved", before.documents), before.path
+        if time.monotonic() + state.size / _SPEEDS.get(path.suffix.lower(), _SPEED) > options.deadline:
+            return IngestResult(name, "waiting", n_had), ""
+        for scan in find_scans([path], options.limits):
+            if options.deadline < math.inf:
+                return IngestResult(name, "waiting", n_had), ""
             of = f" of {len(scan.pages)}" if scan.pages else ""
-            for done, page in enumerate(scan.recognise(limits, keep=True), 1):
+            for done, page in enumerate(scan.recognise(options.limits, keep=True), 1):
                 note = f"{done}{of}, with confidence {page.confidence:.2f}"
                 yield IngestResult(name, "recognised", note=f"page {page.number}, {note}")
-        documents, note = _documents(path, limits)
+        documents, note = _documents(path, options.limits)
         if before is not None:
             library.remove(before.path)
-        n = library.put(name, changed, stat.st_size, documents, digest)
+        n = library.put(name, state.mtime_ns, state.size, documents, state.digest, state.stamp)
     except UnicodeEncodeError:
         return IngestResult(_printable(path), "failed", note="its name is no Unicode"), ""
     except (OSError, ValueError, DocumentError, InvalidRequestError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         kept = "; what was there of it stays" if had is not None else ""
-        note = why.removeprefix(f"{path.name}: ") + kept
-        return IngestResult(name, "failed", had.documents if had else 0, note), ""
+        return IngestResult(name, "failed", n_had, why.removeprefix(f"{path.name}: ") + kept), ""
     if before is not None:
         return IngestResult(name, "moved", n, note), before.path
     return IngestResult(name, "added" if had is None else "changed", n, note), ""
 
 
-def _digest(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
-
-
 def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
-    """Returns a file's documents with their titles, and what is missing. Raises DocumentError, InvalidRequestError."""
-    if not path.name.lower().endswith(ROWS):
-        return _whole(path, limits)
-    try:
-        return _rows(path, limits)
-    except (DocumentError, InvalidRequestError):
-        if path.suffix.lower() != ".json":
-            raise
-        return _whole(path, limits)  # a JSON file of any other kind is a text
-
-
-def _whole(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
+    """Returns a file's documents with their titles, and a note on what is missing. Raises DocumentError,
+    InvalidRequestError."""
+    if path.name.lower().endswith(ROWS):
+        try:
+            rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
+            full = [(title, document) for title, document in rows if document.text.strip()]
+            if not full:
+                raise DocumentError(f"{path.name}: no row holds any text")
+            return full, f"{len(rows) - len(full)} rows hold no text" if len(full) < len(rows) else ""
+        except (DocumentError, InvalidRequestError):
+            if path.suffix.lower() != ".json":  # a JSON file of any other kind is a text
+                raise
     document = read_document(path, limits=limits or DEFAULTS)
     return [(title_of(document), document)], "; ".join(document.notes)
-
-
-def _rows(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
-    rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
-    full = [(title, document) for title, document in rows if document.text.strip()]
-    if not full:
-        raise DocumentError(f"{path.name}: no row holds any text")
-    return full, f"{len(rows) - len(full)} rows hold no text" if len(full) < len(rows) else ""
 
 
 def rows_of(path: Path) -> list[tuple[str, Document]]:

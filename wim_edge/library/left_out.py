@@ -1,4 +1,4 @@
-"""Files and folders that are left out of a folder: the patterns of its `.wimignore` name them, as in a .gitignore."""
+"""Files and folders that the patterns of a `.wimignore` exclude, as a .gitignore does."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ LEFT_OUT = ".wimignore"
 
 
 class LeftOut:
-    """The patterns of the folders that were walked through so far; those of a folder are about what is in it."""
+    """The patterns of the folders that were visited so far; each applies to its own folder's content."""
 
     def __init__(self) -> None:
         self._rules: list[tuple[str, Any]] = []
 
     def read(self, folder: str) -> None:
-        """Reads the patterns of a folder; those that cannot be read leave nothing out."""
+        """Reads the patterns of a folder; a file that cannot be read excludes nothing."""
         from pathspec import GitIgnoreSpec
 
         try:
@@ -25,7 +25,7 @@ class LeftOut:
             return
 
     def match(self, folder: str, name: str) -> bool:
-        """Tells whether the file of this name in the folder, or the folder if it ends in a slash, is left out."""
+        """Returns True if the file of this name in the folder, or the folder if it ends in a slash, is excluded."""
         for base, spec in reversed(self._rules):  # the nearest folder's first
             if folder == base or folder.startswith(base + os.sep):
                 found = spec.check_file(os.path.join(os.path.relpath(folder, base), name)).include

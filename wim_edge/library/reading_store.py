@@ -1,11 +1,10 @@
-"""Documents read once: what a model made of a text, kept on disk for the next question.
+"""The prompt cache on disk: documents are read once, and their KV cache serves later questions.
 
-The KV cache of a document does not depend on the question, because the document stands before it and
-attention is causal. A state is found again by what it holds: the digest of its tokens, under a
-fingerprint of all that shaped the numbers (model file, cache types, build of llama.cpp). So a
-document that grew, or that begins like another one, is read from where they differ.
+The KV cache of a document does not depend on the question, because the document precedes it and attention is causal.
+A state is found by the digest of its tokens, under a fingerprint of everything that affects the numbers (model file,
+cache types, build of llama.cpp). So a document that grew, or begins like another one, is read from where they differ.
 
-Whatever goes wrong with the disk is told once and never stops a reading: the text is read again.
+A failure of the disk is reported once and never stops a reading: the text is read again.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -35,8 +34,8 @@ from wim_edge.system.atomic_files import move_over
 _MOST = 20 * 10**9
 _SHARE = 10  # by default a tenth of what is free, with what is used already
 FAILURES = (OSError, sqlite3.Error, UnicodeError)  # a damaged index may hold text that is none
-_LARGE = 100 * 10**6  # bytes of one reading from which its reader is told
-_ABANDONED = 3600.0  # seconds after which a file that no process has noted is a killed one's
+_LARGE = 100 * 10**6  # bytes of one reading above which a note says how to free them
+_ABANDONED = 3600.0  # seconds after which a file missing from the index is one that a killed process left
 
 
 class ReadingStore:
@@ -101,19 +100,18 @@ class ReadingStore:
         """Returns the saved readings, the latest used first."""
         return self.index.readings()
 
-    def remove(self, reading: int) -> None:
-        """Forgets a reading, and every state that no other one needs."""
-        self.index.drop_reading(reading)
+    def remove(self, *readings: int) -> None:
+        """Deletes readings, and every state that no other one needs."""
+        for reading in readings:
+            self.index.drop_reading(reading)
         self.sweep()
 
     def clear(self) -> None:
-        """Forgets all readings."""
-        for one in self.index.readings():
-            self.index.drop_reading(one.id)
-        self.sweep()
+        """Deletes all readings."""
+        self.remove(*(one.id for one in self.index.readings()))
 
     def sweep(self, keeping: int | None = None) -> None:
-        """Holds the limit: lets go of the readings used longest ago, except one; deletes what nothing refers to."""
+        """Keeps within the limit: evicts the readings used longest ago, except one, and deletes unreferenced files."""
         limit = self.limit
         self.delete(self.index.drop_unreferenced())
         for oldest in reversed(self.index.readings()):
@@ -152,11 +150,8 @@ class SavedReading:
         """The state found or saved last, and its tokens."""
         self.saved_tokens = 0
         """Document tokens that are kept, once the reading is closed."""
-        # A name that is no Unicode is written as it can be
-        source, title, model = (
-            text.encode("utf-8", "backslashreplace").decode()
-            for text in ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents), model)
-        )
+        texts = ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents), model)
+        source, title, model = (text.encode("utf-8", "backslashreplace").decode() for text in texts)  # for odd names
         self._open = partial(
             self._index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
         )
@@ -164,35 +159,32 @@ class SavedReading:
     def find(
         self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False
     ) -> Snapshot | None:
-        """Returns the saved state that holds the longest part of ``tokens``, up to one of the ascending ``ends``.
+        """Returns the saved state with the longest part of ``tokens``, up to one of the ascending ``ends``.
 
-        It may hold other tokens beyond that, but at most ``most`` in all. ``aside``: the reading does not go on from
-        it.
+        Other tokens may follow, but at most ``most`` in all. ``aside``: the reading does not continue from it.
         """
         hashes = digests(tokens, ends)
         while not self._broken:
-            try:
-                state = self._index.longest(self._fingerprint, hashes, most)
-                if state is None:
+            with self._guarded("looked up"):
+                found = self._index.longest(self._fingerprint, hashes, most)
+                if found is None:
                     return None
-                path = self._store.folder / str(state.file)
+                state, file = found
                 try:
-                    if not state_file.is_ours(state.file):
+                    if not state_file.is_ours(file):
                         raise DamagedError("its file is none of ours")
-                    snapshot = state_file.read(path, {"fingerprint": self._fingerprint})
+                    snapshot = state_file.read(self._store.folder / file, {"fingerprint": self._fingerprint})
                     if common_prefix_length(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
                         raise DamagedError("it holds another text")
-                    self._note_state(state.id, snapshot.tokens, aside)
+                    self._note_state(state, snapshot.tokens, aside)
                     return snapshot
                 except FileNotFoundError:
-                    self._index.drop_state(state.file)  # evicted by another process a moment ago
+                    self._index.drop_state(file)  # evicted by another process a moment ago
                 except (DamagedError, OSError) as damage:
                     reason = os_reason(damage)
                     self._note(f"a saved reading was damaged ({reason}) and is removed; the text is read again")
-                    self._index.drop_state(state.file)
-                    self._store.delete([state.file])
-            except FAILURES as error:
-                self._fail("looked up", error)
+                    self._index.drop_state(file)
+                    self._store.delete([file])
         return None
 
     def refused(self, error: Exception) -> None:
@@ -200,13 +192,12 @@ class SavedReading:
         self._note(f"a saved reading cannot be used ({error}); the text is read again")
 
     def save(self, sequence: Cached, ends: Sequence[int], *, aside: bool = False) -> None:
-        """Keeps what a sequence holds; ``ends`` are the positions from which a reading may go on.
-        ``aside``: see `find`."""
+        """Saves a sequence; ``ends`` are the positions from which a reading may continue. ``aside``: see `find`."""
         if self._broken:
             return
         tokens = tuple(sequence.tokens)
         ends = sorted({*(end for end in ends if end <= len(tokens)), len(tokens)})
-        try:
+        with self._guarded("saved"):
             limit = self._store.limit
             if self._taken + sequence.nbytes > limit:
                 self._whole = False
@@ -222,24 +213,19 @@ class SavedReading:
                     path.unlink()
             self._note_state(state, tokens, aside)
             self._taken += size
-        except FAILURES as error:
-            self._fail("saved", error)
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
-        """Keeps what earlier questions saved of these windows and this one had no need of. Returns how many tokens are
-        known of each, by its number.
+        """Keeps what earlier questions saved of these windows and this one did not need. Returns the number of known
+        tokens of each, by its number.
 
         Args:
             windows: the number of each, its tokens, and the ascending ends up to which it may be known.
         """
         known: dict[int, int] = {}
-        if self._broken or not self._states:  # then nothing is let go of either
-            return known
-        try:
-            held = self._index.prefixes(self._open())
-        except FAILURES as error:
-            self._fail("looked up", error)
-            return known
+        held: dict[str, int] = {}
+        if self._states and not self._broken:  # else nothing is dropped either
+            with self._guarded("looked up"):
+                held = self._index.prefixes(self._open())
         if set(held.values()) <= set(self._states):
             return known
         for number, tokens, ends in windows:
@@ -250,31 +236,26 @@ class SavedReading:
         return known
 
     def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
-        """Returns the unit vectors that the embedding model of this fingerprint has made of these texts before."""
-        if self._broken or not texts:
-            return {}
+        """Returns the unit vectors that the embedding model of this fingerprint made of these texts before."""
         digests = {number: _digest(text) for number, text in texts.items()}
-        try:
-            found = self._index.vectors(fingerprint, list(digests.values()))
-        except FAILURES as error:
-            self._fail("looked up", error)
-            return {}
+        found: dict[str, bytes] = {}
+        if digests and not self._broken:
+            with self._guarded("looked up"):
+                found = self._index.vectors(fingerprint, list(digests.values()))
         found = {one: data for one, data in found.items() if len(data) % 2 == 0}  # else it is damaged
         known = {number: np.frombuffer(found[one], "<f2") for number, one in digests.items() if one in found}
         return {number: vector.astype(np.float32) for number, vector in known.items()}
 
     def save_vectors(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
-        """Keeps an embedding model's vectors of texts, as long as the reading."""
+        """Saves an embedding model's vectors of texts, as long as the reading."""
         if self._broken:
             return
-        try:
+        with self._guarded("saved"):
             made = {_digest(text): vector.astype("<f2").tobytes() for text, vector in vectors.items()}
             self._index.add_vectors(self._open(), fingerprint, made)
-        except FAILURES as error:
-            self._fail("saved", error)
 
     def close(self, tokens: int) -> None:
-        """Ends the reading, for which ``tokens`` of its documents' tokens were given or found, and tidies up."""
+        """Ends the reading, of which ``tokens`` document tokens were read or found, and enforces the limit."""
         if self._broken:
             return
         if self._taken > _LARGE:
@@ -282,17 +263,28 @@ class SavedReading:
                 f"what was read takes {self._taken / 1e6:,.0f} MB on disk, so that the next question need not read it "
                 "again; `wim-edge readings remove`, or the page's settings, free it, and --no-save keeps nothing"
             )
-        try:
+        with self._guarded("saved"):
+            reading = None
             if self._states:
-                reading = self._open()  # another process may have let go of it
+                reading = self._open()  # another process may have dropped it
                 self.saved_tokens = self._index.keep(reading, self._states, tokens if self._whole else 0)
                 if self._whole and self.saved_tokens < tokens:
                     self._note("parts of the reading were removed meanwhile by another process")
-                self._store.sweep(keeping=reading)
-            else:
-                self._store.sweep()
+            self._store.sweep(keeping=reading)
+
+    @contextmanager
+    def _guarded(self, done: str) -> Iterator[None]:
+        """Notes a failure of the disk, after which nothing more is tried."""
+        try:
+            yield
         except FAILURES as error:
-            self._fail("saved", error)
+            self._broken = True
+            if not is_corrupt(error):
+                self._note(f"the reading cannot be {done}: {os_reason(error)}")
+                return
+            with suppress(*FAILURES):
+                self._index = self._store.recreate_index(error)
+            self._note(self._store.notes[-1])
 
     def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
         """Adds a state to the reading; the one that it only continues is needed no more."""
@@ -307,15 +299,6 @@ class SavedReading:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
-
-    def _fail(self, done: str, error: Exception) -> None:
-        self._broken = True
-        if is_corrupt(error):
-            with suppress(*FAILURES):
-                self._index = self._store.recreate_index(error)
-            self._note(self._store.notes[-1])
-        else:
-            self._note(f"the reading cannot be {done}: {os_reason(error)}")
 
 
 def is_corrupt(error: Exception) -> bool:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from wim_edge.library.database import connected, transaction
 
@@ -60,18 +61,9 @@ class ReadingRecord:
     used: float
 
 
-@dataclass(frozen=True)
-class StateRecord:
-    """A file and what it holds."""
-
-    id: int
-    file: str
-    tokens: int
-
-
 class ReadingsDatabase:
-    """The database of a folder. Methods raise sqlite3.Error where it cannot be read or written: a
-    DatabaseError that is no OperationalError means that the file is damaged."""
+    """The database of a folder. Methods raise sqlite3.Error if it cannot be read or written; a DatabaseError that is no
+    OperationalError means that the file is damaged."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -88,43 +80,43 @@ class ReadingsDatabase:
                 db.execute("DELETE FROM state")
             db.executescript(_SCHEMA)
 
-    # What is there
-
-    def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> StateRecord | None:
-        """Returns the state with the longest of these prefixes (digests, ascending), of at most ``most`` tokens."""
+    def _rows(self, query: str, *values: object) -> list[Any]:
         with connected(self._path) as db:
-            for place in range(len(digests) - 1, -1, -1):
-                row = db.execute(
-                    "SELECT state.id, file, state.tokens FROM prefix JOIN state ON state = state.id "
+            return db.execute(query, values).fetchall()
+
+    # Queries
+
+    def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> tuple[int, str] | None:
+        """Returns the id and the file of the state with the longest of these prefixes (digests, ascending), of at most
+        ``most`` tokens."""
+        with connected(self._path) as db:
+            for digest in reversed(digests):
+                row: tuple[int, str] | None = db.execute(
+                    "SELECT state.id, file FROM prefix JOIN state ON state = state.id "
                     "WHERE fingerprint = ? AND digest = ? AND state.tokens <= ? ORDER BY state.tokens LIMIT 1",
-                    (fingerprint, digests[place], most),
+                    (fingerprint, digest, most),
                 ).fetchone()
                 if row:
-                    return StateRecord(*row)
+                    return row
         return None
 
     def readings(self) -> list[ReadingRecord]:
         """Returns all readings, the latest used first."""
-        with connected(self._path) as db:
-            rows = db.execute(
-                "SELECT reading.id, title, source, shape, model, reading.tokens, of_tokens, "
-                "coalesce(sum(bytes), 0), created, used FROM reading LEFT JOIN part ON reading = reading.id "
-                "LEFT JOIN state ON state = state.id GROUP BY reading.id ORDER BY used DESC"
-            ).fetchall()
+        rows = self._rows(
+            "SELECT reading.id, title, source, shape, model, reading.tokens, of_tokens, "
+            "coalesce(sum(bytes), 0), created, used FROM reading LEFT JOIN part ON reading = reading.id "
+            "LEFT JOIN state ON state = state.id GROUP BY reading.id ORDER BY used DESC"
+        )
         return [ReadingRecord(*row) for row in rows]
 
     def total(self) -> int:
         """Counts the bytes of all files and vectors."""
-        with connected(self._path) as db:
-            (total,) = db.execute(
-                "SELECT (SELECT coalesce(sum(bytes), 0) FROM state)"
-                " + (SELECT coalesce(sum(length(data)), 0) FROM vector)"
-            ).fetchone()
-        return int(total)
+        return sum(int(n) for (n,) in self._rows(
+            "SELECT coalesce(sum(bytes), 0) FROM state UNION ALL SELECT coalesce(sum(length(data)), 0) FROM vector"
+        ))  # fmt: skip
 
     def files(self) -> set[str]:
-        with connected(self._path) as db:
-            return {file for (file,) in db.execute("SELECT file FROM state")}
+        return {file for (file,) in self._rows("SELECT file FROM state")}
 
     def vectors(self, fingerprint: str, digests: Sequence[str]) -> dict[str, bytes]:
         """Returns the vectors that one model has made of these texts, by digest."""
@@ -134,10 +126,16 @@ class ReadingsDatabase:
             ).fetchone()) for digest in digests)  # fmt: skip
             return {digest: row[0] for digest, row in found if row and isinstance(row[0], bytes)}
 
+    def prefixes(self, reading: int) -> dict[str, int]:
+        """Returns the digests of all prefixes of a reading's states, each with a state."""
+        return dict(self._rows(
+            "SELECT digest, part.state FROM part JOIN prefix ON prefix.state = part.state WHERE reading = ?", reading
+        ))  # fmt: skip
+
     # Changes
 
     def add_vectors(self, reading: int, fingerprint: str, vectors: Mapping[str, bytes]) -> None:
-        """Notes a model's vectors of texts, by their digests, as part of a reading."""
+        """Adds a model's vectors of texts, by their digests, to a reading."""
         rows = [(reading, fingerprint, digest, data) for digest, data in vectors.items()]
         with transaction(self._path) as db:
             db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)", rows)
@@ -145,7 +143,7 @@ class ReadingsDatabase:
     def open_reading(
         self, fingerprint: str, source: str, shape: str, *, title: str, model: str, of_tokens: int
     ) -> int:
-        """Returns the id of this reading, new or known, and counts it as used now."""
+        """Returns the id of this reading, new or known, and marks it as used now."""
         now = time.time()
         with transaction(self._path) as db:
             db.execute(
@@ -154,19 +152,17 @@ class ReadingsDatabase:
                 "title = excluded.title, model = excluded.model, of_tokens = excluded.of_tokens, used = excluded.used",
                 (fingerprint, source, shape, title, model, of_tokens, now, now),
             )
-            (found,) = db.execute(
-                "SELECT id FROM reading WHERE fingerprint = ? AND source = ? AND shape = ?",
-                (fingerprint, source, shape),
-            ).fetchone()
+            query = "SELECT id FROM reading WHERE fingerprint = ? AND source = ? AND shape = ?"
+            (found,) = db.execute(query, (fingerprint, source, shape)).fetchone()
         return int(found)
 
     def add(
         self, reading: int, fingerprint: str, file: str, size: int, prefixes: Sequence[tuple[str, int]]
     ) -> tuple[int, bool]:
-        """Notes a state's file and its prefixes (digest, tokens), from short to long, as part of a reading.
+        """Adds a state's file and its prefixes (digest, tokens), from short to long, to a reading.
 
-        Returns the state's id and whether it is new; if not, another one holds just the same tokens already, and
-        the file is not noted.
+        Returns the state's id and whether it is new; if not, another file contains the same tokens, and this one is not
+        added.
         """
         longest, tokens = prefixes[-1]
         with transaction(self._path) as db:
@@ -185,24 +181,14 @@ class ReadingsDatabase:
             db.execute("INSERT INTO part VALUES (?, ?)", (reading, state))
         return int(state), True
 
-    def prefixes(self, reading: int) -> dict[str, int]:
-        """Returns the digests of all prefixes that a reading's states hold, each with a state."""
-        with connected(self._path) as db:
-            found = db.execute(
-                "SELECT digest, part.state FROM part JOIN prefix ON prefix.state = part.state WHERE reading = ?",
-                (reading,),
-            )
-            return dict(found.fetchall())
-
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
-        """Makes a reading consist of these states, with so many document tokens, and lets its other states go. Returns
-        the tokens that it then has: 0 if one of the states is gone."""
+        """Makes a reading consist of these states, with so many document tokens, and drops its other states. Returns
+        its number of tokens now: 0 if one of the states is gone."""
+        held = set(states)
         with transaction(self._path) as db:
-            held = set(states)
-            old = {state for (state,) in db.execute("SELECT state FROM part WHERE reading = ?", (reading,))}
-            db.executemany("DELETE FROM part WHERE reading = ? AND state = ?", [(reading, s) for s in old - held])
             known = {state for (state,) in db.execute("SELECT id FROM state")}
-            db.executemany("INSERT OR IGNORE INTO part VALUES (?, ?)", [(reading, s) for s in held & known])
+            db.execute("DELETE FROM part WHERE reading = ?", (reading,))
+            db.executemany("INSERT INTO part VALUES (?, ?)", [(reading, state) for state in held & known])
             tokens = tokens if held <= known else 0
             db.execute("UPDATE reading SET tokens = ?, used = ? WHERE id = ?", (tokens, time.time(), reading))
         return tokens
@@ -216,10 +202,9 @@ class ReadingsDatabase:
             db.execute("DELETE FROM state WHERE file = ?", (file,))
 
     def drop_unreferenced(self) -> list[str]:
-        """Forgets the states that no reading refers to; returns their files."""
+        """Deletes the states that no reading refers to; returns their files."""
         with transaction(self._path) as db:
-            files = [
-                file for (file,) in db.execute("SELECT file FROM state WHERE id NOT IN (SELECT state FROM part)")
-            ]
-            db.execute("DELETE FROM state WHERE id NOT IN (SELECT state FROM part)")
+            unused = "FROM state WHERE id NOT IN (SELECT state FROM part)"
+            files = [file for (file,) in db.execute(f"SELECT file {unused}")]
+            db.execute(f"DELETE {unused}")
         return files

@@ -5,15 +5,18 @@ from __future__ import annotations
 import sqlite3
 import uuid
 
+from wim_edge.library import removed
 from wim_edge.words import TOKENIZER
 
-VERSION, EARLIER = 3, 2
+VERSION, OLDEST = 4, 2
 _ROOTS = "CREATE TABLE root (path TEXT PRIMARY KEY)"
 _TABLES = f"""
 CREATE TABLE version (id TEXT);
 {_ROOTS};
 CREATE TABLE source (
-    id INTEGER PRIMARY KEY, path TEXT UNIQUE, mtime_ns INTEGER, size INTEGER, added REAL, digest BLOB DEFAULT x'');
+    id INTEGER PRIMARY KEY, path TEXT UNIQUE, mtime_ns INTEGER, size INTEGER, added REAL, digest BLOB DEFAULT x'',
+    stamp INTEGER DEFAULT 0, restored INTEGER DEFAULT 0);
+{removed.TABLES};
 CREATE TABLE document (
     id INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER REFERENCES source ON DELETE CASCADE, name TEXT UNIQUE,
     title TEXT, number INTEGER, text TEXT, marks TEXT, digest BLOB);
@@ -40,24 +43,30 @@ def version_of(db: sqlite3.Connection) -> int:
     read."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     is_empty = not version and not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if not is_empty and version not in (VERSION, EARLIER):
+    if not is_empty and not OLDEST <= version <= VERSION:
         raise sqlite3.DatabaseError(f"format {version}, of another version of wim-edge or damaged")
     return int(version)
 
 
 def bring_up_to_date(db: sqlite3.Connection) -> None:
-    """Gives a library of the earlier version what it lacks: digests of files, folders that were added, and words of
-    all scripts. ``searchable`` is a function of the connection."""
-    if version_of(db) != EARLIER:  # another process was first
+    """Migrates a library of an earlier version. ``searchable`` and ``heading`` are functions of the connection."""
+    version = version_of(db)
+    if version == VERSION:  # another process was first
         return
-    db.execute("ALTER TABLE source ADD COLUMN digest BLOB DEFAULT x''")
-    db.execute(_ROOTS)
-    # Which folders were added is not known: its files are kept in step, new ones are found when a folder is added again
-    db.execute("INSERT INTO root SELECT path FROM source WHERE path LIKE '/%' OR path LIKE '_:%'")
+    if version == 2:  # it has no digests of files, and does not know which folders were added
+        db.execute("ALTER TABLE source ADD COLUMN digest BLOB DEFAULT x''")
+        db.execute(_ROOTS)
+        db.execute("INSERT INTO root SELECT path FROM source WHERE path LIKE '/%' OR path LIKE '_:%'")
+    # Version 3 compares modification time and size alone, and indexes no file names
+    for column in ("stamp", "restored"):
+        db.execute(f"ALTER TABLE source ADD COLUMN {column} INTEGER DEFAULT 0")
+    for statement in removed.TABLES.split(";"):
+        db.execute(statement)
     db.execute("INSERT INTO words (words) VALUES ('delete-all')")
     db.execute(
-        "INSERT INTO words (rowid, title, text) SELECT passage.id, searchable(title), "
-        "searchable(substr(text, start + 1, end - start)) FROM passage JOIN document ON document.id = document"
+        "INSERT INTO words (rowid, title, text) SELECT passage.id, heading(title, path), "
+        "searchable(substr(text, start + 1, end - start)) FROM passage JOIN document ON document.id = document "
+        "JOIN source ON source.id = source"
     )
     db.execute(f"PRAGMA user_version = {VERSION}")
 

@@ -1,6 +1,6 @@
 """A sequence's state on disk, in a file of arrays (see `array_file.py`).
 
-    state     as llama.cpp writes a sequence into a file, and reads it: it never passes through our memory
+    state     a sequence as llama.cpp writes and reads it, without a copy in our memory
     tokens    int32
     logits    float32 after the last token, or none
     mark.P    uint8, the partial state at position P, for memories without history
@@ -29,7 +29,7 @@ _KIND = (b"wim-edge reading", 2)
 
 
 def is_ours(name: object) -> bool:
-    """Tells whether a file's name is one that `write` gives: the folder may be anybody's, and so may the index."""
+    """Returns True for a name that `write` gives: other programs may use the folder, and the index may be foreign."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 

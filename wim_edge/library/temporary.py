@@ -1,4 +1,4 @@
-"""Readings that are kept until a command ends, and not afterwards (``--no-save``)."""
+"""Readings that are saved only until a command ends (``--no-save``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _YOUNG = 5.0  # seconds in which a folder may not have its lock yet
 
 @contextmanager
 def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
-    """Yields settings with a folder for readings, which goes at the end: the next question of a document needs them."""
+    """Yields settings with a temporary folder for readings, so that later questions of this command reuse them."""
     if settings.save:
         yield settings
         return
@@ -33,7 +33,7 @@ def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
 
 
 def sweep() -> None:
-    """Removes the folders of processes that were killed: theirs are not locked."""
+    """Removes the folders of killed processes: they are not locked."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError, Timeout, NotImplementedError):
             if _ours(folder) and time.time() - (folder / LOCK).stat().st_mtime > _YOUNG:

@@ -219,7 +219,8 @@ def _segment(
 ) -> tuple[PlannedSegment, ...]:
     pieces = []
     for index, document in enumerate(documents):
-        heading = prompts.document(document.name, title=document.own_title, several=len(documents) > 1)
+        name = document.heading if document.path else document.name
+        heading = prompts.document(name, title=document.heading, several=len(documents) > 1)
         between = tokenize(BLANK_LINE) if index and resolved.pattern.deep else ()
         lead = (*between, *tokenize(heading))
         alone = not resolved.pattern.deep

@@ -1,4 +1,4 @@
-"""A library's index for recall with one model: its tokens, and the places where titles and sentences begin in them.
+"""The index of a library for recall with one model: its tokens, and the places where titles and sentences begin.
 
     tokens   of each document: its title, an end, its text, an end (see `suffix_array.end_of`); uint16, or uint32 for
              large vocabularies
@@ -7,8 +7,8 @@
     starts   where each sentence begins, and ``chars``, how many characters of its document precede it
     titles   the heads, sorted by the tokens there: a trie; ``sentences``: the starts, sorted likewise
 
-One file, written whole and checked when it is opened (`library.array_file`), then mapped into memory. It names the
-version of the library that it is of; when documents come or go, the tokens of the others are taken over.
+One file, written whole, checked when it is opened (`library.array_file`), then mapped into memory. It names its version
+of the library; a later version takes over the tokens of the documents that are still there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AT_ONCE = 256  # documents read from the library at a time
 _ARRAYS = ("ids", "heads", "bodies", "starts", "chars", "titles", "sentences", "tokens", "digests")
 
 Told = Callable[[int, int], None]
-"""A function that is told how many documents are tokenized, and of how many."""
+"""A callback for progress: the documents tokenized so far, and all of them."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class TokenIndex:
         return np.searchsorted(self.heads, places, side="right") - 1
 
     def char_offset(self, place: int) -> int:
-        """Returns how many characters of its document precede a sentence's beginning."""
+        """Returns the number of characters of its document before a sentence."""
         return int(self.chars[np.searchsorted(self.starts, place)])
 
     def sentence_end(self, place: int, n_tokens: int) -> int | None:
-        """Returns how many characters precede the first sentence that begins at least so many tokens further on; None
-        where the document ends before."""
+        """Returns the characters before the first sentence that begins at least so many tokens later; None if the
+        document ends before."""
         at = int(np.searchsorted(self.starts, place + n_tokens))
         document = int(self.document_at(np.array([place]))[0])
         if at == len(self.starts) or self.starts[at] >= self.heads[document + 1]:
@@ -90,19 +90,23 @@ class TokenIndex:
 
 
 def load_index(library: Library, model: Model) -> TokenIndex | None:
-    """Returns the library's index for a model, if there is one, sound and of this version of the library."""
+    """Returns the library's index for a model, if it exists, is sound and is of this version of the library."""
+    return _opened(_path(library, model), {"version": library.version})
+
+
+def _opened(path: Path, about: dict[str, str] | None) -> TokenIndex | None:
     with suppress(OSError, DamagedError):
-        return TokenIndex(**open_mapped(_path(library, model), _KIND, {"version": library.version}))
+        return TokenIndex(**open_mapped(path, _KIND, about))
     return None
 
 
 def load_or_build_index(library: Library, model: Model, told: Told | None = None) -> TokenIndex:
-    """Returns the library's index for a model, made where there is none. Raises LibraryError where that fails."""
+    """Returns the library's index for a model, building it if there is none. Raises LibraryError if that fails."""
     known = load_index(library, model)
     if known is not None:
         return known
     version, path = library.version, _path(library, model)
-    index = _build(library, model, _before(path), told)
+    index = _build(library, model, _opened(path, None), told)
     try:
         with replace_file(path, private=True) as part:
             append_parts(part, _KIND, {"version": version}, {name: getattr(index, name) for name in _ARRAYS})
@@ -115,7 +119,7 @@ def load_or_build_index(library: Library, model: Model, told: Told | None = None
 
 
 def without_tokens(library: Library) -> TokenIndex:
-    """Returns the index of a library of which no token is asked for: its documents alone."""
+    """Returns an index without tokens, for retrieval that asks no model."""
     listed = library.digests()
     none = np.zeros(0, np.uint32)
     digests = np.frombuffer(b"".join(digest for _, digest in listed), np.uint8)
@@ -126,13 +130,6 @@ def without_tokens(library: Library) -> TokenIndex:
 
 def _path(library: Library, model: Model) -> Path:
     return library.folder / (model.fingerprint + _ENDING)
-
-
-def _before(path: Path) -> TokenIndex | None:
-    """Returns the index of an earlier version of the library, if there is one."""
-    with suppress(OSError, DamagedError):
-        return TokenIndex(**open_mapped(path, _KIND, None))
-    return None
 
 
 @dataclass

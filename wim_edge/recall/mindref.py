@@ -36,12 +36,12 @@ PASSAGE = 150
 
 @dataclass(frozen=True)
 class Title:
-    """A title that was recalled, and the documents (places in the index) that bear it."""
+    """A recalled title, and its documents (places in the index)."""
 
     documents: tuple[int, ...]
     tokens: tuple[int, ...]
     score: float
-    """The gain in log-probability that the question brings it, nats."""
+    """The gain in log-probability that the question brings, nats."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,7 @@ class Prefix:
 
 
 class MindRef:
-    """A model that is asked what it remembers of a library's documents. ``decoded_tokens`` counts the tokens that its
-    beams took."""
+    """Recalls titles and passages of a library with a model. ``decoded_tokens`` counts the tokens of its beams."""
 
     def __init__(self, model: Model, prompts: Prompts, index: TokenIndex, *, prefix: int = PREFIX) -> None:
         self._model, self._prompts, self.index, self._prefix = model, prompts, index, prefix
@@ -73,20 +72,20 @@ class MindRef:
 
     @property
     def n_sequences(self) -> int:
-        """The number of sequences it takes at once: three that stand, the question's, the titles' forks, the beams."""
+        """The number of sequences at once: three shared ones, the question's, the titles' forks and the beams."""
         return 4 + 2 * TITLE_WIDTH
 
     def cells(self, query: str) -> int:
-        """Returns the most cells of a context that it takes for this question."""
+        """Returns the most cells of a context that this question takes."""
         fixed = 2 * sum(map(len, self._paged)) + len(self._model.tokenize(query))
         return fixed + (TITLE_WIDTH + 1) * LONGEST + PASSAGE_WIDTH * self._prefix
 
     def positions(self, query: str) -> int:
-        """Returns the most tokens that one of its sequences holds."""
+        """Returns the most tokens of one sequence."""
         return sum(map(len, self._paged)) + len(self._model.tokenize(query)) + LONGEST + self._prefix
 
     def forget(self) -> None:
-        """Forgets the sequences of its context, which was closed."""
+        """Drops the sequences of a context that was closed."""
         self._sequences.clear()
         self._asked = None
 
@@ -132,18 +131,17 @@ class MindRef:
     # Parts
 
     def _prefixes(self, runs: SuffixArray, context: Context, sequence: Sequence, most: int) -> list[Prefix]:
-        beams = self._find(self._search(runs), context, sequence)
-        return [self._located(runs, beam) for beam in beams[:most]]
+        """Returns the likeliest beginnings of passages, each at the first of its places."""
+        found = []
+        for beam in self._find(self._search(runs), context, sequence)[:most]:
+            place = int(runs.places(beam.run)[0])
+            document = int(self.index.document_at(np.array([place]))[0])
+            start, end = self.index.char_offset(place), self.index.sentence_end(place, PASSAGE)
+            found.append(Prefix(document, start, -1 if end is None else end, len(beam.tokens), beam.score))
+        return found
 
     def _search(self, runs: SuffixArray) -> Search:
         return Search(runs, PASSAGE_WIDTH, self._prefix, form=self._spaced)
-
-    def _located(self, runs: SuffixArray, beam: Beam) -> Prefix:
-        """Returns the prefix at the first of the places where it stands."""
-        place = int(runs.places(beam.run)[0])
-        document = int(self.index.document_at(np.array([place]))[0])
-        start, end = self.index.char_offset(place), self.index.sentence_end(place, PASSAGE)
-        return Prefix(document, start, -1 if end is None else end, len(beam.tokens), beam.score)
 
     def _find(self, search: Search, context: Context, sequence: Sequence) -> list[Beam]:
         beams, n_tokens = search.find(context, sequence)
@@ -170,20 +168,15 @@ class MindRef:
         return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
 
     def _after_question(self, context: Context, query: str) -> Sequence:
-        """Returns the sequence that holds the examples and the question, and asks for a title. It stands until the next
-        question."""
+        """Returns the sequence that asks for a title, after the examples and the question; it serves every stage."""
         if self._asked is not None:
             asked, sequence = self._asked
             if asked == query:
                 return sequence
             self._asked = None
             sequence.close()
-        sequence = self._standing(context, "paged", self._paged[0]).fork()
-        try:
-            sequence.append([*self._model.tokenize(" " + query), *self._paged[1]])
-        except BaseException:
-            sequence.close()
-            raise
+        opening = self._standing(context, "paged", self._paged[0])
+        sequence = _prefilled(opening.fork(), [*self._model.tokenize(" " + query), *self._paged[1]])
         self._asked = (query, sequence)
         return sequence
 
@@ -192,16 +185,10 @@ class MindRef:
         return self._standing(context, "neutral", [*self._paged[0], *self._paged[1]])
 
     def _standing(self, context: Context, name: str, tokens: list[int]) -> Sequence:
-        """Returns a sequence that is the same for all questions, made when it is first asked for."""
+        """Returns a sequence that all questions share, prefilled on first use."""
         if name not in self._sequences:
-            sequence = context.sequence()
-            try:
-                sequence.append(tokens)
-            except BaseException:
-                sequence.close()
-                raise
-            sequence.checkpoint()
-            self._sequences[name] = sequence
+            self._sequences[name] = _prefilled(context.sequence(), tokens)
+            self._sequences[name].checkpoint()
         return self._sequences[name]
 
     def _with_space(self, token: int) -> int:
@@ -209,3 +196,13 @@ class MindRef:
         piece = self._model.piece(token).decode("utf-8", "replace")
         tokens = [] if piece[:1].isspace() else self._model.tokenize(" " + piece)
         return tokens[0] if len(tokens) == 1 else token
+
+
+def _prefilled(sequence: Sequence, tokens: list[int]) -> Sequence:
+    """Appends tokens to a sequence and returns it; closes it if that fails."""
+    try:
+        sequence.append(tokens)
+    except BaseException:
+        sequence.close()
+        raise
+    return sequence

@@ -1,4 +1,4 @@
-"""A library, asked by a model: from a question to the passages worth reading.
+"""Recall from a library with a model: from a question to the passages worth reading.
 
 Retrievers:
 
@@ -7,8 +7,8 @@ Retrievers:
     hybrid   both in one score; then the best candidates are read, and ranked by the question's likelihood too
              (Sachan et al. 2022)
 
-Several signals may speak for a passage. All are log-probabilities or much like them, so they are added, with
-weights that were measured (docs/choices.md):
+A passage has several signals. All are log-probabilities or similar, so they are added with measured weights
+(docs/choices.md):
 
     bm25        BM25 of the passage
     title       how much likelier the question makes the document's title, nats
@@ -18,16 +18,17 @@ weights that were measured (docs/choices.md):
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Model
 from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library.file_state import has_changed
 from wim_edge.library.library import Library, StoredDocument
 from wim_edge.reading import events
 from wim_edge.reading.chat import ChatFormat
@@ -39,17 +40,17 @@ from wim_edge.recall.suffix_array import LONGEST
 from wim_edge.settings import Settings
 
 WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
-_HITS, _TITLES = 10, 5  # that BM25 and recall bring in
+_HITS, _TITLES = 10, 5  # the most from BM25 and from recall
 _READ, _NEAR = 8, 3.0
 """The most candidates that are read, and how far behind the best one they may be: reading all eight finds no more."""
-_LONGEST_READ = 512  # tokens of a candidate by which it is judged
+_LONGEST_READ = 512  # tokens of a candidate that are read to rank it
 _SLACK = 64
 _WHOLE = 512  # tokens of a document that is read whole for the answer, whichever of its passages was recalled
 
 
 @dataclass
 class Candidate:
-    """Characters ``[start, end)`` of a document, and what speaks for it."""
+    """Characters ``[start, end)`` of a document, and their signals."""
 
     document: int
     """Its place in the index."""
@@ -81,7 +82,7 @@ class Recaller:
         self._documents: dict[int, StoredDocument] = {}
         """The documents of this question, by their places in the index."""
         self.read_tokens = 0
-        """The tokens of passages that were read to judge them."""
+        """The tokens of passages that were read to rank them."""
 
     def open(self, query: str) -> Context:
         """Returns the context for this question, which may be interrupted."""
@@ -134,7 +135,7 @@ class Recaller:
             candidates, heard = self._rerank(query, candidates)
         if candidates and candidates[0].scores.get("likelihood", 1.0) <= 0:
             yield events.Warning("no passage makes the question likelier; the library may not answer it")
-        # One that was not worth reading is not chosen because those that were read disappoint
+        # A candidate that was not worth reading is never chosen in place of one that was read
         chosen = [at < min(most, heard) and _near(one, candidates) for at, one in enumerate(candidates[:listed])]
         yield events.PassagesRecalled(
             tuple(self.recalled(one, chosen=is_chosen) for one, is_chosen in zip(candidates, chosen, strict=False)),
@@ -155,7 +156,7 @@ class Recaller:
         for name, chars in spans.items():
             kept = by_name[name]
             document = replace(kept.document, notes=_notes(kept))
-            # Of a longer text no tokenizer makes so few
+            # No tokenizer makes so few tokens of a longer text
             is_long = len(document.text) > 16 * _WHOLE or len(self._model.tokenize(document.text)) >= _WHOLE
             found.append(replace(document, parts=_merged(chars)) if is_long else document)
         return found
@@ -188,7 +189,7 @@ class Recaller:
         return candidates
 
     def _rerank(self, query: str, candidates: list[Candidate]) -> tuple[list[Candidate], int]:
-        """Ranks the best ones anew, each read alone after the system text, before the others; returns how many too."""
+        """Reranks the best candidates, each read alone after the system text; returns their number, too."""
         near = [one for one in candidates[:_READ] if _near(one, candidates)]
         question = QuestionLikelihood(self._model, self._prompts, query)
         with ExitStack() as stack:
@@ -199,7 +200,7 @@ class Recaller:
             for candidate in near:
                 document = self._document(candidate.document)
                 start, end = self._chars(candidate)
-                heading = self._model.tokenize(self._prompts.document(document.title, several=True))[:LONGEST]
+                heading = self._model.tokenize(self._prompts.document(document.heading, several=True))[:LONGEST]
                 tokens = [*heading, *self._model.tokenize(document.text[start:end])][:_LONGEST_READ]
                 with opening.fork() as sequence:
                     sequence.append(tokens)
@@ -226,7 +227,7 @@ class Recaller:
         return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
 
     def _distinct(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Returns each text once, where it stands first: files are copied."""
+        """Returns each text once, at its best place: files are copied."""
         by_text: dict[str, Candidate] = {}
         for candidate in candidates:
             start, end = self._chars(candidate)
@@ -244,14 +245,11 @@ class Recaller:
 
 
 def _notes(kept: StoredDocument) -> tuple[str, ...]:
-    """Returns a note if a document's file is no longer as it was when it was added."""
-    try:
-        stat = os.stat(kept.document.path or "")
-    except (OSError, ValueError):
-        return ()  # a library outlives its files
-    if (stat.st_mtime_ns, stat.st_size) == (kept.mtime_ns, kept.size):
-        return ()
-    return ("its file has changed since it was added; the text and its places are of then",)
+    """Returns a note if a document's file has changed since it was added. A missing file is no change."""
+    with suppress(OSError, ValueError):
+        if has_changed(Path(kept.document.path or ""), kept.file):
+            return ("its file has changed since it was added; the text and its places are of then",)
+    return ()
 
 
 def _best_first(candidates: list[Candidate]) -> list[Candidate]:

@@ -39,7 +39,7 @@ class FileSynced(Event):
     type = "sync.file"
     path: str
     state: str
-    """One of added, changed, moved, removed, failed, recognised (of a page)."""
+    """One of added, changed, moved, removed, gone (kept, as its folder is empty), failed, recognised (of a page)."""
     documents: int
     note: str
     """The reason for a failure, or what is missing of the file."""
