@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from wim_edge.documents.document import DocumentBuilder
 
-_SIGNS = re.compile(r"(?:> ?)*")
+_SIGNS = re.compile(r"(?:> ?)+")
 _HEAD_LINE = re.compile(r"[*_]*[^\W\d_][^\n:：|]{0,24}[:：][*_]*[ \t]*(\S.*)")
 _TIME = re.compile(r"\d{1,2}[:.h]\d\d|\b\d{4}\b")
 _RULE = re.compile(r"\s*[-_—=]{3,}.*")
@@ -51,8 +51,8 @@ def of_plain(text: str) -> Iterator[Paragraph]:
     block: list[str] = []
     depth = 0
     for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
-        signs = _SIGNS.match(line)
-        signed, said = signs[0] if signs else "", line[signs.end() if signs else 0 :]
+        signs = _SIGNS.match(line) if line.startswith(">") else None
+        signed, said = (signs[0], line[signs.end() :]) if signs else ("", line)
         if block and (signed.count(">") != depth or not said.strip()):
             yield Paragraph("\n".join(block), depth)
             block = []
