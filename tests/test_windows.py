@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.system.test_journal import Done, opened
+from tests.system.test_journal import Row, opened
 from tests.windows import ACCESS_DENIED, INVALID_NAME, SHARING_VIOLATION, Windows, refuses_name
 from wim_edge import offline_install, tuned
 from wim_edge.catalog import Catalog, ModelEntry, PathSource, own
@@ -139,13 +139,13 @@ def test_a_damaged_file_of_tuned_goes_aside(tmp_path: Path) -> None:
 def test_rows_that_a_spreadsheet_has_open_are_kept_and_the_run_goes_on(tmp_path: Path) -> None:
     with opened(tmp_path) as journal:
         for name in "ab":
-            journal.add(Done(name, 1))
+            journal.add(Row(name, "1"))
         with (tmp_path / "rows.jsonl").open("rb"), pytest.raises(PermissionError, match="another program"):
-            journal.write([Done("b", 1), Done("a", 1)])
-        journal.add(Done("c", 1))
-        assert len(read_rows(tmp_path / "rows.jsonl", Done)) == 3
-        journal.write([Done("b", 2), Done("a", 2)])
-    assert [row.id for row in read_rows(tmp_path / "rows.jsonl", Done)] == ["b", "a"]
+            journal.write([Row("b", "1"), Row("a", "1")])
+        journal.add(Row("c", "1"))
+        assert len(read_rows(tmp_path / "rows.jsonl", Row)) == 3
+        journal.write([Row("b", "2"), Row("a", "2")])
+    assert [row.key for row in read_rows(tmp_path / "rows.jsonl", Row)] == ["b", "a"]
 
 
 def test_a_library_in_use_stays_whole() -> None:

@@ -51,6 +51,7 @@ def test_words_of_other_scripts_are_found_by_their_stems_or_neighbours(text: str
 def test_english_is_searched_as_it_is_written() -> None:
     assert searchable("The harbour's lamps, 12 of them.") == "The harbour's lamps, 12 of them."
     assert searchable("naïve café") == "naïve café"
+    assert searchable("Ａ－１７ oﬃcial m²") == "A-17 official m2"
 
 
 def test_words_without_endings_are_the_neighbours_of_a_script_without_blanks() -> None:

@@ -47,10 +47,11 @@ def any_of_its_words(question: str) -> str | None:
 
 
 def searchable(text: str) -> str:
-    """Returns a text as FTS5 indexes it: stemmed or in bigrams, except for what SQLite stems itself."""
+    """Returns a text as FTS5 indexes it: stemmed or in bigrams, except for what SQLite stems itself; letters of
+    other widths or heights are the plain ones (NFKC)."""
     if text.isascii():
         return text.replace("\0", " ")
-    text = _UNSPACED.sub(lambda run: f" {_in_pairs(run[0])} ", unicodedata.normalize("NFC", text))
+    text = _UNSPACED.sub(lambda run: f" {_in_pairs(run[0])} ", unicodedata.normalize("NFKC", text))
     return _OTHER_SCRIPT.sub(lambda word: _stem(str(word.lastgroup), word[0]), text).replace("\0", " ")
 
 

@@ -231,10 +231,10 @@ def test_watch_syncs_whenever_something_changes(tmp_path: Path, monkeypatch: pyt
     run("library", "add", "--to", "papers", str(folder))
     roots: list[Path] = []
 
-    def watch(*paths: Path, raise_interrupt: bool) -> Iterator[object]:
+    def watch(*paths: Path, raise_interrupt: bool) -> Iterator[set[tuple[int, str]]]:
         roots.extend(paths)
         (folder / "b.txt").write_text("The ferry sails at noon.")
-        yield object()
+        yield {(1, str(folder / "b.txt"))}
 
     monkeypatch.setattr(watchfiles, "watch", watch)
     synced = run("library", "sync", "papers", "--watch", "--no-index")

@@ -51,6 +51,8 @@ def test_terminal_colours_are_text(read) -> None:
     "data",
     [
         b"text\0text",
+        b"text\0tex",
+        bytes(range(256)) * 4,
         random.Random(1).randbytes(5000),
         bytes(range(1, 256)),
         "a\0b".encode("utf-16"),
@@ -77,3 +79,21 @@ def test_declared_encodings() -> None:
     assert text("iso-8859-1", "“é”".encode()) == "“é”"  # converted, the declaration left behind
     for nonsense in ("unicode_escape", "utf-7", "hex", "nope", "idna"):
         assert text(nonsense, rb"\ud800 +2AA-") == rb"\ud800 +2AA-".decode()
+
+
+def test_two_encodings_in_one_file(read) -> None:
+    document = read("a.txt", "Küche – 5 €\nplain\n".encode() + "Müll – 40 €\n".encode("cp1252"))
+    assert document.text == "Küche – 5 €\nplain\nMüll – 40 €\n"
+    assert document.notes == ("not UTF-8 in 1 of 4 lines: read as windows-1252",)
+    assert read("b.txt", "Küche ".encode() + "Müll".encode("cp1252")).text == "Küche Müll"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("text", ["Backup host: Zürich, 5 €\n", "Привет, мир. Ещё раз\n"])
+def test_no_byte_order_mark(read, encoding: str, text: str) -> None:
+    document = read("a.log", text.encode(encoding))
+    assert (document.text, document.notes) == (text, (f"no byte order mark: read as {encoding.upper()}",))
+
+
+def test_soft_hyphens_go(read) -> None:
+    assert read("a.txt", "the of\u00adfi\u00adcial fee").text == "the official fee"

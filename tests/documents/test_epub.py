@@ -53,3 +53,10 @@ def test_a_corrupted_member(refuse) -> None:
     at = bytes(data).index(b"OEBPS/a.xhtml") + len("OEBPS/a.xhtml")
     data[at + 5 : at + 25] = b"\xff" * 20
     assert "damaged" in str(refuse("a.epub", bytes(data)))
+
+
+def test_a_book_has_its_own_style_sheets(read) -> None:
+    chapter = "<html><body><p>It is $450<sup>1</sup> <span class='old'>EUR 1</span> EUR 2</p></body></html>"
+    document = read("a.epub", epub({"a.xhtml": chapter}, {"OEBPS/s.css": ".old {text-decoration: line-through}"}))
+    assert document.text == "It is $450 [1] EUR 2"
+    assert document.notes == ("1 struck-out passage was left out (chapter 1)",)

@@ -27,7 +27,7 @@ def test_a_first_row_of_headings_names_the_columns(read) -> None:
     rows = "<tr><th><th>A<th>B</tr><tr><th>1<td>2<td>3</tr><tr><th>x<th>y<th>z</tr>"
     info = "<table><tr><th>Born<td>1950</tr><tr><th colspan=2>Works</tr></table>"
     document = read("a.html", f"<html><body><p>Before<table>{rows}</table>{info}</body></html>")
-    assert document.text == "Before\n\n| | A | B\n1 | 2 | 3\nx | y | z\n\nBorn | 1950\nWorks"
+    assert document.text == "Before\n\n| | A | B |\n1 | 2 | 3\nx | y | z\n\nBorn | 1950\nWorks"
 
 
 @pytest.mark.parametrize(("markup", "text"), [
@@ -56,7 +56,7 @@ def test_content_names_it_where_the_name_does_not(read) -> None:
         ('<?xml version="1.0" encoding="utf-8"?><html><head><title/><script/></head><p>é<a id="x"/>é', "éé"),
         ("<p>a&#xD800;b&#0;c&bogus;", "a\ufffdb\ufffdc&bogus;"),
         ("<h1>unclosed<p>text", "unclosed\n\ntext"),
-        ("<table><tr><td><p>A</p><p>B</p></td><td>C</td></tr></table>", "A\n\nB | C"),
+        ("<table><tr><td><p>A</p><p>B</p></td><td>C</td></tr></table>", "A\n\nB\n\nC"),
         ("soft\u00adhy&shy;phen", "softhyphen"),
         ("<div><nav>x</div>y", "y"),
         ("<p>a<br><br><br><br>b", "a\n\nb"),
@@ -97,3 +97,52 @@ def test_hostile_markup_costs_no_more_than_its_length(read, markup: str) -> None
 
 def test_too_deep(refuse) -> None:
     assert "deep" in str(refuse("a.html", "<div>" * 200_000 + "x"))
+
+
+HEAD = (
+    "<style>.old{text-decoration:line-through} p.gone, #x{display:none} "
+    ".sr{position:absolute;clip:rect(0,0,0,0)}</style>"
+)
+
+
+@pytest.mark.parametrize(("markup", "text", "note"), [
+    ("<style><!-- .x{display:none} --></style><style media=print>p{display:none}</style><p>b<b class=x>a</b>", "b",
+     "1 hidden passage"),
+    ("<p hidden>a<p>b", "b", "1 hidden passage"),
+    ("<div style='display:none'><p>a<p>x</div>b", "b", "1 hidden passage"),
+    ("<p class=gone>a<p id=x>a<p>b<b class=sr>twin</b>", "b", "3 hidden passages"), ("<p hidden> <p>b", "b", ""),
+    ("<p>EUR <s>1</s> <del>2</del> <strike>3</strike> <b class=old>4</b> 5", "EUR 5", "4 struck-out passages"),
+    ("<ul><li>a<li hidden>x<li>b</ul>", "- a\n- b", "1 hidden passage"),
+    ("<table><tr><th>A<th>B<tr><td>1<td>2<tr hidden><td>3<td>4</table>", "| A | B\n1 | 2", "1 hidden passage"),
+    ("<table><tr><td>a<td style='display:none'>x<td>b</table>", "a | b", "1 hidden passage"),
+    ("<p>a<span aria-hidden=true>|</span>b", "a|b", ""),
+    ("<p><i aria-hidden=true>5/5</i> <i>5/5</i> stars", "5/5 stars", ""),
+    ("<p>Price: <i>110</i><i aria-hidden=true>110</i>", "Price: 110", ""),
+    ("<p aria-hidden=true>97<p>98", "97\n\n98", ""),
+])  # fmt: skip
+def test_what_no_browser_shows_is_left_out_with_a_note(read, markup: str, text: str, note: str) -> None:
+    document = read("a.html", f"<html><head>{HEAD}</head><body>{markup}")
+    assert document.text == text
+    assert [one.partition(" w")[0] for one in document.notes] == [note] * bool(note)
+
+
+@pytest.mark.parametrize(("markup", "text"), [
+    ("It is $450<sup>1</sup>.", "It is $450 [1]."), ("36 m<sup>2</sup>", "36 m²"), ("H<sub>2</sub>O", "H₂O"),
+    ("m<sup><a href=#n>2</a></sup>", "m [2]"), ("x<p><sup>1</sup>By bank", "x\n\n[1] By bank"),
+    ("1<sup>st</sup>", "1st"),
+    ("450<span style='vertical-align:super'>2</span> a", "450 [2] a"),
+    ("<table><tr><td>Rent<sup>1</sup><td>10 m<sup>2</sup></table>", "Rent [1] | 10 m²"),
+])  # fmt: skip
+def test_raised_and_lowered_letters(read, markup: str, text: str) -> None:
+    assert read("a.html", f"<p>{markup}").text == text
+
+
+@pytest.mark.parametrize(("table", "text"), [
+    ("<tr><td><h2>Head</h2><p>text</td></tr>", "Head\n\ntext"), ("<tr><td>one cell</tr>", "one cell"),
+    ("<tr><td><p>a<p>b<td><p>c<p>d</tr>", "a\n\nb\n\nc\n\nd"), ("<tr><td><p>1</p><td><p>2</p></tr>", "1 | 2"),
+    ("<tr><td>(d)<td><table><tr><td>(i)<td>name it<tr><td>(ii)<td>reply</table></tr>", "(d) (i) name it\n\n(ii) reply"),
+    ("<tr><th>A<th>B<tr><td><p>a<p>b<td>c", "| A | B\na b | c"),
+    ("<tr><th>Key<td>Value<tr><th>x<td>y", "Key | Value\nx | y"),
+])  # fmt: skip
+def test_tables_that_place_text_are_text(read, table: str, text: str) -> None:
+    assert read("a.html", f"<table>{table}</table>").text == text

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from wim_edge.documents import read_document
 from wim_edge.settings import Limits
 
@@ -40,3 +42,16 @@ def test_long_markdown_keeps_its_title_but_no_headings(tmp_path: Path) -> None:
     short = read_document(path, limits=Limits(markdown_lines=3))
     assert (short.title, short.marks) == ("Minutes", ())
     assert "more than 3 lines" in short.notes[0]
+
+
+@pytest.mark.parametrize(("source", "text", "count"), [
+    ("# Rent\n\nIt is ~~EUR 1~~ EUR 2, ~~or~~.\n", "# Rent\n\nIt is EUR 2,.\n", 2), ("x ~~a\nb~~ y\n", "x\n y\n", 1),
+    ("`~~a~~` and ``~~ ` ~~``\n\n```\n~~b~~\n```\n", None, 0), ("H~2~O, ~5 to ~6, ~~ a ~~ and \\~~b\n", None, 0),
+    ("<del>old</del>new\n", "new\n", 1), ("| a | ~~1~~ 2 |\n|---|---|\n", "| a | 2 |\n|---|---|\n", 1),
+    ("~~a\n\nb~~\n", None, 0),
+])  # fmt: skip
+def test_struck_out_text_is_left_out(read, source: str, text: str | None, count: int) -> None:
+    document = read("a.md", source)
+    assert document.text == (text or source)
+    assert [note.split()[0] for note in document.notes] == [str(count)] * bool(count)
+    assert document.text.count("\n") == source.count("\n"), "lines stay where an editor shows them"

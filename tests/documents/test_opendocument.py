@@ -18,9 +18,9 @@ STYLES = (
 )
 
 
-def file(kind: str, body: str, title: str = "") -> bytes:
+def file(kind: str, body: str, title: str = "", styles: str = "") -> bytes:
     content = (
-        f"<office:document-content {NAMES}><office:automatic-styles>{STYLES}</office:automatic-styles>"
+        f"<office:document-content {NAMES}><office:automatic-styles>{STYLES}{styles}</office:automatic-styles>"
         f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
     )
     meta = f'<m {NAMES} xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></m>'
@@ -110,3 +110,66 @@ def test_hostile_ones_are_bounded(read, refuse) -> None:
     assert "empty" in str(refuse("e.odt", file("text", "")))
     assert "unpacks to" in str(refuse("f.odt", claiming(file("text", "<text:p>x</text:p>"), 2**31)))
     assert "x" in read("g.odt", file("text", '<text:p>x<text:s text:c="999999999"/></text:p>')).text
+
+
+def style(family: str, name: str, properties: str, of: str = "text", parent: str = "") -> str:
+    return (
+        f'<style:style style:family="{family}" style:name="{name}" style:parent-style-name="{parent}">'
+        f"<style:{of}-properties {properties}/></style:style>"
+    )
+
+
+LOOKS = (
+    style("text", "S", 'style:text-line-through-style="solid"') + style("text", "T", "", parent="S")
+    + style("text", "U", 'style:text-position="super 58%"') + style("text", "L", 'style:text-position="-33% 58%"')
+    + style("paragraph", "P", 'style:text-line-through-type="double"') + style("paragraph", "H", 'text:display="none"')
+    + style("text", "N", 'style:text-line-through-style="none"') + style("table", "X", 'table:display="false"', "table")
+    + style("drawing-page", "D", 'presentation:visibility="hidden"', "drawing-page")
+    + style("table-cell", "C", 'style:text-line-through-style="solid"')
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("markup", "text", "notes"), [
+    ("<text:p>EUR <text:span text:style-name='S'>1</text:span> <text:span text:style-name='T'>2</text:span> 3</text:p>",
+     "EUR 3", ("2 struck-out passages were left out",)),
+    ("<text:p text:style-name='P'>gone <text:span text:style-name='N'>kept</text:span></text:p>", "kept",
+     ("1 struck-out passage was left out",)),
+    ("<text:p text:style-name='H'>gone</text:p><text:p>kept</text:p>", "kept", ("1 hidden passage was left out",)),
+    ("<text:section text:display='none'><text:p>gone</text:p></text:section><text:p>kept</text:p>", "kept",
+     ("1 hidden passage was left out",)),
+    ("<text:p>$450<text:span text:style-name='U'>1</text:span> for 36 m<text:span text:style-name='U'>2</text:span>, "
+     "H<text:span text:style-name='L'>2</text:span>O</text:p>", "$450 [1] for 36 m², H₂O", ()),
+])  # fmt: skip
+def test_letters_that_are_struck_out_hidden_raised_or_lowered(read, markup: str, text: str, notes: tuple) -> None:
+    document = read("a.odt", file("text", markup, styles=LOOKS))
+    assert (document.text, document.notes) == (text, notes)
+
+
+def test_hidden_rows_columns_sheets_and_slides(read) -> None:
+    columns = "<table:table-column/><table:table-column table:visibility='collapse'/><table:table-column/>"
+    hidden = cells("Old", "s", "1").replace("<table:table-row", "<table:table-row table:visibility='filter'")
+    struck = cells("Fee", "s", "3").replace("cell><text:p>3", "cell table:style-name='C'><text:p>3")
+    rows = cells("Place", "Secret", "Rate") + hidden + cells("North", "s", "2") + struck
+    hidden = f"<table:table table:name='B' table:style-name='X'>{rows}</table:table>"
+    sheets = f"<table:table table:name='A'>{columns}{rows}</table:table>{hidden}"
+    document = read("a.ods", file("spreadsheet", sheets, styles=LOOKS))
+    assert document.text == "Place | Rate\nNorth | 2\nFee |"
+    assert document.notes == (
+        "1 hidden row was left out (A, row 2)", "1 struck-out passage was left out (A)",
+        "1 hidden column was left out (A, B)", "1 hidden sheet was left out (B)",
+    )  # fmt: skip
+    place = document.place(document.text.index("North"), document.text.index("North") + 5)
+    assert (place.row, place.cells) == (3, None)
+    pages = "".join(f"<draw:page {one}</text:p></draw:page>" for one in (
+        "draw:style-name='D'><text:p>gone", "><text:p>kept"))  # fmt: skip
+    document = read("a.odp", file("presentation", pages, styles=LOOKS))
+    assert (document.text, document.marks[0].page, document.notes) == ("kept", 2, ("1 hidden slide was left out",))
+
+
+def test_a_table_that_places_text_is_text(read) -> None:
+    inner = f"<table:table>{cells('a', 'b')}</table:table>"
+    row = f"<table:table-row><table:table-cell>{inner}<text:p>c</text:p></table:table-cell></table:table-row>"
+    outer = f"<table:table>{row}"
+    one = "<table:table-row><table:table-cell><text:p>d</text:p><text:p>e</text:p></table:table-cell></table:table-row>"
+    body = f"{outer}</table:table><table:table>{one}</table:table>"
+    assert read("a.odt", file("text", body)).text == "a | b\n\nc\n\nd\n\ne"

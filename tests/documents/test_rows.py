@@ -66,7 +66,7 @@ def test_what_a_program_writes_above_a_table_is_no_row() -> None:
 
 def test_rows_of_a_sheet_are_told_below_a_header_of_two_lines() -> None:
     draft = DocumentBuilder()
-    add_rows(draft, [["Item", "Price", ""], ["", "net", "gross"], ["Rope", "2", "3"]], are_numbered=True)
+    add_rows(draft, [["Item", "Price", ""], ["", "net", "gross"], ["Rope", "2", "3"]], column=1)
     document = draft.document("a")
     assert document.text == "| Item | Price net | Price gross\nRope | 2 | 3"
     at = document.text.index("Rope")
@@ -76,7 +76,7 @@ def test_rows_of_a_sheet_are_told_below_a_header_of_two_lines() -> None:
 def test_rows_of_a_sheet_keep_their_numbers() -> None:
     draft = DocumentBuilder()
     rows = [["", "Title"], [], ["Item", "Price"], ["Rope", "24.90"], ["", ""], ["", ""], ["x", "1"]]
-    add_rows(draft, rows, are_numbered=True)
+    add_rows(draft, rows, column=1)
     document = draft.document("a")
     places = {
         word: document.place(at := document.text.index(word), at + 1).row for word in ("Title", "Item", "Rope", "x")
@@ -91,7 +91,7 @@ def test_rows_of_a_sheet_keep_their_numbers() -> None:
 def test_places_of_a_sheet_tell_their_cells(shown: str, cells: str) -> None:
     draft = DocumentBuilder()
     rows = [["", "Title"], [], ["", "Item", "Price"], ["", "Rope", "24.90"], ["", "", "3"], [], ["", "x", "1"]]
-    add_rows(draft, rows, are_numbered=True)
+    add_rows(draft, rows, column=1)
     document = draft.document("a")
     at = document.text.index(shown)
     assert document.place(at, at + len(shown)).cells == cells
@@ -99,7 +99,7 @@ def test_places_of_a_sheet_tell_their_cells(shown: str, cells: str) -> None:
 
 def test_a_sheet_of_many_columns() -> None:
     draft = DocumentBuilder()
-    add_rows(draft, [[f"c{number}" for number in range(60)]], are_numbered=True)
+    add_rows(draft, [[f"c{number}" for number in range(60)]], column=1)
     document = draft.document("a")
     at = document.text.index("c52")
     assert document.place(at, at + 3).cells == "BA1"

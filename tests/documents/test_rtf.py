@@ -40,3 +40,13 @@ def test_refused(refuse) -> None:
     with pytest.raises(DocumentError, match="larger than") as told:
         read_rtf("a.rtf", LEASE, Limits(markup_bytes=100))
     assert "WIM_EDGE_MARKUP_BYTES" in told.value.hint
+
+
+def test_what_is_struck_out_hidden_raised_or_lowered(read) -> None:
+    document = read("a.rtf", (
+        rb"{\rtf1\ansi{\stylesheet{\s1\strike Old;}}\pard The rent is {\strike EUR 1} EUR 2{\super 1}, "
+        rb"\strike gone\strike0 for 36 m{\super\fs16 2}, H{\sub 2}O, {\v hid}the 1{\super st}, "
+        rb"21\super 2\nosupersub  days.\par}"
+    ))  # fmt: skip
+    assert document.text == "The rent is EUR 2 [1], for 36 m², H₂O, the 1st, 21 [2] days."
+    assert document.notes == ("2 struck-out passages were left out", "1 hidden passage was left out")

@@ -47,7 +47,7 @@ def test_hidden_sheets_are_told(read) -> None:
     buffer = io.BytesIO()
     made.save(buffer)
     document = read("a.xlsx", buffer.getvalue())
-    assert document.notes == ("sheet Staff is hidden, and was not read",)
+    assert document.notes == ("1 hidden sheet was left out (Staff)",)
     assert "Anna" not in document.text
     made.properties.title = None
     untitled = io.BytesIO()
@@ -60,11 +60,15 @@ def test_hidden_sheets_are_told(read) -> None:
     (0.1 + 0.2, "General", "0.3"),
     (1234567, "General", "1234567"), (1234.5, "#,##0.00", "1,234.50"), (129.5, '#,##0.00 "€"', "129.50 €"),
     (1299, "[$€-407]#,##0.00", "€1,299.00"), (5, '"EUR" 0.0', "EUR 5.0"), (0.195, "0.0%", "19.5%"), (0.19, "0%", "19%"),
-    (7, "000", "7"), (-5, "0.00;[Red]-0.00", "-5.00"), (1.5, "0.##", "1.5"),
+    (7, "000", "007"), (1234, "0.00E+00", "1.23E+03"), (4021, "00000", "04021"), (-5, "0.00;[Red]-0.00", "-5.00"),
+    (1.5, "0.##", "1.5"),
     (2e15, "General", "2000000000000000"),
     (date(2024, 3, 1), "", "2024-03-01"), (datetime(2024, 3, 1), "", "2024-03-01"),
     (datetime(2024, 3, 1, 9, 5), "", "2024-03-01 09:05"), (time(9, 5), "", "09:05"),
-    (timedelta(hours=26.5), "", "26:30"),
+    (timedelta(hours=26.5), "", "26:30"), (5, ";;;", ""), (-5, "#,##0_);(#,##0)", "(5)"), (-5, "0;", ""),
+    (0, "0;-0;", ""),
+    (1234567, "#,##0.0,", "1,234.6"), (12_500_000, '0.0,,"M"', "12.5 M"),
+    (1500, "_(* #,##0.00_);_(* (#,##0.00)", "1,500.00"),
 ])  # fmt: skip
 def test_values_are_shown_as_the_sheet_shows_them(value: Any, form: str, text: str) -> None:
     assert shown(value, form) == text
@@ -147,3 +151,41 @@ def test_merged_cells_do_not_make_a_sheet_long(read) -> None:
     out = io.BytesIO()
     book.save(out)
     assert len(read("a.xlsx", out.getvalue()).text) < 1_300_000
+
+
+def test_hidden_rows_and_columns_are_left_out_and_those_shown_keep_their_places(read) -> None:
+    book = openpyxl.Workbook()
+    rows = [("Secret", "Place", "Rate"), ("s", "Old", 1), ("s", "North", 0.475), ("s", "South", 2)]
+    for row in rows:
+        book.active.append(row)
+    book.active["C3"].number_format = "0.0%"
+    book.active.row_dimensions[2].hidden = book.active.column_dimensions["A"].hidden = True
+    out = io.BytesIO()
+    book.save(out)
+    document = read("a.xlsx", out.getvalue())
+    assert document.text == "| Place | Rate\nNorth | 47.5%\nSouth | 2"
+    assert document.notes == ("1 hidden row was left out (Sheet, row 2)", "1 hidden column was left out (Sheet, A)")
+    words = ("Place", "North", "South | 2")
+    places = [document.place(at := document.text.index(word), at + len(word)) for word in words]
+    assert [(place.row, place.cells) for place in places] == [(1, "B1"), (3, "B3"), (4, "B4:C4")]
+    book.active.column_dimensions["A"].hidden, book.active.column_dimensions["B"].hidden = False, True
+    out = io.BytesIO()
+    book.save(out)
+    assert read("b.xlsx", out.getvalue()).place(0, 20).cells is None, "a column between is hidden"
+
+
+def test_struck_out_cells_and_parts_of_cells(read) -> None:
+    from openpyxl.cell.rich_text import CellRichText, TextBlock
+    from openpyxl.cell.text import InlineFont
+    from openpyxl.styles import Font
+
+    book = openpyxl.Workbook()
+    up, struck = InlineFont(vertAlign="superscript"), InlineFont(strike=True)
+    book.active.append(["Rent", CellRichText("EUR ", TextBlock(struck, "35 "), "40", TextBlock(up, "1"))])
+    book.active.append(["Fee", 12])
+    book.active["B2"].font = Font(strike=True)
+    out = io.BytesIO()
+    book.save(out)
+    document = read("a.xlsx", out.getvalue())
+    assert document.text == "Rent | EUR 40 [1]\nFee |"
+    assert document.notes == ("2 struck-out passages were left out (Sheet, B1; Sheet, B2)",)

@@ -27,3 +27,20 @@ def test_refused(refuse) -> None:
     empty = io.BytesIO()
     pptx.Presentation().save(empty)
     assert "empty" in str(refuse("a.pptx", empty.getvalue()))
+
+
+def test_what_a_slide_strikes_out_or_raises_and_hidden_slides(read) -> None:
+    made = pptx.Presentation(io.BytesIO(deck()))
+    made.slides[1]._element.set("show", "0")
+    paragraph = made.slides[0].shapes.title.text_frame.paragraphs[0]
+    for text, name, value in (("1", "baseline", "30000"), (" old", "strike", "sngStrike"), (" new", "i", "0")):
+        run = paragraph.add_run()
+        run.text = text
+        run._r.get_or_add_rPr().set(name, value)
+    out = io.BytesIO()
+    made.save(out)
+    document = read("a.pptx", out.getvalue())
+    assert document.text.startswith("Budget [1] new\n\nat the top")
+    assert "Berth" not in document.text
+    passage = "1 struck-out passage was left out (Budget [1] new)"
+    assert document.notes == (passage, "1 hidden slide was left out (page 2)")

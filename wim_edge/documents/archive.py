@@ -1,19 +1,23 @@
-"""Zip archives (DOCX, EPUB), read in memory and within bounds: nothing is ever extracted to disk."""
+"""Zip archives (DOCX, EPUB), read in memory and within bounds: nothing is ever extracted to disk.
+
+The parts of an Office file name each other by relations (ECMA-376, part 2); capitals make no other name there.
+"""
 
 from __future__ import annotations
 
 import io
 import lzma
-import re
+import posixpath
 import struct
 import zipfile
 import zlib
+from typing import Any
 
+from wim_edge.documents.document import require
 from wim_edge.documents.limits import DEFAULTS, above, mebibytes
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-_LIST, _LISTED = "[Content_Types].xml", re.compile(rb"""\bPartName=["']/([^"'<>]{1,200})["']""")
 # What zipfile raises for damaged members: bad checksums, cut streams, unknown methods
 DAMAGE = (
     zipfile.BadZipFile,
@@ -39,6 +43,7 @@ class Archive:
             raise damaged(name) from None
         members = self._zip.infolist()
         self.names = frozenset(member.filename for member in members)
+        self._by_name = {one.lower(): one for one in self.names}
         if any(member.flag_bits & 1 for member in members):
             raise encrypted(name)
         self._bound(sum(member.file_size for member in members), "document_bytes")
@@ -57,26 +62,47 @@ class Archive:
     def read(self, member: str) -> bytes:
         """Returns a member's bytes; zipfile yields no more of them than the archive's directory declares."""
         try:
+            member = self._by_name.get(member.lower(), member)
             self._markup += self._zip.getinfo(member).file_size
             self._bound(self._markup, "markup_bytes")
             return self._zip.read(member)
         except DAMAGE:
             raise damaged(self._name) from None
 
+    def root(self, member: str, *, recover: bool = False) -> Any:
+        """Returns the root of a member's XML. Entities stay unexpanded and nothing is loaded from anywhere."""
+        etree = require("lxml.etree", self._name)
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=recover)
+        try:
+            root = etree.fromstring(self.read(member), parser)
+        except (etree.LxmlError, ValueError):
+            root = None
+        if root is None:
+            raise damaged(self._name)
+        return root
 
-def well_named(data: bytes) -> bytes:
-    """Returns an Office file whose members are called as its own list calls them: capitals make no other name there
-    (ECMA-376, part 2), but in what reads it."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as given, zipfile.ZipFile(out, "w") as made:
-        names = {one.lower(): one for one in given.namelist()}
-        listed = map(bytes.decode, _LISTED.findall(given.read(names[_LIST.lower()])))
-        right = {one.lower(): one for one in (_LIST, *listed)}
-        if all(right.get(lower, one) == one for lower, one in names.items()):
-            return data
-        for lower, one in names.items():
-            made.writestr(right.get(lower, one), given.read(one))
-    return out.getvalue()
+    def has(self, member: str) -> bool:
+        return member.lower() in self._by_name
+
+    def related(self, part: str) -> dict[str, tuple[str, str]]:
+        """Returns the kind and the name of each part that a part of an Office file names, by the relation's id."""
+        folder, _, file = part.rpartition("/")
+        relations = f"{folder}/_rels/{file}.rels"
+        found = self.root(relations).iterfind("{*}Relationship") if self.has(relations) else ()
+        return {
+            one.get("Id", ""): (
+                one.get("Type", "").rpartition("/")[2],
+                posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/"),
+            )
+            for one in found
+            if one.get("TargetMode") != "External"
+        }
+
+    def title(self) -> str:
+        """Returns the title among an Office file's properties."""
+        if not self.has("docProps/core.xml"):
+            return ""
+        return self.root("docProps/core.xml", recover=True).findtext("{http://purl.org/dc/elements/1.1/}title") or ""
 
 
 def encrypted(name: str) -> DocumentError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import DocumentError
@@ -16,6 +17,7 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_SAMPLE = 1 << 16
 # What terminals and old printers write (BEL to CR, SUB, ESC) is not held against a text.
 _CONTROLS = bytes(set(range(1, 32)) - {7, 8, 9, 10, 11, 12, 13, 26, 27} | {127})
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
@@ -30,6 +32,8 @@ def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     marked = _by_mark(name, data)
     if marked is not None:
         return tidy(marked), ()
+    if b"\0" in data and (encoding := _by_zeros(data)):
+        return tidy(data.decode(encoding)), (f"no byte order mark: read as {encoding.upper()}",)
     if b"\0" in data or 20 * (len(data) - len(data.translate(None, _CONTROLS))) > len(data):
         raise _binary(name)
     text, notes = _guess(data)
@@ -51,8 +55,8 @@ def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def tidy(text: str) -> str:
-    """Returns the text with ``\\n`` line ends and without NULs."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    """Returns the text with ``\\n`` line ends, without NULs and soft hyphens."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").replace("\u00ad", "")
 
 
 def _by_mark(name: str, data: bytes) -> str | None:
@@ -71,16 +75,55 @@ def _by_mark(name: str, data: bytes) -> str | None:
     return None
 
 
+def _by_zeros(data: bytes) -> str:
+    """Returns the encoding of a text of two or four bytes a letter, where most letters share their high bytes."""
+    sample = data[: _SAMPLE - _SAMPLE % 4]
+    for encoding, size, high in (
+        ("utf-32-le", 4, 3), ("utf-32-be", 4, 0), ("utf-16-le", 2, 1), ("utf-16-be", 2, 0)
+    ):  # fmt: skip
+        highs, units = Counter(sample[high::size]), len(sample) // size
+        is_text = highs[0] >= units / 10 and sum(n for _, n in highs.most_common(2)) >= 0.9 * units
+        text = data.decode(encoding, "replace") if is_text else "\0"
+        n_odd = sum(not (one.isprintable() or one.isspace()) for one in text[:_SAMPLE])
+        if "\0" not in text and "\ufffd" not in text and 20 * n_odd <= units:
+            return encoding
+    return ""
+
+
 def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
+    """Returns the text of bytes that are UTF-8 or windows-1252, or partly both, and notes."""
     try:
         return data.decode("utf-8"), ()
     except UnicodeDecodeError:
-        text = data.decode("utf-8-sig", "replace")
-    bad = text.count("\ufffd")
-    good = len(text) - len(text.encode("ascii", "ignore")) - bad
-    if good > 10 * bad:
-        return text, (f"damaged UTF-8: {bad} unreadable characters are shown as \ufffd",)
-    return data.decode("cp1252", "replace"), ("not UTF-8: read as windows-1252",)
+        pass
+    lines, n_bad, n_other, n_good = [], 0, 0, 0
+    for line in data.removeprefix(codecs.BOM_UTF8).split(b"\n"):
+        text = line.decode("utf-8", "replace")
+        bad = text.count("\ufffd")
+        good = len(text) - len(text.encode("ascii", "ignore")) - bad
+        n_good += good > bad
+        if bad and good <= 10 * bad:
+            n_other, text = n_other + 1, line.decode("utf-8", _WINDOWS)
+        else:
+            n_bad += bad
+        lines.append(text)
+    notes = []
+    if n_bad:
+        notes.append(f"damaged UTF-8: {n_bad} unreadable characters are shown as \ufffd")
+    if n_other:
+        where = f" in {n_other:,} of {len(lines):,} lines" if n_good else ""
+        notes.append(f"not UTF-8{where}: read as windows-1252")
+    return "\n".join(lines), tuple(notes)
+
+
+def _as_windows(error: UnicodeError) -> tuple[str, int]:
+    """Returns the bytes that are no UTF-8 as windows-1252, for `codecs.register_error`."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+_WINDOWS = "windows-1252"
+codecs.register_error(_WINDOWS, _as_windows)
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -32,7 +32,7 @@ def read_delimited(name: str, data: bytes) -> Document:
     (width, count), *_ = widths.most_common(1) or [(0, 0)]
     if width < 2 or count < 2 or 2 * count < widths.total():
         return Document(name, text, notes=notes, is_converted=True)
-    add_rows(draft, rows, are_numbered=len(rows) == len(text.splitlines()))
+    add_rows(draft, rows, column=1 if len(rows) == len(text.splitlines()) else None)
     return draft.document(name)
 
 

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from wim_edge.documents.formats import FORMATS, PICTURE
+from wim_edge.documents.runs import Omissions
 from wim_edge.errors import DocumentError
 
 INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-docx python-pptx striprtf"
@@ -50,8 +51,8 @@ class Place:
 @dataclass(frozen=True)
 class Mark:
     """A mark in a text: from character ``start`` on it is on this page or in this section; None: no change. Of a sheet
-    this line is this row and begins with this column (from 1; None: the first), and each line to the next mark is the
-    next row. A page whose text was recognised has the confidence of that."""
+    this line is this row and begins with this column (from 1; None: the first; 0: some columns are left out), and each
+    line to the next mark is the next row. A page whose text was recognised has the confidence of that."""
 
     start: int
     page: int | None = None
@@ -94,7 +95,7 @@ class Document:
         page, confidence = _latest(self._pages, at) or (None, None)
         rows = _latest(self._rows, at)
         row = None if rows is None or rows.row is None else rows.row + self.text.count("\n", rows.start, at)
-        cells = _cells(self.text, at, end, row, rows.column or 1) if rows and row else None
+        cells = _cells(self.text, at, end, row, rows.column or 1) if rows and row and rows.column != 0 else None
         return Place((start, end), page, self.section(at), line, row, confidence, cells)
 
     def section(self, at: int) -> str | None:
@@ -140,13 +141,13 @@ def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
     before, *more = text[line : line + len(text[line:end].rstrip("| \n"))].split("\n")
     first = 0 if more else len(_PIPE.findall(text, line + text.startswith("|", line), at))
     last = max(len(_PIPE.findall(one, one.startswith("|"))) for one in (before, *more))
-    here, there = f"{_letters(column + first)}{row}", f"{_letters(column + last)}{row + len(more)}"
+    here, there = f"{letters(column + first)}{row}", f"{letters(column + last)}{row + len(more)}"
     return here if here == there else f"{here}:{there}"
 
 
-def _letters(column: int) -> str:
+def letters(column: int) -> str:
     """Returns a column as a sheet names it: 28 is "AB"."""
-    return (_letters((column - 1) // 26) if column > 26 else "") + chr(ord("A") + (column - 1) % 26)
+    return (letters((column - 1) // 26) if column > 26 else "") + chr(ord("A") + (column - 1) % 26)
 
 
 def _latest(entries: list[tuple[int, _T]], at: int) -> _T | None:
@@ -159,13 +160,14 @@ class DocumentBuilder:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self._omissions = Omissions()
         self._parts: list[str] = []
-        self._length = 0
+        self._length = self.quoted = 0
         self._marks: list[Mark] = []
         self._page: int | None = None
         self._section: str | None = None
         self._confidence: float | None = None
-        self.title = ""
+        self.title = self._in_section = ""
 
     @property
     def empty(self) -> bool:
@@ -175,28 +177,36 @@ class DocumentBuilder:
         """Has the next paragraph begin this page, whose text was recognised with this confidence, or this section."""
         self._page, self._confidence = page or self._page, confidence
         self._section = short(section) if section else self._section
+        self._in_section = self._section or self._in_section
+
+    def omit(self, what: str, where: str | None = None) -> None:
+        """Notes that something was left out because the page does not show it, by default in this section."""
+        self._omissions.add(what, self._in_section if where is None else where)
 
     def paragraph(
-        self, text: str, sections: Iterable[tuple[int, str]] = (), row: int | None = None, column: int = 1
+        self, text: str, sections: Iterable[tuple[int, str]] = (), rows: Iterable[tuple[int, int]] = (), column: int = 1
     ) -> None:
         """Adds a paragraph, with a blank line before it unless it is the first. A blank paragraph is left out.
-        ``sections`` are where in it some begin, ascending, and their titles; ``row`` is that of its first line, which
-        begins with this ``column``."""
+        ``sections`` are where in it some begin, ascending, and their titles; ``rows`` where a line is not the next row
+        of the line above, and its number, the first line's first; each begins with this ``column``."""
         if not text.strip():
             return
         if self._parts:
             self._append("\n\n")
+        given = [*rows]
+        row, more = given[0][1] if given else None, given[1:]
+        first = column if row and column != 1 else None
         if self._page or self._section or row or self._confidence:
-            first = column if row and column > 1 else None
             self._marks.append(Mark(self._length, self._page, self._section, row, self._confidence, first))
             self._page = self._section = self._confidence = None
+        self._marks += [Mark(self._length + at, row=number, column=first) for at, number in more]
         self._marks += [Mark(self._length + at, None, short(title)) for at, title in sections]
         self._append(text)
 
     def document(self, name: str) -> Document:
         return Document(
-            name, "".join(self._parts), tuple(self._marks), notes=tuple(self.notes), title=short(self.title),
-            is_converted=True,
+            name, "".join(self._parts), tuple(self._marks), notes=(*self.notes, *self._omissions.notes()),
+            title=short(self.title), is_converted=True,
         )  # fmt: skip
 
     def _append(self, text: str) -> None:

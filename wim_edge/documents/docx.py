@@ -1,168 +1,194 @@
-"""The reader of DOCX: paragraphs and tables in their order, footnotes and comments at the end.
-
-The tree is walked here rather than through python-docx's paragraphs, which leave out tracked
-insertions, content controls and text boxes.
-"""
+"""The reader of DOCX: paragraphs and tables in their order, footnotes and comments at the end."""
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
-from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.numbering import Numbering
 from wim_edge.documents.rows import add_rows
+from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
 from wim_edge.documents.spans import Span, grid, span_of
 from wim_edge.settings import Limits
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_PARAGRAPH, _TABLE, _ROW, _CELL = _W + "p", _W + "tbl", _W + "tr", _W + "tc"
-# A fallback repeats what stands beside it; moved and deleted text stands elsewhere or nowhere.
-_HIDDEN = frozenset(
-    {_W + "del", _W + "moveFrom", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
-)
+_PARAGRAPH, _TABLE, _ROW, _CELL, _RUN = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r"))
+_PROPERTIES, _STYLE, _HEIGHT, _VALUE = (_W + tag for tag in ("rPr", "rStyle", "vertAlign", "val"))
+_PARAGRAPHS, _ROWS, _ROW_CELLS = frozenset({_PARAGRAPH}), frozenset({_ROW}), frozenset({_CELL})
+_EMPTY = frozenset({_PROPERTIES, _W + "lastRenderedPageBreak"})
+_DELETED = "deleted passage"
+_CHANGED = frozenset({_W + "del", _W + "moveFrom"})
+# A fallback repeats what stands beside it; moved text stands elsewhere.
+_HIDDEN = _CHANGED | {"{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
 _CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreakHyphen": "-"}
 _TEXT = frozenset({_W + "t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
+_OF_TEXT = _TEXT | _CHANGED | {_PARAGRAPH, _RUN}
+_SWITCHES = {_W + "strike": STRUCK, _W + "dstrike": STRUCK, _W + "vanish": HIDDEN}
+_HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
 _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
-_RELATIONS, _PICTURE = "word/_rels/document.xml.rels", re.compile(r"""\bTarget=["'](media/[^"'<>]{1,200})["']""")
+_BODY = "word/document.xml"
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
 
 def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """Returns the text of the body, then of the notes. Headings become sections; a table's row is one line."""
-    docx = require("docx", name)
-    etree = require("lxml.etree", name)
-    Archive(name, data, limits).bound_markup(".xml", ".rels")
+    archive = Archive(name, data, limits)
+    archive.bound_markup(".xml", ".rels")
     draft = DocumentBuilder()
-    library = (docx.exceptions.PythonDocxError, docx.opc.exceptions.OpcError, etree.LxmlError)
     try:
-        word = docx.Document(io.BytesIO(_whole(data)))
-        draft.title = word.core_properties.title or ""
-        styles = {style.styleId or "": style.name_val or "" for style in word.styles.element.style_lst}
-        parts = dict(_parts(docx, word, ("numbering", *_NOTES)))
-        lists = parts.get("numbering")
-        numbering = None if lists is None else Numbering(lists, word.styles.element)
-        related = word.part.related_parts
-        _add(draft, word.element.body, styles, numbering, lambda one: docx.oxml.parse_xml(related[one].blob))
+        draft.title = archive.title()
+        relations = archive.related(_BODY)
+        named = [(kind, member) for kind, member in relations.values() if archive.has(member)]
+        parts = {kind: archive.root(member) for kind, member in named if kind in ("styles", "numbering", *_NOTES)}
+        writer = _BodyWriter(draft, parts.get("styles"), parts.get("numbering"))
+        writer.add(archive.root(_BODY).find(f"{_W}body"), lambda one: archive.root(relations[one][1]))
         for kind, heading in _NOTES.items():
             if kind in parts:
                 draft.mark(section=heading)
-                _add(draft, parts[kind], {}, None, None)
+                writer.add(parts[kind])
         # A contract's number may stand there alone
-        margins = [one for _, part in _parts(docx, word, ("header", "footer")) for one in _walk(part, {_PARAGRAPH})]
-        lines = [text for one in margins for text in _texts(one, None) if text.strip()]
-        if lines:
-            draft.mark(section="Headers and footers")
-            draft.paragraph("\n".join(dict.fromkeys(lines)))
-    except (*library, *DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
-        # python-docx takes a package's structure for granted and stumbles where a part is missing
-        # (or follows a chain of a thousand parts).
+        margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
+        draft.mark(section="Headers and footers")
+        lines = [text for part in margins for one in _walk(part, _PARAGRAPHS) for text in writer.texts(one)]
+        draft.paragraph("\n".join(dict.fromkeys(line for line in lines if line.strip())))
+    except (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
         raise damaged(name) from None
     return draft.document(name)
 
 
-def _whole(data: bytes) -> bytes:
-    """Returns the package with an empty member for each picture that its body names and that is not there: Word opens
-    such a file, which python-docx does not."""
-    with zipfile.ZipFile(io.BytesIO(data)) as package:
-        names = set(package.namelist())
-        relations = package.read(_RELATIONS).decode("utf-8", "replace") if _RELATIONS in names else ""
-    missing = {f"word/{target}" for target in _PICTURE.findall(relations)} - names
-    if not missing:
-        return data
-    out = io.BytesIO(data)
-    with zipfile.ZipFile(out, "a") as package:
-        for name in sorted(missing):
-            package.writestr(name, b"")
-    return out.getvalue()
+class _BodyWriter:
+    """Appends the paragraphs and tables of parts, each as its styles and its lists have it."""
+
+    def __init__(self, draft: DocumentBuilder, styles: Any, lists: Any) -> None:
+        self._draft = draft
+        self._styles = {} if styles is None else {one.get(f"{_W}styleId"): one for one in styles.iterfind(f"{_W}style")}
+        self._numbering = None if lists is None else Numbering(lists, self._styles)
+        self._looks: dict[str, Look] = {}
+
+    def add(self, root: Any, related: Related | None = None) -> None:
+        for element in _walk(root, {_PARAGRAPH, _TABLE}):
+            if element.tag == _TABLE:
+                cells = [cell for row in _walk(element, _ROWS) for cell in _walk(row, _ROW_CELLS)]
+                if len(cells) == 1 or any(cell.find(_TABLE) is not None for cell in cells):  # which places text
+                    for cell in cells:
+                        self.add(cell, related)
+                else:
+                    add_rows(self._draft, self._rows(element))
+                continue
+            style = self._styles.get(_style(element))
+            names = None if style is None else style.find(f"{_W}name")
+            is_heading = names is not None and _HEADING.match(names.get(_VALUE, ""))
+            for index, text in enumerate(self.texts(element)):
+                if index == 0 and is_heading:
+                    self._draft.mark(section=text)
+                self._draft.paragraph(text)
+            if related:
+                for named in _walk(element, {CHART, DIAGRAM}):
+                    add_drawing(self._draft, named, related)
+
+    def _rows(self, table: Any) -> list[list[str]]:
+        """Returns the rows of a table; a cell over several rows stands in each of them."""
+        rows: list[list[str]] = []
+        spans: list[list[Span]] = []
+        above: dict[int, tuple[int, int]] = {}  # by column, the row and the number of the cell that goes on below
+        for row in _walk(table, _ROWS):
+            if row.find(f"{_W}trPr/{_W}hidden") is not None:
+                self._draft.omit("hidden row")
+                continue
+            texts: list[str] = []
+            over: list[Span] = []
+            column, begun = 0, dict[int, tuple[int, int]]()
+            for cell in _walk(row, _ROW_CELLS):
+                merged, wide = cell.find(f"{_W}tcPr/{_W}vMerge"), cell.find(f"{_W}tcPr/{_W}gridSpan")
+                down, across = span_of("1", wide.get(_VALUE, "") if wide is not None else "")
+                first = above.get(column) if merged is not None and merged.get(_VALUE) != "restart" else None
+                if first is None:
+                    first = len(rows), len(texts)
+                    paragraphs = (text for one in _walk(cell, _PARAGRAPHS) for text in self.texts(one))
+                    texts.append(" ".join(" ".join(paragraphs).split()))
+                    over.append((down, across))
+                else:
+                    down, across = spans[first[0]][first[1]]
+                    spans[first[0]][first[1]] = down + 1, across
+                if merged is not None:
+                    begun[column] = first
+                column += across
+            rows.append(texts)
+            spans.append(over)
+            above = begun
+        return grid(rows, spans) if any(rows) else rows
+
+    def texts(self, paragraph: Any) -> list[str]:
+        """Returns a paragraph's own text with its number in a list, then that of the text boxes anchored in it."""
+        own: list[tuple[str, str]] = []
+        boxes: list[str] = []
+        of_style = self._look_of(_style(paragraph))
+        for element in _walk(paragraph, _OF_TEXT):
+            if element.tag == _PARAGRAPH:
+                boxes.extend(self.texts(element))
+            elif element.tag == _RUN:
+                look = self._look(element, of_style)
+                for piece in element:
+                    if piece.tag in _TEXT or piece.tag in _CHARACTERS:
+                        own.append((_CHARACTERS.get(piece.tag) or piece.text or "", look))
+                    elif piece.tag not in _EMPTY:
+                        boxes.extend(text for box in _walk(piece, _PARAGRAPHS) for text in self.texts(box))
+            elif element.tag in _TEXT:
+                own.append((element.text or "", ""))
+            elif next(element.iter(f"{_W}delText", f"{_W}t"), None) is not None and element.tag == _W + "del":
+                self._draft.omit(_DELETED)
+        text = shown(own, self._draft.omit).replace("\u00ad", "").strip()
+        label = self._numbering.label(paragraph) if self._numbering else ""
+        return [f"{label} {text}" if label and text else text, *boxes]
+
+    def _look(self, run: Any, of_style: Look) -> str:
+        """Returns the look of a run: its own properties overrule those of its style, and these its paragraph's."""
+        own = run.find(_PROPERTIES)
+        look = of_style if own is None else of_style | self._switched(own)
+        return name_of(look)
+
+    def _look_of(self, style: str) -> Look:
+        """Returns what a style and those that it is based on switch on or off."""
+        if style not in self._looks:
+            self._looks[style] = {}  # ends a circle of styles
+            found = self._styles.get(style)
+            if found is not None:
+                base = found.find(f"{_W}basedOn")
+                above = {} if base is None else self._look_of(base.get(_VALUE, ""))
+                self._looks[style] = above | self._switched(found.find(_PROPERTIES))
+        return self._looks[style]
+
+    def _switched(self, properties: Any) -> Look:
+        """Returns what these properties of a run, and the style that they name, switch on or off."""
+        look: Look = {}
+        for one in () if properties is None else properties:
+            if one.tag == _STYLE:
+                look = self._look_of(one.get(_VALUE, "")) | look
+            elif one.tag == _HEIGHT:
+                look |= {RAISED: False, LOWERED: False, _HEIGHTS.get(one.get(_VALUE, ""), ""): True}
+            elif one.tag == f"{_W}position":  # in half points
+                height = one.get(_VALUE, "0")
+                look |= {RAISED: height[:1] in "+123456789", LOWERED: height[:1] == "-"}
+            elif what := _SWITCHES.get(one.tag):
+                look[what] = one.get(_VALUE, "") not in ("0", "false", "off") or look.get(what, False)
+        return look
 
 
-def _parts(docx: Any, word: Any, kinds: Container[str]) -> Iterator[tuple[str, Any]]:
-    """Yields the parts of these kinds beside the body, each with its kind."""
-    for relation in word.part.rels.values():
-        kind = relation.reltype.rpartition("/")[2]
-        if kind in kinds and not relation.is_external:
-            yield kind, docx.oxml.parse_xml(relation.target_part.blob)
-
-
-def _add(
-    draft: DocumentBuilder, root: Any, styles: dict[str, str], numbering: Numbering | None, related: Related | None
-) -> None:
-    for element in _walk(root, {_PARAGRAPH, _TABLE}):
-        if element.tag == _TABLE:
-            add_rows(draft, _rows(element, numbering))
-            continue
-        for index, text in enumerate(_texts(element, numbering)):
-            if index == 0 and _HEADING.match(styles.get(_style(element), "")):
-                draft.mark(section=text)
-            draft.paragraph(text)
-        if related:
-            for named in _walk(element, {CHART, DIAGRAM}):
-                add_drawing(draft, named, related)
-
-
-def _rows(table: Any, numbering: Numbering | None) -> list[list[str]]:
-    """Returns the rows of a table; a cell over several rows stands in each of them."""
-    rows: list[list[str]] = []
-    spans: list[list[Span]] = []
-    above: dict[int, tuple[int, int]] = {}  # by column, the row and the number of the cell that goes on below
-    for row in _walk(table, {_ROW}):
-        texts: list[str] = []
-        over: list[Span] = []
-        column, begun = 0, dict[int, tuple[int, int]]()
-        for cell in _walk(row, {_CELL}):
-            merged, wide = cell.find(f"{_W}tcPr/{_W}vMerge"), cell.find(f"{_W}tcPr/{_W}gridSpan")
-            down, across = span_of("1", wide.get(_W + "val", "") if wide is not None else "")
-            first = above.get(column) if merged is not None and merged.get(_W + "val") != "restart" else None
-            if first is None:
-                first = len(rows), len(texts)
-                paragraphs = (text for one in _walk(cell, {_PARAGRAPH}) for text in _texts(one, numbering))
-                texts.append(" ".join(" ".join(paragraphs).split()))
-                over.append((down, across))
-            else:
-                down, across = spans[first[0]][first[1]]
-                spans[first[0]][first[1]] = down + 1, across
-            if merged is not None:
-                begun[column] = first
-            column += across
-        rows.append(texts)
-        spans.append(over)
-        above = begun
-    return grid(rows, spans) if any(rows) else rows
-
-
-def _texts(paragraph: Any, numbering: Numbering | None) -> list[str]:
-    """Returns a paragraph's own text with its number in a list, then that of the text boxes anchored in it."""
-    own: list[str] = []
-    boxes: list[str] = []
-    for element in _walk(paragraph, {_PARAGRAPH, *_TEXT, *_CHARACTERS}):
-        if element.tag == _PARAGRAPH:
-            boxes.extend(_texts(element, numbering))
-        else:
-            own.append(_CHARACTERS.get(element.tag) or element.text or "")
-    text, label = "".join(own).replace("\u00ad", "").strip(), numbering.label(paragraph) if numbering else ""
-    return [f"{label} {text}" if label and text else text, *boxes]
-
-
-def _walk(root: Any, wanted: set[str]) -> Iterator[Any]:
+def _walk(root: Any, wanted: Set[str]) -> Iterator[Any]:
     """Yields the outermost elements of these kinds below ``root``, in document order."""
-    branches = [iter(root)]
-    while branches:
-        element = next(branches[-1], None)
-        if element is None:
-            branches.pop()
-        elif element.tag in wanted:
+    for element in root:
+        if element.tag in wanted:
             yield element
-        elif element.tag not in _HIDDEN:
-            branches.append(iter(element))
+        elif element.tag not in _HIDDEN and len(element):
+            yield from _walk(element, wanted)
 
 
 def _style(paragraph: Any) -> str:
-    style = paragraph.find(f"{_W}pPr/{_W}pStyle")
-    return "" if style is None else style.get(_W + "val", "")
+    properties = paragraph.find(f"{_W}pPr")
+    style = None if properties is None else properties.find(f"{_W}pStyle")
+    return "" if style is None else style.get(_VALUE, "")

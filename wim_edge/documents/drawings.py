@@ -8,6 +8,8 @@ from typing import Any
 
 from wim_edge.documents.document import DocumentBuilder
 from wim_edge.documents.rows import add_rows
+from wim_edge.documents.sheets import shown
+from wim_edge.errors import DocumentError
 
 _OFFICE = "http://schemas.openxmlformats.org"
 _C, _A, _D = (f"{{{_OFFICE}/drawingml/2006/{name}}}" for name in ("chart", "main", "diagram"))
@@ -27,7 +29,7 @@ def add_drawing(draft: DocumentBuilder, named: Any, related: Related) -> None:
     """Adds the chart or the diagram that an element names; one that is not there, or damaged, is left out."""
     try:
         root = related(named.get(_ID + ("id" if named.tag == CHART else "dm"), ""))
-    except (KeyError, SyntaxError):  # of its markup
+    except (KeyError, SyntaxError, DocumentError):
         return
     if named.tag == CHART:
         _add_chart(draft, root)
@@ -62,13 +64,10 @@ def _points(series: Any, *kinds: str) -> dict[int, str]:
 
 
 def _shown(value: str, form: str) -> str:
-    """Returns a number as a person writes it: 0.2 in the format "0%" is 20%."""
     try:
-        number = float(value)
+        return shown(float(value), form)
     except ValueError:
         return value
-    text = f"{number * 100 if '%' in form else number:.4f}".rstrip("0").rstrip(".")
-    return f"{text}%" if "%" in form else text
 
 
 def _text(element: Any) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from wim_edge.documents.archive import Archive, damaged
 from wim_edge.documents.decode import decode_markup
-from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import DocumentError
@@ -27,13 +27,17 @@ def read_epub(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """
     archive = Archive(name, data, limits)
     draft = DocumentBuilder()
-    chapters = _chapters(name, archive)
-    locked = _locked(name, archive)
-    if any(chapter in locked for chapter in chapters):
+    root = next((str(one.get("full-path", "")) for one in _tags(archive, CONTAINER, "rootfile")), "")
+    chapters = _chapters(archive, root) if root else []
+    if not chapters:
+        raise damaged(name)
+    locked = _tags(archive, _ENCRYPTION, "CipherReference") if _ENCRYPTION in archive.names else ()
+    if not {_member("", one.get("URI", "")) for one in locked}.isdisjoint(chapters):
         raise DocumentError(
             f"{name}: encrypted by digital rights management",
             "Read a copy that is free of it, if you have one.",
         )
+    css = "\n".join(archive.read(one).decode("utf-8", "replace") for one in archive.names if one.endswith(".css"))
     for number, chapter in enumerate(chapters, start=1):
         if chapter not in archive.names:
             draft.notes.append(f"chapter {number} is missing")
@@ -41,37 +45,20 @@ def read_epub(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         markup, notes = decode_markup(name, archive.read(chapter))
         draft.notes.extend(f"chapter {number}: {note}" for note in notes)
         draft.mark(section=f"chapter {number}")
-        add_html(draft, name, markup, limits)
-    draft.title = _title(name, archive)
+        add_html(draft, name, markup, limits, css)
+    draft.title = next((one.text for one in _tags(archive, root, "title") if one.text), "")
     return draft.document(name)
 
 
-def _chapters(name: str, archive: Archive) -> list[str]:
+def _chapters(archive: Archive, root: str) -> list[str]:
     """Returns the archive's names of the chapters, each once, in the order of the book's spine."""
-    roots = [str(tag.get("full-path", "")) for tag in _tags(name, archive, CONTAINER, "rootfile")]
-    if not roots:
-        raise damaged(name)
     items = {
-        tag.get("id"): _member(roots[0], tag.get("href", ""))
-        for tag in _tags(name, archive, roots[0], "item")
+        tag.get("id"): _member(root, tag.get("href", ""))
+        for tag in _tags(archive, root, "item")
         if tag.get("media-type") in _CHAPTERS
     }
-    spine = (tag.get("idref") for tag in _tags(name, archive, roots[0], "itemref"))
-    chapters = list(dict.fromkeys(items[idref] for idref in spine if idref in items))
-    if not chapters:
-        raise damaged(name)
-    return chapters
-
-
-def _title(name: str, archive: Archive) -> str:
-    roots = [str(tag.get("full-path", "")) for tag in _tags(name, archive, CONTAINER, "rootfile")]
-    return next((tag.text for tag in _tags(name, archive, roots[0], "title") if tag.text), "")
-
-
-def _locked(name: str, archive: Archive) -> set[str]:
-    if _ENCRYPTION not in archive.names:
-        return set()
-    return {_member("", tag.get("URI", "")) for tag in _tags(name, archive, _ENCRYPTION, "CipherReference")}
+    spine = (tag.get("idref") for tag in _tags(archive, root, "itemref"))
+    return list(dict.fromkeys(items[idref] for idref in spine if idref in items))
 
 
 def _member(base: str, href: str) -> str:
@@ -79,14 +66,5 @@ def _member(base: str, href: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 
-def _tags(name: str, archive: Archive, member: str, local: str) -> Iterator[Any]:
-    etree = require("lxml.etree", name)
-    # Entities stay unexpanded and nothing is loaded from anywhere.
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True)
-    try:
-        root = etree.fromstring(archive.read(member), parser)
-    except (etree.LxmlError, ValueError):
-        raise damaged(name) from None
-    if root is None:
-        raise damaged(name)
-    return (tag for tag in root.iter("{*}" + local))
+def _tags(archive: Archive, member: str, local: str) -> Iterator[Any]:
+    yield from archive.root(member, recover=True).iter("{*}" + local)

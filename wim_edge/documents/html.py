@@ -6,15 +6,18 @@ No tree is built, so neither deep nesting nor a large page costs more than its l
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from wim_edge.documents.css import StyleSheet
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
 from wim_edge.documents.numbering import KINDS, written
-from wim_edge.documents.rows import names_columns
-from wim_edge.documents.spans import Span, lines_of, span_of
+from wim_edge.documents.rows import table_text
+from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
+from wim_edge.documents.spans import Span, grid, span_of
 from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template"})
@@ -27,14 +30,21 @@ _BLOCKS = frozenset(
     {
         "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dialog", "dir",
         "div", "dl", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "legend",
-        "main", "menu", "ol", "p", "section", "summary", "table", "ul",
+        "main", "menu", "nav", "ol", "p", "section", "summary", "table", "ul",
     }
 )
+_APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
+"""The elements whose text is never on a line with what stands before them."""
 _LINE, _PARAGRAPH = 1, 2
-_LISTED = re.compile(r"[-*•‣◦–]|\(?\w{1,3}[.)]")
+_GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
+_HANDLED = _HEADINGS | _CELLS | _ITEMS | {"a", "blockquote", "br", "li", "pre", "table", "tr"}
+_NO_ATTRIBUTES: dict[str, str] = {}
+_MARK = r"(?:[-*•‣◦–]|\(?\w{1,3}[.)])"
+_LISTED, _ONLY_MARK = re.compile(_MARK), re.compile(rf"(?!\d+\.\d){_MARK}|\(\w{{1,4}}\)")
 _XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and all that follows for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
+_STYLE = re.compile(r"<style\b([^<>]*+)>(.*)", re.IGNORECASE | re.S)
 
 
 @dataclass
@@ -43,6 +53,61 @@ class _List:
 
     kind: str
     number: int
+
+
+class _Block(NamedTuple):
+    """A paragraph or a heading, and in how many quotations it stands."""
+
+    text: str
+    is_heading: bool
+    quoted: int
+
+
+@dataclass
+class _Cell:
+    tag: str
+    span: Span
+    blocks: list[_Block] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(block.text for block in self.blocks).split())
+
+
+@dataclass
+class _Table:
+    """A table that is open. ``is_layout``: it is known to place text on the page, and holds no rows."""
+
+    is_layout: bool
+    rows: list[list[_Cell]] = field(default_factory=list)
+    is_in_cell: bool = False
+
+    def blocks(self, quoted: int) -> Iterator[_Block]:
+        """Yields the table as one block, or as those of its cells."""
+        rows = [row for row in self.rows if any(cell.blocks for cell in row)]
+        marked = [len(row) == 2 and _ONLY_MARK.fullmatch(row[0].text) is not None for row in rows]
+        if self.is_layout or _is_layout(rows) or all(marked):
+            for row, is_marked in zip(rows, marked, strict=True):
+                first, *more = [block for cell in row for block in cell.blocks]
+                if is_marked and more:
+                    first = _Block(f"{first.text} {more.pop(0).text}", False, first.quoted)
+                yield from (first, *more)
+            return
+        texts = [[cell.text for cell in row] for row in rows]
+        table = grid(texts, [[cell.span for cell in row] for row in rows])
+        is_headed = None
+        if any(cell.tag == "th" for row in rows for cell in row):
+            is_headed = {cell.tag for cell in rows[0] if cell.blocks} == {"th"}
+        yield from (_Block(text, False, quoted) for text in table_text(table, is_headed))
+
+
+def _is_layout(rows: list[list[_Cell]]) -> bool:
+    """Tells whether rows only place text on the page: one cell, headings, or several paragraphs in most rows' cells."""
+    cells = [cell for row in rows for cell in row]
+    if len(cells) < 2 or any(block.is_heading for cell in cells for block in cell.blocks):
+        return True
+    n_long = sum(any(len(cell.blocks) > 1 for cell in row) for row in rows)
+    return 2 * n_long >= len(rows) and not any(cell.tag == "th" for cell in cells)
 
 
 def read_html(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -54,13 +119,16 @@ def read_html(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     return draft.document(name)
 
 
-def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits) -> None:
-    """Appends the text of this HTML or XHTML to the draft."""
+def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css: str = "") -> None:
+    """Appends the text of this HTML or XHTML to the draft. ``css``: style sheets that are not in the page itself."""
     etree = require("lxml.etree", name)
     declaration = _XML_DECLARATION.match(markup)
     markup = markup[declaration.end() :] if declaration else markup
     markup = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", markup)
-    parser = etree.HTMLParser(target=_Writer(draft, name, limits.html_depth), encoding="utf-8", huge_tree=True)
+    parts = map(_STYLE.search, re.split("</style", markup, flags=re.IGNORECASE)[:-1])
+    sheets = (found[2] for found in parts if found and "print" not in found[1])
+    style = StyleSheet("\n".join([css, *sheets]))
+    parser = etree.HTMLParser(target=_Writer(draft, name, limits.html_depth, style), encoding="utf-8", huge_tree=True)
     try:
         # Bytes in a stated encoding, so that no declaration in the markup can overrule it.
         parser.feed(markup.encode())
@@ -72,87 +140,127 @@ def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits) -> 
 class _Writer:
     """Receives the parser's events. A gap (of a line or a paragraph) is noted, and made before the next text."""
 
-    def __init__(self, draft: DocumentBuilder, name: str, most_deep: int) -> None:
-        self._draft = draft
-        self._name = name
-        self._most_deep = most_deep
+    def __init__(self, draft: DocumentBuilder, name: str, most_deep: int, style: StyleSheet) -> None:
+        self._draft, self._name, self._most_deep, self._style = draft, name, most_deep, style
         self._pieces: list[str] = []
         self._gap = 0
         self._space = False
-        self._depth = self._dropped = self._pre = 0
+        self._depth = self._pre = self._quoted = 0
+        self._left_out = ("", 0)
+        """The look of the element that is left out, and its depth."""
         self._title: list[str] = []
         self._in_title = self._titled = self._in_heading = False
-        self._first_cell = True
-        self._cell_start = False
         self._lists: list[_List] = []
         self._item = ""
         """The sign that stands before the text of the item that has just begun."""
-        self._cells: list[tuple[str, Span]] = []
-        """The tags and the spans of this row's cells so far."""
-        self._row_at: int | None = None
-        """The piece that this row begins with."""
-        self._rows: list[tuple[int, list[tuple[str, Span]]]] = []
-        """The pieces that the table's rows begin with, and their cells."""
+        self._tables: list[_Table] = []
+        self._raised: list[tuple[str, int, int, bool]] = []
+        """The elements with raised or lowered letters that are open: look, depth, first piece, whether it is a link."""
+        self._decorations: list[tuple[int, int]] = []
+        """The elements that are hidden from screen readers and open: depth, first piece."""
+        self._decoration = ""
+        """The text of such a one that has just ended."""
+        self._after_mark = False
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
         if self._depth > self._most_deep:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
-        if tag in _DROPPED:
-            self._dropped += 1
-        elif tag == "title":
+        if self._left_out[1]:
+            return
+        if not isinstance(attributes, dict):  # without any, lxml gives a mapping that is slow
+            attributes = _NO_ATTRIBUTES
+        look = self._style.look(tag, attributes)
+        if tag in _DROPPED or look in (HIDDEN, STRUCK):
+            if tag in _CELLS and "visibility" in attributes.get("style", ""):
+                self._begin_cell(tag, attributes)  # which keeps its column
+            elif tag not in _CELLS:
+                self._boundary(tag)
+            self._left_out = (look or "dropped", self._depth)
+            return
+        if tag == "title":
             self._in_title = True
-        elif tag in _HEADINGS or tag == "pre":
+            return
+        is_decoration = bool(attributes) and attributes.get("aria-hidden") == "true"
+        if tag in _APART or ((look or is_decoration) and self._gap == _PARAGRAPH):
             self._flush()
+        if look:
+            self._raised.append((look, self._depth, len(self._pieces), False))
+        elif is_decoration:
+            self._decorations.append((self._depth, len(self._pieces)))
+        if tag in _HANDLED:
+            self._begin(tag, attributes)
+        self._boundary(tag)
+
+    def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag in _HEADINGS or tag == "pre":
             self._in_heading = tag != "pre"
             self._pre += tag == "pre"
         elif tag in _CELLS:
-            self._cell(tag, span_of(attributes.get("rowspan", ""), attributes.get("colspan", "")))
+            self._begin_cell(tag, attributes)
         elif tag == "br":
             self._line_break()
-        else:
-            self._first_cell = tag == "tr" or self._first_cell
-            if tag == "table":
-                self._cells, self._row_at, self._rows = [], None, []
-            elif tag in _ITEMS:
-                first = attributes.get("start", "")
-                first = first if first.isdecimal() and len(first) < 10 else "1"
-                kind = KINDS.get(attributes.get("type", ""), "decimal") if tag == "ol" else ""
-                self._lists.append(_List(kind, int(first) - 1))
-            elif tag == "li":
-                self._begin_item()
-            self._boundary(tag)
+        elif tag == "table":
+            self._tables.append(_Table(attributes.get("role") in ("presentation", "none")))
+        elif tag == "tr" and self._tables:
+            self._tables[-1].rows.append([])
+        elif tag == "blockquote":
+            self._quoted += 1
+        elif tag == "a" and self._raised:
+            self._raised[-1] = (*self._raised[-1][:3], True)
+        elif tag in _ITEMS:
+            first = attributes.get("start", "")
+            first = first if first.isdecimal() and len(first) < 10 else "1"
+            kind = KINDS.get(attributes.get("type", ""), "decimal") if tag == "ol" else ""
+            self._lists.append(_List(kind, int(first) - 1))
+        elif tag == "li":
+            self._begin_item()
 
     def end(self, tag: str) -> None:
         self._depth -= 1
-        if tag in _DROPPED:
-            self._dropped -= 1
-        elif tag == "title":
+        if self._left_out[1]:
+            if self._depth < self._left_out[1]:
+                self._left_out = ("", 0)
+                self._boundary(tag)
+            return
+        if tag == "title":
             self._end_title()
-        elif tag in _HEADINGS or tag == "pre":
+            return
+        if self._raised and self._raised[-1][1] > self._depth:
+            self._end_raised()
+        if self._decorations and self._decorations[-1][0] > self._depth:
+            self._end_decoration()
+        elif self._decoration:
+            self._drop_twin()
+        if tag in _APART:
             self._flush()
             self._in_heading = False
-            self._pre -= tag == "pre"
-        elif tag in _CELLS:
-            if not self._cell_start:  # an empty one changes nothing
-                self._gap = 0
-            self._cell_start = False
-        else:
-            if tag == "tr":
-                self._end_row()
-            elif tag == "table":
-                self._end_table()
-            elif tag == "li":
-                self._item = ""
-            elif tag in _ITEMS and self._lists:
-                self._lists.pop()
-            self._boundary(tag)
+        if tag in _HANDLED:
+            self._end(tag)
+        self._boundary(tag)
+
+    def _end(self, tag: str) -> None:
+        if tag == "pre":
+            self._pre -= 1
+        elif tag == "table" and self._tables:
+            self._end_table()
+        elif tag in _CELLS and self._tables:
+            self._tables[-1].is_in_cell = False
+        elif tag == "blockquote":
+            self._quoted -= 1
+        elif tag == "li":
+            self._item = ""
+        elif tag in _ITEMS and self._lists:
+            self._lists.pop()
 
     def data(self, text: str) -> None:
-        if self._in_title:
+        if self._left_out[1]:
+            look = self._left_out[0]
+            if look in (HIDDEN, STRUCK) and text.strip():
+                self._draft.omit(look)
+                self._left_out = ("dropped", self._left_out[1])
+        elif self._in_title:
             self._title.append(text)
-        elif self._dropped:
-            return
         elif self._pre:
             self._write(text)
         elif words := " ".join(text.split()):
@@ -164,15 +272,45 @@ class _Writer:
 
     def close(self) -> None:
         self._flush()
+        while self._tables:
+            self._end_table()
 
     def comment(self, text: str) -> None: ...
 
     def pi(self, target: str, data: str | None = None) -> None: ...
 
     def _boundary(self, tag: str) -> None:
-        # The first paragraph of a cell belongs to the cell's row, not below it.
-        if not self._cell_start:
-            self._gap = max(self._gap, _PARAGRAPH if tag in _BLOCKS else _LINE if tag in _LINES else 0)
+        gap = _GAPS.get(tag, 0)
+        if gap > self._gap:
+            self._gap = gap
+
+    def _end_raised(self) -> None:
+        look, _, at, is_link = self._raised.pop()
+        text = "".join(self._pieces[at:])
+        if not text.strip():
+            return
+        said = text.lstrip()
+        before = "".join(self._pieces[max(0, at - 3) : at]) + text[: len(text) - len(said)]
+        self._pieces[at:], self._after_mark = [text], False
+        whole, self._after_mark = set_off(before, said, look, is_link=is_link)
+        self._pieces[max(0, at - 3) :] = [whole]
+
+    def _end_decoration(self) -> None:
+        """Leaves out an element that screen readers pass over, if it repeats the text beside it."""
+        _, at = self._decorations.pop()
+        text = " ".join("".join(self._pieces[at:]).split())
+        before = "".join(self._pieces[:at]).rstrip()
+        if text and before.endswith(text) and not before[: -len(text)][-1:].isalnum():
+            del self._pieces[at:]
+        else:
+            self._decoration = text
+
+    def _drop_twin(self) -> None:
+        """Leaves the same element out where the text behind it repeats it."""
+        text, self._decoration = self._decoration, ""
+        said = "".join(self._pieces)
+        if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):
+            self._pieces = [said[: -len(text)].rstrip()]
 
     def _begin_item(self) -> None:
         self._item = "-"
@@ -182,76 +320,68 @@ class _Writer:
             indent = "  " * min(len(self._lists) - 1, _INDENTS)
             self._item = f"{indent}{written(last.number, last.kind)}." if last.kind else f"{indent}-"
 
-    def _end_row(self) -> None:
-        if self._row_at is not None:
-            self._rows.append((self._row_at, self._cells))
-        self._cells, self._row_at = [], None
+    def _begin_cell(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if not self._tables:
+            self._space = True
+            return
+        table = self._tables[-1]
+        table.rows = table.rows or [[]]
+        span = span_of(attributes.get("rowspan", ""), attributes.get("colspan", "")) if attributes else (1, 1)
+        table.rows[-1].append(_Cell(tag, span))
+        table.is_in_cell = True
 
     def _end_table(self) -> None:
-        rows, self._rows = self._rows, []
-        starts = [at for at, _ in rows]
-        # What was flushed meanwhile is text with paragraphs, and no table
-        if not rows or starts[-1] >= len(self._pieces) or starts != sorted(set(starts)):
-            return
-        ends = [*starts[1:], len(self._pieces)]
-        lines = ["".join(self._pieces[at:end]).strip() for at, end in zip(starts, ends, strict=True)]
-        cells = [[cell.strip() for cell in line.split("|")] for line in lines]
-        tags = [[tag for tag, _ in row] for _, row in rows]
-        is_headed = set(tags[0]) == {"th"}
-        if any(span != (1, 1) for _, row in rows for _, span in row) and list(map(len, cells)) == list(map(len, tags)):
-            is_second = len(tags) > 1 and set(tags[1]) == {"th"}
-            spans = [[span for _, span in row] for _, row in rows]
-            made = lines_of(cells, spans, is_headed=is_headed, is_second_headed=is_second)
-            self._pieces[starts[0] :] = ["\n".join(" ".join(line.split()) for line in made)]
-        elif len(tags[0]) > 1 and (is_headed or (not any("th" in row for row in tags) and names_columns(cells))):
-            self._pieces.insert(starts[0], "| ")
-
-    def _cell(self, tag: str, span: Span) -> None:
-        self._cells.append((tag, span))
-        if not self._first_cell:
-            self._space = True
-            self._write("|")
-            self._space = True
-        self._first_cell = False
-        self._cell_start = True
+        table = self._tables.pop()
+        if self._tables:  # one within another: that one places it
+            self._tables[-1].is_layout = True
+        for block in table.blocks(self._quoted):
+            self._add(block)
 
     def _line_break(self) -> None:
-        if self._pieces and not self._dropped and self._gap == 0:
+        if self._pieces and self._gap == 0:
             self._pieces.append("\n")
 
     def _write(self, text: str) -> None:
-        if self._dropped:
-            return
         if self._gap == _PARAGRAPH:
             self._flush()
         elif self._pieces and self._gap == _LINE:
             self._pieces.append("\n")
-        elif self._pieces and self._space and not self._pieces[-1].endswith("\n"):
-            self._pieces.append(" ")
+        elif self._pieces and (self._space or (self._after_mark and text[0].isalnum())):
+            self._pieces += [" "] if not self._pieces[-1].endswith(("\n", " ")) else []
         self._gap = 0
-        self._space = self._cell_start = False
-        if self._cells and self._row_at is None:
-            self._row_at = len(self._pieces)
+        self._space = self._after_mark = False
         if self._item and not self._in_heading and not _LISTED.match(text):
             text = f"{self._item} {text}"
         self._item = ""
         self._pieces.append(text)
 
     def _flush(self) -> None:
+        self._gap = 0
+        self._space = self._after_mark = False
+        self._decoration = ""
+        if not self._pieces:
+            return
         text = "".join(self._pieces).replace("\u00ad", "").strip("\n").rstrip()
         self._pieces.clear()
-        self._gap = 0
-        self._space = self._cell_start = False
-        if not text:
-            return
-        if self._in_heading:
-            self._draft.mark(section=text)
+        if text:
+            if "\n\n\n" in text and not self._pre:
+                text = re.sub(r"\n{3,}", "\n\n", text)
+            self._add(_Block(text, self._in_heading, self._quoted))
             self._in_heading = False  # what follows in an unclosed heading is no heading
-        self._draft.paragraph(text if self._pre else re.sub(r"\n{3,}", "\n\n", text))
+
+    def _add(self, block: _Block) -> None:
+        table = self._tables[-1] if self._tables else None
+        if table is not None and table.is_in_cell:
+            table.rows[-1][-1].blocks.append(block)
+            return
+        if block.is_heading:
+            self._draft.mark(section=block.text)
+        self._draft.quoted = block.quoted
+        self._draft.paragraph(block.text)
 
     def _end_title(self) -> None:
         # The page's own; a drawing further down may have one too.
-        if not self._titled and not self._dropped:
+        if not self._titled:
             self._draft.title = "".join(self._title)
             self._draft.mark(section=self._draft.title)
             self._titled = True

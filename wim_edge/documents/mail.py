@@ -13,6 +13,7 @@ from pathlib import Path
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
 from wim_edge.documents.limits import DEFAULTS
+from wim_edge.documents.quotations import Collected, of_plain, under_heads
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
@@ -51,6 +52,7 @@ class _MailWriter:
         self._draft, self._name, self._read, self._limits = draft, name, read, limits
         self._left, self._room = _ATTACHMENTS, limits.document_bytes
         self.first = self.subject = ""
+        self._people: list[str] = []
 
     def add(self, data: bytes) -> None:
         try:
@@ -68,6 +70,7 @@ class _MailWriter:
             headers.append((key, " ".join(decoded.split())))
         self.subject = headers[-1][1]
         self.first = self.first or self.subject
+        self._people = [name for key, _ in headers[:3] for name in _names(mail, key)]
         self._draft.mark(section=self.subject or "mail")
         self._draft.paragraph("\n".join(f"{key}: {value}" for key, value in headers if value))
         body = mail.get_body(("plain", "html"))
@@ -81,9 +84,14 @@ class _MailWriter:
         """Adds a part that is text."""
         text = _text(part)
         if part.get_content_subtype() == "html":
-            add_html(self._draft, self._name, text, self._limits)
+            collected = Collected(self._draft)
+            add_html(collected, self._name, text, self._limits)
+            found = collected.found
         else:
-            self._draft.paragraph(text.replace("\r\n", "\n").strip("\n"))
+            found = list(of_plain(text))
+        for one in under_heads(found, self.subject, self._people):
+            self._draft.mark(section=one.section)
+            self._draft.paragraph(one.text)
 
     def _attachment(self, part: MIMEPart, depth: int) -> None:
         if part.get_content_type() == "message/rfc822":
@@ -125,6 +133,14 @@ def _leaves(part: MIMEPart, *, is_choice: bool = False) -> Iterator[MIMEPart]:
             yield from _leaves(inner, is_choice=is_choice)
     elif not (is_choice and part.get_content_maintype() == "text" and not part.get_filename()):
         yield part
+
+
+def _names(mail: EmailMessage, key: str) -> list[str]:
+    """Returns the names, or else the addresses, of the people in a header."""
+    try:
+        return [one.display_name or one.addr_spec for one in mail[key].addresses]
+    except (*_DAMAGE, IndexError):
+        return []
 
 
 def _text(part: MIMEPart) -> str:

@@ -19,17 +19,17 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 
 
 class Numbering:
-    """The lists of a document, each with how far it has counted. ``lists`` and ``styles`` are the roots of the parts
-    that define them."""
+    """The lists of a document, each with how far it has counted. ``lists`` is the root of the part that defines them;
+    ``styles`` are by their ids."""
 
-    def __init__(self, lists: Any, styles: Any) -> None:
+    def __init__(self, lists: Any, styles: dict[str, Any]) -> None:
         definitions = {one.get(f"{_W}abstractNumId"): one for one in lists.iterfind(f"{_W}abstractNum")}
         self._lists = {
             one.get(f"{_W}numId"): (one, definitions[name])
             for one in lists.iterfind(f"{_W}num")
             if (name := _value(one, "abstractNumId")) in definitions
         }
-        self._styles = {one.get(f"{_W}styleId"): one for one in styles.iterfind(f"{_W}style")}
+        self._styles = styles
         self._counts: dict[Any, list[int | None]] = {}
         self._begun: set[str] = set()
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged, encrypted
-from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.document import Document, DocumentBuilder, letters
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.numbering import KINDS, written
-from wim_edge.documents.rows import add_rows
+from wim_edge.documents.rows import add_rows, first_column
+from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
 from wim_edge.settings import Limits
 
 CONTENT, _MANIFEST = "content.xml", "META-INF/manifest.xml"
@@ -22,8 +23,19 @@ _CELLS = (_TABLE + "table-cell", _TABLE + "covered-table-cell")
 _DROPPED = frozenset(
     {_TEXT + "tracked-changes", _OFFICE + "annotation", _TABLE + "tracked-changes", _OFFICE + "forms"}
 )
-_SPOKEN = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}notes"
+_SPOKEN = _NAMES % "presentation" + "notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
+_UNSEEN = {f"{_TABLE}display": "false", f"{_TEXT}display": "none", _NAMES % "presentation" + "visibility": "hidden"}
+"""The values of a style's properties with which the page does not show what has it."""
+_FAMILIES = {
+    _TEXT + "p": ("paragraph", _TEXT + "style-name"), _TEXT + "h": ("paragraph", _TEXT + "style-name"),
+    _TEXT + "span": ("text", _TEXT + "style-name"), _TABLE + "table": ("table", _TABLE + "style-name"),
+    _DRAW + "page": ("drawing-page", _DRAW + "style-name"),
+    **dict.fromkeys(_CELLS, ("table-cell", _TABLE + "style-name")),
+    **dict.fromkeys((_TABLE + "table-column", _ROW), ("table-cell", _TABLE + "default-cell-style-name")),
+}  # fmt: skip
+"""The elements that have a style: its family, and the attribute that names it."""
+_VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
 _COLUMNS, _DEEP = 1000, 200
 _REPEATED = 100_000
 """The most rows of a table that stand in its file once and are repeated, empty ones among them."""
@@ -32,28 +44,32 @@ _REPEATED = 100_000
 def read_opendocument(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """Returns the text with its headings, lists and tables; a sheet is a section, a slide a page. Raises
     DocumentError."""
-    etree = require("lxml.etree", name)
     archive = Archive(name, data, limits)
     if _MANIFEST in archive.names and b"encryption-data" in archive.read(_MANIFEST):
         raise encrypted(name)
     draft = DocumentBuilder()
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
     try:
         parts = [CONTENT, *(part for part in ("styles.xml", "meta.xml") if part in archive.names)]
-        root, *others = (etree.fromstring(archive.read(part), parser) for part in parts)
+        root, *others = map(archive.root, parts)
         _ElementWriter(draft, (root, *others)).body(root.find(f"{_OFFICE}body"))
         found = next((one for root in others for one in root.iter("{http://purl.org/dc/elements/1.1/}title")), None)
         is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # which no sheet names
         draft.title = (found.text if found is not None else None) or (Path(name).stem if is_book else "")
-    except (etree.LxmlError, *DAMAGE, AttributeError, TypeError, RecursionError):
+    except (*DAMAGE, AttributeError, TypeError, RecursionError):
         raise damaged(name) from None
     return draft.document(name)
 
 
 class _ElementWriter:
-    def __init__(self, draft: DocumentBuilder, roots: Iterable[Any]) -> None:
+    def __init__(self, draft: DocumentBuilder, roots: Sequence[Any]) -> None:
         self._draft = draft
+        self._looks: dict[tuple[str, str], Look] = {}
         self._styles = {
+            (one.get(f"{_STYLE}family", ""), one.get(f"{_STYLE}name", "")): one
+            for root in reversed(roots) for one in root.iter(f"{_STYLE}style")
+        }  # fmt: skip
+        """The styles, by their families and names."""
+        self._lists = {
             style.get(f"{_TEXT}name", style.get(f"{_STYLE}name")): {
                 level.get(f"{_TEXT}level"): level for level in style.iterfind(f"{_TEXT}list-level-style-number")
             }
@@ -75,12 +91,18 @@ class _ElementWriter:
             return
         for child in element:
             tag = child.tag
-            if tag in _PARAGRAPHS:
+            if HIDDEN in self._look(child, {}) or child.get(f"{_TEXT}display") == "none":
+                is_sheet = element.tag == f"{_OFFICE}spreadsheet"
+                what = "hidden sheet" if is_sheet else "hidden slide" if tag == _DRAW + "page" else HIDDEN
+                self._slides += tag == _DRAW + "page"
+                if next((text for text in child.itertext() if text.strip()), ""):
+                    self._draft.omit(what, child.get(f"{_TABLE}name") or child.get(f"{_DRAW}name"))
+            elif tag in _PARAGRAPHS:
                 self._paragraph(child)
             elif tag == _TEXT + "list":
                 self._list(child, depth, "", 1)
             elif tag == _TABLE + "table":
-                self._table(child, is_sheet=element.tag == f"{_OFFICE}spreadsheet")
+                self._table(child, depth, is_sheet=element.tag == f"{_OFFICE}spreadsheet")
             elif tag == _DRAW + "page":
                 self._slides += 1
                 self._draft.mark(page=self._slides)
@@ -103,7 +125,7 @@ class _ElementWriter:
 
     def _list(self, found: Any, depth: int, style: str, level: int) -> None:
         style = found.get(f"{_TEXT}style-name", style)
-        form = self._styles.get(style, {}).get(str(level))
+        form = self._lists.get(style, {}).get(str(level))
         first = 1 if form is None else _times(form, "start-value", _TEXT)
         for number, item in enumerate(found.iterfind(_ITEM), start=first):
             label = "-"
@@ -117,52 +139,115 @@ class _ElementWriter:
                 elif child.tag == _TEXT + "list" and depth < _DEEP:
                     self._list(child, depth + 1, style, level + 1)
 
-    def _table(self, table: Any, *, is_sheet: bool) -> None:
+    def _table(self, table: Any, depth: int, *, is_sheet: bool) -> None:
         if is_sheet:
             self._draft.mark(section=table.get(f"{_TABLE}name"))
-        add_rows(self._draft, self._rows(table), are_numbered=is_sheet)
+        elif len(list(table.iter(*_CELLS))) == 1 or table.find(f".//{_TABLE}table") is not None:
+            self._add(table, depth + 1)  # it only places text
+            return
+        name = table.get(f"{_TABLE}name") or "of no name"
+        columns: list[Any] = []
+        for column in table.iter(f"{_TABLE}table-column"):
+            columns += [column] * min(_times(column, "number-columns-repeated"), _COLUMNS - len(columns))
+        hidden = {at for at, one in enumerate(columns, 1) if one.get(_VISIBILITY) in _NOT_SHOWN}
+        left_out: set[int] = set()
+        rows = list(self._rows(table, name, columns, hidden, left_out))
+        for at in sorted(left_out):
+            self._draft.omit("hidden column", f"{name}, {letters(at)}")
+        add_rows(self._draft, rows, column=first_column(hidden, rows) if is_sheet else None)
 
-    def _rows(self, table: Any) -> Iterator[list[str]]:
-        left, blank, cut = _REPEATED, 0, set()
+    def _rows(
+        self, table: Any, name: str, columns: list[Any], hidden: set[int], left_out: set[int]
+    ) -> Iterator[list[str] | None]:
+        """Yields the rows without hidden columns, None for hidden ones. Hidden columns with text join ``left_out``."""
+        left, waiting, cut, number = _REPEATED, list[list[str] | None](), set[str](), 0
         for row in table.iter(_ROW):
-            cells: list[str] = []
-            for cell in row:
-                if cell.tag in _CELLS:
-                    text = " ".join(self._text(one, []) for one in cell.iter(*_PARAGRAPHS))
-                    times = _times(cell, "number-columns-repeated")
-                    room = _COLUMNS - len(cells)
-                    cells += [text] * min(times, room)
-                    if text and times > room:
-                        cut.add(f"what stands right of {_COLUMNS:,} columns was not read")
             wanted = _times(row, "number-rows-repeated")
-            times = min(wanted, 1 + left)
+            times, number = min(wanted, 1 + left), number + wanted
+            is_hidden, has_text = row.get(_VISIBILITY) in _NOT_SHOWN, any(map(str.strip, row.itertext()))
+            if is_hidden and has_text:
+                self._draft.omit("hidden row", f"{name}, row {number - wanted + 1}")
+            cells = [] if is_hidden or not has_text else self._cells(row, columns, f"table {name}", cut)
+            left_out |= {at for at in hidden if at <= len(cells) and cells[at - 1]}
+            cells = [cell for at, cell in enumerate(cells, 1) if at not in hidden] if hidden else cells
             if not any(cells):  # a sheet ends with a million of them
-                blank = min(blank + times, left)
+                waiting += [None if is_hidden else []] * min(times, left - len(waiting))
                 continue
             if times < wanted:
-                cut.add(f"a row is repeated more than {times:,} times, and was read so often")
-            yield from [[]] * blank
+                cut.add(f"table {name}: a row is repeated more than {times:,} times, and was read so often")
+            yield from waiting
             yield from [cells] * times
-            left, blank = left - blank - times + 1, 0
-        name = table.get(f"{_TABLE}name") or "of no name"
-        self._draft.notes += [f"table {name}: {what}" for what in sorted(cut)]
+            left, waiting = left - len(waiting) - times + 1, []
+        self._draft.notes += sorted(cut)
 
-    def _text(self, element: Any, boxes: list[Any]) -> str:
+    def _cells(self, row: Any, columns: list[Any], name: str, cut: set[str]) -> list[str]:
+        cells: list[str] = []
+        for cell in row:
+            if cell.tag not in _CELLS:
+                continue
+            column = columns[len(cells)] if len(cells) < len(columns) else row
+            given = cell if cell.get(f"{_TABLE}style-name") else column
+            look = self._look(given, {})
+            text = " ".join(self._text(one, [], look) for one in cell.iter(*_PARAGRAPHS))
+            if cell.get(f"{_TABLE}formula") and not text and cell.get(f"{_OFFICE}value-type") is None:
+                cut.add(f"{name}: a formula has no value that was kept")
+            times, room = _times(cell, "number-columns-repeated"), _COLUMNS - len(cells)
+            cells += [text] * min(times, room)
+            if text and times > room:
+                cut.add(f"{name}: what stands right of {_COLUMNS:,} columns was not read")
+        return cells
+
+    def _text(self, element: Any, boxes: list[Any], look: Look | None = None) -> str:
         """Returns the element's own text; frames that are anchored in it go to ``boxes``, notes to the end."""
-        pieces = [element.text or ""]
+        return shown(self._runs(element, boxes, look or {}), self._draft.omit)
+
+    def _runs(self, element: Any, boxes: list[Any], above: Look) -> Iterator[tuple[str, str]]:
+        look = self._look(element, above)
+        name = name_of(look)
+        yield element.text or "", name
         for child in element:
             if child.tag == _NOTE:
                 self._notes.append(" ".join(self._text(one, []) for one in child.iter(_TEXT + "p")))
             elif child.tag == _TEXT + "s":
-                pieces.append(" " * min(_times(child, "c", _TEXT), _COLUMNS))
+                yield " " * min(_times(child, "c", _TEXT), _COLUMNS), name
             elif child.tag in _CHARACTERS:
-                pieces.append(_CHARACTERS[child.tag])
+                yield _CHARACTERS[child.tag], name
             elif isinstance(child.tag, str) and child.tag.startswith(_DRAW):
                 boxes.append(child)
             elif child.tag not in _DROPPED and isinstance(child.tag, str):
-                pieces.append(self._text(child, boxes))
-            pieces.append(child.tail or "")
-        return "".join(pieces)
+                yield from self._runs(child, boxes, look)
+            yield child.tail or "", name
+
+    def _look(self, element: Any, above: Look) -> Look:
+        """Returns how the text of an element looks that has a style, where what it stands in looks so."""
+        family = _FAMILIES.get(element.tag)
+        if family is None:
+            return above
+        own = self._look_of(family[0], element.get(family[1], ""))
+        return above | own if own else above
+
+    def _look_of(self, family: str, name: str) -> Look:
+        """Returns what a style and those that it is based on switch on or off."""
+        key = family, name
+        if key not in self._looks:
+            self._looks[key] = {}  # ends a circle of styles
+            style = self._styles.get(key)
+            if style is not None:
+                look = dict(self._look_of(family, style.get(f"{_STYLE}parent-style-name", "")))
+                for properties in style:
+                    look |= _switched(properties)
+                self._looks[key] = look
+        return self._looks[key]
+
+
+def _switched(properties: Any) -> Look:
+    look: Look = {}
+    for name in (f"{_STYLE}text-line-through-style", f"{_STYLE}text-line-through-type"):
+        if value := properties.get(name):
+            look[STRUCK] = value != "none" or look.get(STRUCK, False)
+    if place := properties.get(f"{_STYLE}text-position", "").partition(" ")[0]:
+        look |= {RAISED: place == "super" or place[:1] in "123456789", LOWERED: place[:1] == "-" or place == "sub"}
+    return look | dict.fromkeys((HIDDEN for name, value in _UNSEEN.items() if properties.get(name) == value), True)
 
 
 def _times(element: Any, name: str, space: str = _TABLE) -> int:

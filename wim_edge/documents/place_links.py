@@ -21,7 +21,7 @@ def opens(path: Path, place: Place) -> str:
         return f"{path}#page={place.page}"
     if ending in (*XLSX.endings, _ODS) and place.section:
         sheet = place.section if _PLAIN.fullmatch(place.section) else "'" + place.section.replace("'", "''") + "'"
-        return f"{path}#{sheet}{'.' if ending == _ODS else '!'}{place.cells or 'A1'}"
+        return f"{path}#{sheet}{'.' if ending == _ODS else '!'}{place.cells or f'A{place.row or 1}'}"
     line = place.line or place.row
     return f"{path}:{line}" if line else str(path)
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -34,13 +35,17 @@ _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|(?><!--.*?-->))*+<(?:!doctype\s+html|html)\b", re.I | re.S
 )
 _CONVERT = "Save it as PDF, DOCX or plain text and read that."
-_UNSUPPORTED = (
-    (
-        re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
-        "an old Office file (.doc, .xls, .ppt) or one with a password",
-        "Save it as DOCX, XLSX, PPTX or PDF without a password and read that.",
-    ),
-)
+_BY_START = (
+    (is_pdf, "pdf.read_pdf"), (PICTURE_START.match, "pictures.read_picture"), (RTF_START.match, "rtf.read_rtf"),
+)  # fmt: skip
+"""The readers of files that are recognised by their first bytes."""
+_BY_MEMBER = {
+    "word/document.xml": "docx.read_docx", "xl/workbook.xml": "sheets.read_xlsx",
+    "ppt/presentation.xml": "slides.read_pptx", "META-INF/container.xml": "epub.read_epub",
+    "content.xml": "opendocument.read_opendocument",
+}  # fmt: skip
+"""The readers of archives, by a member that each has."""
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Limits = DEFAULTS) -> Document:
@@ -173,27 +178,15 @@ def bytes_of(path: Path, limits: Limits = DEFAULTS) -> bytes:
 
 
 def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
-    for start, what, hint in _UNSUPPORTED:
-        if start.match(data):
-            raise DocumentError(f"{name}: {what}, which is not supported", hint)
-    if is_pdf(data):
-        from wim_edge.documents.pdf import read_pdf
-
-        return read_pdf(name, data, limits)
-    if PICTURE_START.match(data):
-        from wim_edge.documents.pictures import read_picture
-
-        return read_picture(name, data, limits)
-    if RTF_START.match(data):
-        from wim_edge.documents.rtf import read_rtf
-
-        return read_rtf(name, data, limits)
+    if data.startswith(_OLD_OFFICE):
+        what = "an old Office file (.doc, .xls, .ppt) or one with a password, which is not supported"
+        raise DocumentError(f"{name}: {what}", "Save it as DOCX, XLSX, PPTX or PDF without a password and read that.")
+    if reader := next((reader for is_of, reader in _BY_START if is_of(data)), None):
+        return _loaded(reader)(name, data, limits)
     if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
         return _parse_archive(name, data, limits)
     if ending in HTML.endings or (not ending and _HTML_START.match(data[:4096])):
-        from wim_edge.documents.html import read_html
-
-        return read_html(name, data, limits)
+        return _loaded("html.read_html")(name, data, limits)
     if ending in MAIL.endings:
         from wim_edge.documents.mail import read_mail
 
@@ -221,29 +214,20 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
 
 def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
     from wim_edge.documents.archive import Archive
-    from wim_edge.documents.epub import CONTAINER, read_epub
-    from wim_edge.documents.opendocument import CONTENT, read_opendocument
 
-    members = Archive(name, data, limits).names
-    if "word/document.xml" in members:
-        from wim_edge.documents.docx import read_docx
-
-        return read_docx(name, data, limits)
-    if "xl/workbook.xml" in members:
-        from wim_edge.documents.sheets import read_xlsx
-
-        return read_xlsx(name, data, limits)
-    if "ppt/presentation.xml" in members:
-        from wim_edge.documents.slides import read_pptx
-
-        return read_pptx(name, data, limits)
-    if CONTAINER in members:
-        return read_epub(name, data, limits)
-    if CONTENT in members:
-        return read_opendocument(name, data, limits)
-    if "[Content_Types].xml" in members:
+    archive = Archive(name, data, limits)
+    if reader := next((reader for member, reader in _BY_MEMBER.items() if member in archive.names), None):
+        return _loaded(reader)(name, data, limits)
+    if "[Content_Types].xml" in archive.names:
         raise DocumentError(f"{name}: an Office file that is not supported", _CONVERT)
     raise DocumentError(f"{name}: a zip archive", "Unpack it and give the files in it.")
+
+
+def _loaded(reader: str) -> Callable[[str, bytes, Limits], Document]:
+    """Returns a function of this package ("pdf.read_pdf"), loaded when a file of its format comes."""
+    module, _, function = reader.partition(".")
+    loaded: Callable[[str, bytes, Limits], Document] = getattr(import_module(f"{__package__}.{module}"), function)
+    return loaded
 
 
 def _printable(name: str) -> str:

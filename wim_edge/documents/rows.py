@@ -6,7 +6,7 @@ This is how tables of every format stand in a document's text, and what `wim_edg
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, pairwise
 
 from wim_edge.documents.document import DocumentBuilder
@@ -16,40 +16,61 @@ _NUMBER = re.compile(r"[^A-Za-z]{0,4}\d[\d.,:/\s%–-]*[^\W\d]{0,3}\s?[%€$£¥
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
-def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str]], *, are_numbered: bool = False) -> None:
+def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, column: int | None = None) -> None:
     """Appends the rows, of which blank ones part tables: a table is a paragraph, without its empty margins.
-    ``are_numbered``: the rows are all those of a sheet, so that places tell their numbers."""
+    ``column``: the rows are all those of a sheet, None for a hidden one, so that places tell their numbers; the first
+    cell is in this column, or 0, where columns between are hidden."""
     block: list[list[str]] = []
+    numbers: list[int] = []
     for number, row in enumerate(chain(rows, [()]), start=1):
-        cells = [" ".join(cell.split()) for cell in row]
-        if any(cells):
+        cells = None if row is None else [" ".join(cell.split()) for cell in row]
+        if cells and any(cells):
             block.append(cells)
-        elif block:
-            first = number - len(block)
+            numbers.append(number)
+        elif block and cells is not None:
+            at = 0
             for skipped, left, paragraph in _tables_of(block):
-                first += skipped
-                draft.paragraph(paragraph, row=first if are_numbered else None, column=left + 1)
-                first += 1 + paragraph.count("\n")
-            block = []
+                at += skipped
+                lines = paragraph.split("\n")
+                starts = _row_starts(lines, numbers[at:]) if column is not None else ()
+                draft.paragraph(paragraph, rows=starts, column=column + left if column else 0)
+                at += len(lines)
+            block, numbers = [], []
 
 
-def table_text(block: Sequence[Sequence[str]]) -> list[str]:
+def first_column(hidden: Set[int], rows: Sequence[Sequence[str] | None]) -> int:
+    """Returns the column (from 1) of the first cell shown; 0 if a column is hidden between those of the rows."""
+    first = next(at for at in range(1, len(hidden) + 2) if at not in hidden)
+    last = max((at for row in rows if hidden and row for at, cell in enumerate(row, first) if cell), default=0)
+    return 0 if any(first < at <= last for at in hidden) else first
+
+
+def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """Yields the offset and the number of the first row, and of each row below a hidden one."""
+    offset, expected = 0, 0
+    for line, number in zip(lines, numbers, strict=False):
+        if number != expected:
+            yield offset, number
+        offset, expected = offset + len(line) + 1, number + 1
+
+
+def table_text(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[str]:
     """Returns a table, of which some cell is filled, as paragraphs: titles above it, and its rows. Where a header like
-    its own comes again, another one begins."""
-    return [text for _, _, text in _tables_of(block)]
+    its own comes again, another one begins. ``is_headed``: whether the first row names the columns, if known."""
+    return [text for _, _, text in _tables_of(block, is_headed)]
 
 
-def _tables_of(block: Sequence[Sequence[str]]) -> list[tuple[int, int, str]]:
+def _tables_of(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[tuple[int, int, str]]:
     """Returns the same paragraphs, each with the number of rows of which it has one line less, and of its first column
     (from 0)."""
     begins = [0]
     again = [at for at in range(2, len(block)) if _is_like(block[at], block[0])]
     if again and names_columns(block[: again[0]]):
         begins += [at - (sum(map(bool, block[at - 1])) == 1) for at in again]  # with its title
-    return [one for at, end in pairwise([*begins, len(block)]) for one in _one_table(block[at:end])]
+    return [one for at, end in pairwise([*begins, len(block)]) for one in _one_table(block[at:end], is_headed)]
 
 
-def _one_table(block: Sequence[Sequence[str]]) -> list[tuple[int, int, str]]:
+def _one_table(block: Sequence[Sequence[str]], is_headed: bool | None) -> list[tuple[int, int, str]]:
     filled = {number for row in block for number, cell in enumerate(row) if cell}
     left, right = min(filled), max(filled) + 1
     table = [row[left:right] for row in block]
@@ -58,14 +79,15 @@ def _one_table(block: Sequence[Sequence[str]]) -> list[tuple[int, int, str]]:
     while len(table) > 1 and (sum(map(bool, table[0])) == 1 < widest or _is_above(table[0], widest)):
         title = table.pop(0)
         titles.append((0, left + next(at for at, cell in enumerate(title) if cell), line_of([*filter(None, title)])))
-    table, skipped = _with_one_header(table)
+    table, skipped = _with_one_header(table, is_headed)
     lines = [line_of(row) for row in table]
-    if names_columns(table) and not lines[0].startswith("|"):
+    names = names_columns(table) if is_headed is None else is_headed and len(table[0]) > 1
+    if names and not lines[0].startswith("|"):
         lines[0] = f"| {lines[0]}"
     return [*titles, (skipped, left, "\n".join(lines))]
 
 
-def _with_one_header(table: list[Sequence[str]]) -> tuple[list[Sequence[str]], int]:
+def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tuple[list[Sequence[str]], int]:
     """Returns the rows, with a header of two lines as one ("Price" over "net" and "gross": "Price net", "Price gross"),
     and how many lines that made less. Of its labels each is over several columns that the second line names, or stands
     alone, in either line."""
@@ -74,7 +96,9 @@ def _with_one_header(table: list[Sequence[str]]) -> tuple[list[Sequence[str]], i
     labels, group, n_groups = [], "", 0
     for at, (upper, lower) in enumerate(zip(table[0], table[1], strict=True)):
         behind = at + 1 < len(table[1]) and not table[0][at + 1] and bool(table[1][at + 1])
-        if upper and lower and behind:  # begins a group
+        if upper == lower != "":  # a cell over both lines
+            group, lower = "", ""
+        elif upper and lower and behind:  # begins a group
             group, n_groups = upper, n_groups + 1
         elif upper and not lower:
             group = ""
@@ -82,7 +106,7 @@ def _with_one_header(table: list[Sequence[str]]) -> tuple[list[Sequence[str]], i
             return table, 0
         labels.append(f"{group} {lower}".strip() if lower else upper)
     one = [labels, *table[2:]]
-    return (one, 1) if n_groups and names_columns(one) else (table, 0)
+    return (one, 1) if n_groups and (is_headed or names_columns(one)) else (table, 0)
 
 
 def _is_above(row: Sequence[str], widest: int) -> bool:

@@ -8,26 +8,39 @@ from wim_edge.documents.archive import damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above, mebibytes
 from wim_edge.documents.rows import add_rows
+from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, shown
 from wim_edge.settings import Limits
 
 _TITLE = re.compile(r"\{\\title ([^{}\\]{1,300})\}")
 _ROW = re.compile(r"[^\n]*\|$")
+_LOOKS = {"strike": STRUCK, "striked": STRUCK, "v": HIDDEN, "super": RAISED, "sub": LOWERED}
+_LOOK = re.compile(
+    r"\\(striked?|v|super|sub)(?:1(?!\d))?(?![a-z0-9]) ?"
+    r"((?:(?!\\(?:striked?0|v0|nosupersub|plain|pard)(?![a-z]))[^{}])*+)"
+)
+_FIRST, _END = 0xE000, 0xE00F
+"""The private characters before the letters of each look, and the one behind them: striprtf keeps no looks."""
 
 
 def read_rtf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """Returns the text, without what is deleted or hidden; a table's row is a line. Raises DocumentError above the
+    """Returns the text, without what is struck out or hidden; a table's row is a line. Raises DocumentError above the
     limit of markup."""
     striprtf = require("striprtf.striprtf", name)
     if len(data) > limits.markup_bytes:
         raise above(name, f"larger than {mebibytes(limits.markup_bytes)}", "markup_bytes")
     markup = data.decode("latin-1")
+    names = list(_LOOKS)
+    signed = _LOOK.sub(lambda one: rf"\u{_FIRST + names.index(one[1])}?{one[2]}\u{_END}?", markup)
     draft = DocumentBuilder()
     titled = _TITLE.search(markup)
     draft.title = titled[1] if titled else ""
     try:
-        text: str = striprtf.rtf_to_text(markup, encoding="cp1252", errors="replace")
+        text: str = striprtf.rtf_to_text(signed, encoding="cp1252", errors="replace")
     except (ValueError, LookupError, TypeError, OverflowError, AttributeError):  # of characters that are none, and such
         raise damaged(name) from None
+    parts = re.split(f"([{chr(_FIRST)}-{chr(_END - 1)}][^{chr(_END)}]*){chr(_END)}", text)
+    looks = {chr(_FIRST + at): look for at, look in enumerate(_LOOKS.values())}
+    text = shown(((part.lstrip("".join(looks)), looks.get(part[:1], "")) for part in parts), draft.omit)
     rows: list[list[str]] = []
     for line in text.split("\n"):
         if _ROW.fullmatch(line):

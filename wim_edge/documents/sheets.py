@@ -4,119 +4,237 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
-from collections import defaultdict
-from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.archive import DAMAGE, Archive, damaged, well_named
-from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.archive import DAMAGE, Archive, damaged
+from wim_edge.documents.document import Document, DocumentBuilder, letters, require
 from wim_edge.documents.limits import DEFAULTS
-from wim_edge.documents.rows import add_rows
+from wim_edge.documents.rows import add_rows, first_column
+from wim_edge.documents.runs import LOWERED, RAISED, STRUCK
+from wim_edge.documents.runs import shown as shown_runs
 from wim_edge.settings import Limits
 
-# It warns of what it does not keep, colours by a condition say, on a terminal that only asks
-warnings.filterwarnings("ignore", category=UserWarning, module=r"openpyxl\.")
+_S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_CELL, _VALUE, _FORMULA, _INLINE, _RUN, _TEXT = (_S + tag for tag in ("c", "v", "f", "is", "r", "t"))
 _COLUMNS, _MERGES = 1000, 10_000
 _CELLS = 5_000_000
 """The most cells that are looked at, of all sheets: two that stand far apart have a million empty rows between."""
-_CURRENCY = re.compile(r"[€$£¥]")
-_MERGED = re.compile(rb'<(?:\w+:)?mergeCell ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
-_VALUELESS = re.compile(
-    rb"""<(?:\w+:)?c(?:\s(?![^<>]*\bt="str")[^<>]*)?><(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*"""
-    rb"""(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"""
-)
-"""A formula's cell without the value that it had; that of a text may be empty."""
-_REFERENCE = re.compile(rb"""\sr=["']([A-Z]{1,3}\d{1,7})["']""")
 _LONGEST, _REPEATED = 200, 1_000_000
 """The most characters of a merged cell that is repeated, and of all that is repeated in a sheet."""
+_CURRENCY = re.compile(r"[€$£¥]")
+_REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_SPACES = re.compile(r"[_*].")
+"""The blanks and the fillers of a number's format."""
 _QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*)[^\]]*\]')
+_HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
+_SHARED = ("sharedStrings", "styles")
+_BOOK = "xl/workbook.xml"
+Runs = list[tuple[str, str]]
 
 
 def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     """Returns the sheets that are not hidden; of formulas the value that was last saved. Raises DocumentError."""
-    openpyxl = require("openpyxl", name)
     archive = Archive(name, data, limits)
     archive.bound_markup(".xml", ".rels")
     draft = DocumentBuilder()
     try:
-        book = openpyxl.load_workbook(io.BytesIO(well_named(data)), read_only=True, data_only=True, keep_links=False)
-        draft.title = book.properties.title or Path(name).stem  # no sheet's name is the book's
-        left = _CELLS
-        for sheet in book.worksheets:
-            if sheet.sheet_state != "visible":
-                draft.notes.append(f"sheet {sheet.title} is hidden, and was not read")
-                continue
-            draft.mark(section=sheet.title)
-            member = getattr(sheet, "_worksheet_path", "")
-            markup = archive.read(member) if member in archive.names else b""
-            valueless = islice(_VALUELESS.finditer(markup), _MERGES)
-            if first := next(valueless, None):
-                cell, empty = _REFERENCE.search(first[0]), 1 + sum(1 for _ in valueless)
-                draft.notes.append(
-                    f"sheet {sheet.title}: no value was kept of {empty:,} formula{'s' * (empty > 1)}"
-                    f"{f' (first: {cell[1].decode()})' if cell else ''}; a spreadsheet program that opens and saves "
-                    "the file keeps them"
-                )
-            rows = _Rows(sheet, left, _merged(markup))
-            add_rows(draft, rows, are_numbered=True)
-            left = rows.left
-            if rows.is_wider:
-                draft.notes.append(f"sheet {sheet.title}: what stands right of {_COLUMNS:,} columns was not read")
-            if left <= 0:
-                draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {sheet.title} was not read")
-                break
-    except (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, SyntaxError, AssertionError):
-        # openpyxl takes a package's structure for granted; what its XML parser raises is a SyntaxError
+        draft.title = archive.title() or Path(name).stem  # no sheet's name is the book's
+        relations, root = archive.related(_BOOK), archive.root(_BOOK)
+        book = _Book(draft, name, archive, relations, root)
+        for sheet in root.find(f"{_S}sheets"):
+            kind, member = next(relations[value] for key, value in sheet.items() if key.endswith("}id"))
+            title = sheet.get("name", "")
+            if sheet.get("state", "visible") != "visible":
+                draft.omit("hidden sheet", title)
+            elif kind == "worksheet":
+                draft.mark(section=title)
+                book.add_sheet(title, archive.read(member))
+                if book.left <= 0:
+                    draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {title} was not read")
+                    break
+    except (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, SyntaxError, StopIteration):
         raise damaged(name) from None
     return draft.document(name)
 
 
-class _Rows:
-    """The rows of a sheet as texts, until so many cells have been looked at. ``merged``: by their rows, the columns of
-    cells that go over more rows, and the last of these; such a cell stands in each that holds something."""
+class _Book:
+    """The texts and the formats that the sheets share. ``left``: how many more cells are looked at."""
 
-    def __init__(self, sheet: Any, left: int, merged: dict[int, list[tuple[int, int]]]) -> None:
-        self._sheet, self.left, self._merged, self.is_wider = sheet, left, merged, False
+    def __init__(self, draft: DocumentBuilder, name: str, archive: Archive, relations: Any, root: Any) -> None:
+        self._draft, self.left = draft, _CELLS
+        self._etree, self._dates = require("lxml.etree", name), require("openpyxl.utils.datetime", name)
+        properties = root.find(f"{_S}workbookPr")
+        is_mac = properties is not None and properties.get("date1904") in ("1", "true")
+        self._epoch = self._dates.MAC_EPOCH if is_mac else self._dates.WINDOWS_EPOCH
+        parts = {kind: archive.root(member) for kind, member in relations.values() if kind in _SHARED}
+        self._strings = [_string(one) for one in parts.get("sharedStrings", ())]
+        self._styles = _styles(parts["styles"], require("openpyxl.styles.numbers", name)) if "styles" in parts else []
 
-    def __iter__(self) -> Iterator[list[str]]:
-        goes_on: dict[int, tuple[str, int]] = {}
-        repeated = width = 0
-        self._sheet.reset_dimensions()  # what a file says of its size may be wrong; each row ends with its last cell
-        for number, whole in enumerate(self._sheet.iter_rows(), start=1):
-            row = whole[:_COLUMNS]
-            width = max(width, len(row)) if row else 0  # of the rows since an empty one
-            self.left -= 1 + width
-            if self.left <= 0:
-                return
-            self.is_wider |= any(cell.value is not None for cell in whole[_COLUMNS:])
-            texts = [shown(cell.value, getattr(cell, "number_format", None) or "") for cell in row]
-            texts += [""] * (width - len(row))
-            if any(texts):
-                for column, (text, last) in goes_on.items():
-                    if number <= last and column < len(texts) and not texts[column] and repeated < _REPEATED:
-                        texts[column] = text
-                        repeated += len(text)
-            for column, last in self._merged.get(number, ()):
-                if column < len(texts) and len(texts[column]) <= _LONGEST:
-                    goes_on[column] = texts[column], last
-            yield texts
+    def add_sheet(self, title: str, markup: bytes) -> None:
+        self._title, self._is_wider = title, False
+        self._valueless: list[str] = []
+        hidden: set[int] = set()
+        rows: list[list[str] | None] = []
+        merged: list[str] = []
+        width = 0
+        events = self._etree.iterparse(io.BytesIO(markup), tag=_PARTS, resolve_entities=False, no_network=True)
+        for _, element in events:
+            if element.tag == _COLUMN and (_is_hidden(element) or element.get("width") == "0"):
+                hidden.update(range(int(element.get("min", "1")), 1 + min(int(element.get("max", "1")), _COLUMNS)))
+            elif element.tag == _MERGED and len(merged) < _MERGES:
+                merged.append(element.get("ref", ""))
+            elif element.tag == _ROW and self.left > 0:
+                number = int(element.get("r") or len(rows) + 1)
+                blank = min(number - len(rows) - 1, self.left)
+                rows += [[]] * blank
+                row = None if _is_hidden(element) or element.get("ht") == "0" else self._row(element)
+                if row is None and next(element.iter(_VALUE, _INLINE), None) is not None:
+                    self._draft.omit("hidden row", f"{title}, row {number}")
+                if row is not None:  # as wide as those above it, to the next empty row
+                    width = max(len(row), 0 if blank or not row else width)
+                    row += [""] * (width - len(row))
+                rows.append(row)
+                self.left -= 1 + width + blank
+                element.clear()
+        _repeat(rows, merged)
+        for column in sorted(hidden):
+            if any(row and column <= len(row) and row[column - 1] for row in rows):
+                self._draft.omit("hidden column", f"{title}, {letters(column)}")
+        if hidden:
+            rows = [row and [cell for at, cell in enumerate(row, 1) if at not in hidden] for row in rows]
+        add_rows(self._draft, rows, column=first_column(hidden, rows))
+        if self._valueless:
+            many = f"{len(self._valueless):,} formula{'s' * (len(self._valueless) > 1)}"
+            self._draft.notes.append(
+                f"sheet {self._title}: no value was kept of {many} (first: {self._valueless[0]}); a spreadsheet "
+                "program that opens and saves the file keeps them"
+            )
+        if self._is_wider:
+            note = f"sheet {self._title}: what stands right of {_COLUMNS:,} columns was not read"
+            self._draft.notes.append(note)
 
-
-def _merged(markup: bytes) -> dict[int, list[tuple[int, int]]]:
-    """Returns the cells of a sheet that go over several rows, as `_Rows` takes them: openpyxl tells of them only where
-    it loads the whole sheet."""
-    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for one in islice(_MERGED.finditer(markup, markup.rfind(b"</sheetData>")), _MERGES):
+    def _row(self, row: Any) -> list[str]:
+        texts: list[str] = []
         column = 0
-        for letter in one[1]:
-            column = 26 * column + letter - ord("A") + 1
-        if int(one[3]) > int(one[2]):
-            found[int(one[2])].append((column - 1, int(one[3])))
+        for cell in row:
+            place = cell.get("r", "")
+            found = _REFERENCE.fullmatch(place)
+            column = column_of(found[1]) if found else column + 1
+            text = self._cell(cell, place)
+            if column > _COLUMNS:
+                self._is_wider |= bool(text)
+            elif text or column > len(texts):
+                texts += [""] * (column - len(texts))
+                texts[column - 1] = text
+        return texts
+
+    def _cell(self, cell: Any, place: str) -> str:
+        kind, style = cell.get("t", "n"), int(cell.get("s", "0"))
+        value: str | Runs = ""
+        is_formula = False
+        for part in cell:
+            if part.tag == _VALUE:
+                value = part.text or ""
+            elif part.tag == _FORMULA:
+                is_formula = True
+            elif part.tag == _INLINE:
+                kind, value = "is", _string(part)
+        form, of_time, is_struck = self._styles[style] if style < len(self._styles) else ("", "", False)
+        if not value:
+            if is_formula and kind != "str":
+                self._valueless.append(place)
+            return ""
+        text = value
+        if isinstance(value, str) and kind != "is":
+            text = self._text(value, kind, form, of_time)
+        if isinstance(text, str) and not is_struck:
+            return text
+        runs = [(text, STRUCK)] if isinstance(text, str) else text
+        return shown_runs(runs, lambda look: self._draft.omit(look, f"{self._title}, {place}"))
+
+    def _text(self, value: str, kind: str, form: str, of_time: str) -> str | Runs:
+        if kind == "s":
+            return self._strings[int(value)]
+        if kind == "b":
+            return shown(value == "1")
+        if kind == "d":
+            return shown(self._dates.from_ISO8601(value))
+        if kind != "n":
+            return value
+        number = float(value)
+        if not of_time:
+            return shown(int(number) if number.is_integer() and abs(number) < 1e15 else number, form)
+        try:
+            return shown(self._dates.from_excel(number, self._epoch, timedelta=of_time == "length"))
+        except (OverflowError, ValueError):
+            return "#VALUE!"
+
+
+def _is_hidden(element: Any) -> bool:
+    return element.get("hidden") in ("1", "true")
+
+
+def _string(element: Any) -> str | Runs:
+    """Returns a text; as runs if some of its letters are struck out, raised or lowered."""
+    runs: Runs = []
+    for part in element:
+        if part.tag == _TEXT:
+            runs.append((part.text or "", ""))
+        elif part.tag == _RUN:
+            properties = part.find(f"{_S}rPr")
+            height = None if properties is None else properties.find(f"{_S}vertAlign")
+            look = _HEIGHTS.get(height.get("val", ""), "") if height is not None else ""
+            runs.append((part.findtext(_TEXT) or "", STRUCK if _is_struck(properties) else look))
+    if any("_x" in text for text, _ in runs):
+        runs = [(_ESCAPED.sub(lambda code: chr(int(code[1], 16)), text), look) for text, look in runs]
+    return runs if any(look for _, look in runs) else "".join(text for text, _ in runs)
+
+
+def _is_struck(font: Any) -> bool:
+    strike = None if font is None else font.find(f"{_S}strike")
+    return strike is not None and strike.get("val", "1") not in ("0", "false")
+
+
+def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
+    """Returns of each style of cells its number format, whether that is of a "date" or a "length" of time, and whether
+    it strikes out."""
+    forms = dict(numbers.BUILTIN_FORMATS)
+    forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "") for one in root.iter(f"{_S}numFmt")}
+    fonts = [_is_struck(font) for font in root.find(f"{_S}fonts")] if root.find(f"{_S}fonts") is not None else []
+    found = []
+    for one in root.iterfind(f"{_S}cellXfs/{_S}xf"):
+        form, font = forms.get(int(one.get("numFmtId", "0")), ""), int(one.get("fontId", "0"))
+        kind = "length" if numbers.is_timedelta_format(form) else "date" if numbers.is_date_format(form) else ""
+        found.append((form, kind, font < len(fonts) and fonts[font]))
     return found
+
+
+def _repeat(rows: list[list[str] | None], merged: list[str]) -> None:
+    """Has a cell that goes over several rows stand in each that holds something."""
+    left = _REPEATED
+    for reference in merged:
+        ends = [_REFERENCE.fullmatch(end) for end in reference.split(":")]
+        if len(ends) < 2 or ends[0] is None or ends[1] is None:
+            continue
+        column, first, last = column_of(ends[0][1]) - 1, int(ends[0][2]), min(int(ends[1][2]), len(rows))
+        above = rows[first - 1] if first <= len(rows) else None
+        text = above[column] if above and column < len(above) else ""
+        for row in rows[first:last] if 0 < len(text) <= _LONGEST else ():
+            left -= 1 + len(text)
+            if left > 0 and row and column < len(row) and not row[column] and any(row):
+                row[column] = text
+
+
+def column_of(name: str) -> int:
+    """Returns the number of a column (from 1) by its letters: "AB" is 28."""
+    number = 0
+    for letter in name:
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number
 
 
 def shown(value: object, form: str = "") -> str:
@@ -135,23 +253,39 @@ def shown(value: object, form: str = "") -> str:
     if isinstance(value, timedelta):
         minutes = round(value.total_seconds() / 60)
         return f"{minutes // 60}:{minutes % 60:02}"
-    return _number(value, form.split(";")[0]) if isinstance(value, int | float) else str(value)
+    if not isinstance(value, int | float):
+        return str(value)
+    first, *others = _SPACES.sub("", form).split(";")
+    at = 0 if value < 0 else 1
+    if others and at < len(others) and value <= 0 and not others[at]:  # which hides the number
+        return ""
+    if not others or value >= 0:
+        return _number(value, first) if first or not others else ""
+    text = _number(-value, others[0])
+    return f"({text})" if "(" in others[0] else f"-{text}" if "-" in others[0] else text
 
 
 def _number(value: float, form: str) -> str:
     words = ["".join(found) for found in _QUOTED.findall(form)]
     plain = _QUOTED.sub("", form)
+    if thousands := re.search(r"[0#?](,+)(?![0#?])", plain):
+        value /= 1000 ** len(thousands[1])
     if "%" in plain:
         value *= 100
     digits = re.search(r"\.(0+)", plain)
+    if "E+" in plain.upper():
+        return f"{value:.{len(digits[1]) if digits else 0}E}"
     if digits:
         text = f"{value:,.{min(len(digits[1]), 9)}f}"
     elif re.search(r"0", plain) and "#" not in plain.partition(".")[2]:
         text = f"{value:,.0f}"
     else:
         text = f"{value:,.10g}" if abs(value) < 1e10 else f"{value:,.0f}"
-    if "," not in plain.replace(r"\,", ""):
+    if not re.search(r"[0#?],[0#?]", plain):
         text = text.replace(",", "")
+    if zeros := re.match(r"[^#0?]*(0+)(?![#0?])", plain):
+        whole, dot, rest = text.partition(".")
+        text = f"{whole.zfill(len(zeros[1]))}{dot}{rest}"
     if "%" in plain:
         return f"{text}%"
     unit = "".join(words).strip() or "".join(_CURRENCY.findall(plain))[:1]

@@ -12,8 +12,10 @@ from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.drawings import CHART, DIAGRAM, add_drawing
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.rows import add_rows
+from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, shown
 from wim_edge.settings import Limits
 
+_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _DEEP = 20  # groups within groups
 _POINTS = ("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT")
 """The placeholders of a slide whose paragraphs are its points."""
@@ -30,12 +32,16 @@ def read_pptx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         deck = pptx.Presentation(io.BytesIO(data))
         draft.title = deck.core_properties.title or ""
         for number, slide in enumerate(deck.slides, start=1):
+            if slide._element.get("show") in ("0", "false"):
+                draft.omit("hidden slide", f"page {number}")
+                continue
             title = slide.shapes.title
-            draft.mark(page=number, section=title.text_frame.text if title is not None else None)
+            draft.mark(page=number, section=_said(title.text_frame, lambda _: None) if title is not None else None)
             for shape in _ordered(slide.shapes, title):
                 _add(draft, shape, pptx.oxml.parse_xml)
             if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
-                draft.paragraph(f"Notes: {notes.text.strip()}" if notes.text.strip() else "")
+                said = _said(notes, draft.omit).strip()
+                draft.paragraph(f"Notes: {said}" if said else "")
     except (*library, *DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
         raise damaged(name) from None  # python-pptx takes a package's structure for granted
     return draft.document(name)
@@ -59,11 +65,29 @@ def _add(draft: DocumentBuilder, shape: Any, parse: Callable[[bytes], Any]) -> N
     for named in shape._element.iter(CHART, DIAGRAM):
         add_drawing(draft, named, lambda relation: parse(shape.part.related_part(relation).blob))
     if getattr(shape, "has_table", False):
-        add_rows(draft, ([cell.text for cell in row.cells] for row in shape.table.rows))
+        add_rows(draft, ([_said(cell.text_frame, draft.omit) for cell in row.cells] for row in shape.table.rows))
     elif getattr(shape, "has_text_frame", False):
-        given = [(one.text.replace("\v", "\n").rstrip(), one.level) for one in shape.text_frame.paragraphs]
+        given = [(_text(one, draft.omit).rstrip(), one.level) for one in shape.text_frame.paragraphs]
         lines = [(text, level) for text, level in given if text]
         if len(lines) > 1 and shape.is_placeholder and shape.placeholder_format.type.name in _POINTS:
             draft.paragraph("\n".join(f"{'  ' * level}- {text}" for text, level in lines))
         else:
             draft.paragraph("\n".join(text for text, _ in lines))
+
+
+def _said(frame: Any, omit: Callable[[str], object]) -> str:
+    return "\n".join(_text(one, omit) for one in frame.paragraphs)
+
+
+def _text(paragraph: Any, omit: Callable[[str], object]) -> str:
+    runs = [(run.text or "", _look(run.find(f"{_A}rPr"))) for run in paragraph._p.content_children]
+    return shown(runs, omit).replace("\v", "\n")
+
+
+def _look(properties: Any) -> str:
+    if properties is None:
+        return ""
+    height = properties.get("baseline", "0").rstrip("%")
+    is_raised, is_lowered = height[:1] in tuple("123456789"), height[:1] == "-"
+    is_struck = properties.get("strike", "noStrike") != "noStrike"
+    return STRUCK if is_struck else RAISED if is_raised else LOWERED if is_lowered else ""

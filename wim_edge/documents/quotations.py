@@ -1,0 +1,134 @@
+"""The quoted parts of a mail, each under a head that names its writer: "Quoted: On 2 May Jonas wrote".
+
+Structure tells them, in any language: `>` before lines, a `<blockquote>`, the line with a colon before either, or the
+head of a mail: lines of "Label: value", one with a time, one with an address, a name or the subject of this mail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from wim_edge.documents.document import DocumentBuilder
+
+_SIGNS = re.compile(r"(?:> ?)+")
+_HEAD_LINE = re.compile(r"[*_]*[^\W\d_][^\n:：|]{0,24}[:：][*_]*[ \t]*(\S.*)")
+_TIME = re.compile(r"\d{1,2}[:.h]\d\d|\b\d{4}\b")
+_RULE = re.compile(r"\s*[-_—=]{3,}.*")
+_ADDRESS = re.compile(r"\s*[<\[(][^>\])]*@[^>\])]*[>\])]")
+_REPLY = re.compile(r"(?:\w{1,5}(?:\[\d+\])?[:：]\s*)+")
+_LINES, _LONGEST = 3, 250
+"""The fewest lines of a head, and the most characters of the lines that name a writer."""
+
+
+class Paragraph(NamedTuple):
+    """A paragraph of a mail: in how many quotations it stands, and the section that begins with it."""
+
+    text: str
+    quoted: int = 0
+    section: str | None = None
+
+
+class Collected(DocumentBuilder):
+    """The paragraphs of a mail's markup; what it leaves out is noted by the draft of the mail."""
+
+    def __init__(self, draft: DocumentBuilder) -> None:
+        super().__init__()
+        self._of = draft
+        self.found: list[Paragraph] = []
+
+    def omit(self, what: str, where: str | None = None) -> None:
+        self._of.omit(what, where)
+
+    def paragraph(self, text: str, *_: object, **__: object) -> None:
+        self.found.append(Paragraph(text, self.quoted, self._section))
+        self._section = None
+
+
+def of_plain(text: str) -> Iterator[Paragraph]:
+    """Yields the paragraphs of a plain text, without the signs of quotations."""
+    block: list[str] = []
+    depth = 0
+    for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
+        signs = _SIGNS.match(line) if line.startswith(">") else None
+        signed, said = (signs[0], line[signs.end() :]) if signs else ("", line)
+        if block and (signed.count(">") != depth or not said.strip()):
+            yield Paragraph("\n".join(block), depth)
+            block = []
+        if said.strip():
+            block.append(said.rstrip() if signed else line)
+        depth = signed.count(">")
+
+
+def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[Paragraph]:
+    """Yields the paragraphs, with a head before each quotation, its section's title too. ``people``: the names in the
+    mail's own head, its writer's first."""
+    pieces = list(_divided(paragraphs, _REPLY.sub("", subject), people))
+    open_quotations: list[tuple[int, str, bool]] = []  # depth, head, whether that was the head of a mail
+    said, above = "", ""
+    for at, ((text, depth, section), head) in enumerate(pieces):
+        while open_quotations and open_quotations[-1][0] > depth - bool(head and open_quotations[-1][2]):
+            open_quotations.pop()
+        if head:
+            open_quotations.append((depth, head, True))
+        elif depth > max((one[0] for one in open_quotations), default=0):
+            own, line = _attribution(text)
+            if not above and not own and any(map(str.isdigit, line)):  # its first line names the writer
+                above, text = line, ""
+            writer = open_quotations[-1][1].partition(": ")[2] if open_quotations else ""
+            within = f"Quoted in: {writer}" if writer else "Quoted"
+            open_quotations.append((depth, f"Quoted: {above}" if above else within, False))
+        now = open_quotations[-1][1] if open_quotations else ""
+        if now != said:
+            yield Paragraph(now or f"From: {people[0] if people else '?'}", depth, now or subject or "mail")
+        said, above = now, ""
+        if at + 1 < len(pieces) and pieces[at + 1][0].quoted > depth:
+            text, above = _attribution(text)
+        if text.strip():
+            yield Paragraph(text, depth, section)
+
+
+def _attribution(text: str) -> tuple[str, str]:
+    """Returns a paragraph without its last line or lines that name a writer and end with a colon, and these."""
+    lines = text.rstrip().split("\n")
+    if not lines[-1].endswith((":", "：")):
+        return text, ""
+    for n_lines in range(1, min(_LINES, len(lines)) + 1):
+        said = " ".join(" ".join(lines[-n_lines:]).split())
+        if re.search(r"[\d@]", said) and said.count("<") == said.count(">"):
+            break
+    else:
+        n_lines, said = 1, lines[-1].strip()
+    return ("\n".join(lines[:-n_lines]), said[:-1].rstrip()) if len(said) <= _LONGEST else (text, "")
+
+
+def _divided(
+    paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]
+) -> Iterator[tuple[Paragraph, str]]:
+    """Yields the paragraphs, divided before the head of a mail, each with its title if it begins with such a one."""
+    above = ""
+    for text, depth, section in paragraphs:
+        lines, begin, title = text.split("\n"), 0, ""
+        for at in range(len(lines) - _LINES + 1):
+            if not _HEAD_LINE.fullmatch(lines[at].strip()):
+                continue
+            values = [found[1] for line in lines[at : at + 2 * _LINES] if (found := _HEAD_LINE.fullmatch(line.strip()))]
+            is_ruled = _RULE.match(lines[at - 1] if at else above) is not None
+            if _is_head(values, subject, people, is_ruled=is_ruled):
+                cut = at - (is_ruled and at > 0)
+                if cut > begin:
+                    yield Paragraph("\n".join(lines[begin:cut]), depth, section), title
+                    section = None
+                when = next(value for value in values[1:] if _TIME.search(value))
+                begin, title = cut, f"Quoted: {_ADDRESS.sub('', values[0]) or values[0]}, {when}"
+        above = lines[-1]
+        yield Paragraph("\n".join(lines[begin:]), depth, section), title
+
+
+def _is_head(values: list[str], subject: str, people: Sequence[str], *, is_ruled: bool) -> bool:
+    """Tells whether the values of some lines are those of a mail's head: who, when, to whom or about what."""
+    if len(values) < _LINES or _TIME.search(values[0]) or not any(map(_TIME.search, values[1:])):
+        return False
+    is_about = bool(subject) and any(subject in value for value in values[1:])
+    return is_ruled or is_about or "@" in values[0] or any(name and name in values[0] for name in people)

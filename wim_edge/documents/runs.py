@@ -1,0 +1,87 @@
+"""The text of runs of letters as a page shows it: without struck-out and hidden ones, raised and lowered ones readable.
+
+Every reader names the look of a run by one of the constants here; a `DocumentBuilder` notes the omissions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import groupby
+
+STRUCK, HIDDEN = "struck-out passage", "hidden passage"
+RAISED, LOWERED = "raised", "lowered"
+Look = dict[str, bool]
+"""The constants that properties switch on or off."""
+_PLACES = 5
+"""The most places that a note names."""
+_ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
+_BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
+_NUMBERS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")
+_SIGNED = re.compile(r"[+−–-]\d{1,3}|\d{0,2}[+−–-]")
+_UNIT = re.compile(
+    r"(?<![^\W\d_])(?:[kMhdcmµμn]?m|ft|yd|[A-Za-zα-ωΑ-Ω])$"  # m, km, a variable
+    r"|(?:\d\s?|/)(?:in|mi)$|[×·∙⋅*^]\s?\d+$|[=≈<>]\s?(?:\w|10|[^\W\d_]{1,2})$"  # or a number in a formula
+)
+_ORDINAL = re.compile(r"\d[eo]$")
+
+
+def name_of(look: Look) -> str:
+    """Returns the one constant that matters of a look, empty for plain text."""
+    return next((one for one in (HIDDEN, STRUCK, RAISED, LOWERED) if look.get(one)), "") if look else ""
+
+
+def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str:
+    """Returns the text of runs, each a text and its look (empty: plain). ``omit`` gets the look of each omission."""
+    text, is_cut, is_mark = "", False, False
+    for look, group in groupby(runs, key=lambda run: run[1]):
+        more = "".join(run[0] for run in group)
+        if look in (STRUCK, HIDDEN):
+            if more.strip():
+                omit(look)
+                is_cut = True
+        elif look:
+            text, is_mark = set_off(text, more, look)
+        else:
+            if is_cut and (not text or text[-1].isspace()):
+                more = more.lstrip(" ")
+            text += f" {more}" if is_mark and more[:1].isalnum() else more
+            is_cut = is_mark = False
+    return text
+
+
+def set_off(before: str, text: str, look: str, *, is_link: bool = False) -> tuple[str, bool]:
+    """Returns a text with raised or lowered letters after it, and whether these are a note's mark: "36 m²", "H₂O",
+    "1st", but "$450 [1]". ``is_link``: the letters link to something, as marks do."""
+    said = text.strip()
+    is_number = _NUMBERS.fullmatch(said) is not None
+    if look == LOWERED:
+        is_index = (is_number or _SIGNED.fullmatch(said)) and before[-1:].isalpha() | (before[-1:] in (")", "]"))
+        return before + (said.translate(_BELOW) if is_index else text), False
+    if not is_link and (_SIGNED.fullmatch(said) or (said.isdecimal() and _UNIT.search(before))):
+        return before + said.translate(_ABOVE), False
+    is_letter = len(said) == 1 and said.isalpha() and not _UNIT.search(before) and not _ORDINAL.search(before + said)
+    if not is_number and not is_letter and said[:1] not in ("[", "("):
+        return before + text, False
+    mark = said if said[:1] in ("[", "(") else f"[{said}]"
+    return f"{before}{' ' * bool(before and not before[-1].isspace())}{mark}", True
+
+
+class Omissions:
+    """The passages, rows, columns and sheets that a reader leaves out because the page does not show them."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[str]] = {}
+
+    def add(self, what: str, where: str = "") -> None:
+        self._places.setdefault(what, []).append(where)
+
+    def notes(self) -> list[str]:
+        """Returns a note for each kind: how many were left out, and where."""
+        notes = []
+        for what, places in self._places.items():
+            named = [place for place in dict.fromkeys(places) if place]
+            where = "; ".join(named[:_PLACES]) + "; …" * (len(named) > _PLACES)
+            many = f"{what}s were" if len(places) > 1 else f"{what} was"
+            notes.append(f"{len(places):,} {many} left out{f' ({where})' * bool(where)}")
+        return notes
