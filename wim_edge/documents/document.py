@@ -19,7 +19,7 @@ from wim_edge.documents.formats import FORMATS, PICTURE
 from wim_edge.documents.runs import Omissions
 from wim_edge.errors import DocumentError
 
-INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-docx python-pptx striprtf"
+INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-pptx striprtf"
 
 _SECTION_CHARS = 200
 _CONVERTED = (".jsonl", ".gz", *(end for one in (*FORMATS, PICTURE) if not one.has_lines for end in one.endings))
