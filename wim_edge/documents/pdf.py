@@ -19,7 +19,8 @@ from wim_edge.documents.archive import damaged, encrypted
 from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
-from wim_edge.documents.pdf_lines import Line, page_lines
+from wim_edge.documents.pdf_lines import Line
+from wim_edge.documents.pdf_page import PdfPage, read_page
 from wim_edge.documents.reflow import reflow
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
@@ -42,8 +43,8 @@ logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would tel
 
 @dataclass(frozen=True)
 class _Pages:
-    lines: list[list[Line] | None]
-    """The lines of every page; None if PDFium cannot load it."""
+    pages: list[PdfPage | None]
+    """Every page; None if PDFium cannot load it."""
     titles: dict[int, list[str]]
     """The bookmarks by the number of their page."""
     title: str
@@ -60,7 +61,8 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft = DocumentBuilder()
     with PDFIUM:
         found = _pages(pdfium, name, data, limits.pdf_pages)
-    pages, drawn = found.lines, found.drawn
+    drawn = found.drawn
+    pages = [None if page is None else page.lines for page in found.pages]
     draft.title = "" if _NO_TITLE.search(found.title) or found.title == Path(name).stem else found.title
     scanned = scans.of_pages(data, drawn[: limits.scan_pages])
     for number, page in scanned.items():
@@ -81,12 +83,21 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         raise damaged(name)
     draft.notes.extend(scans.on_pages(silent, "no text layer"))
     draft.notes.extend(scans.on_pages(broken, "damage, and could not be read"))
+    for number, read in enumerate(found.pages, start=1):
+        draft.notes += _unshown(number, read) if read is not None and number not in scanned else []
     covered = [number for number in drawn if number not in scanned and number not in silent]
     draft.notes.extend(scans.on_pages(covered, "a picture over most of it, in which text is not recognised"))
     if found.is_xfa:
         draft.notes.append("a form (XFA) that is drawn when it is opened: of its fields and pages some may not be read")
     draft.notes.extend(scans.note([scanned[number] for number in scanned if number not in silent]))
     return draft.document(name)
+
+
+def _unshown(number: int, page: PdfPage) -> list[str]:
+    """Returns what is said of a page of which something is not in the text."""
+    what = [f"{page.n_struck} struck-out word{'s' * (page.n_struck > 1)}, left out of the text"] * (page.n_struck > 0)
+    what += ["some letters that cannot be read: its fonts do not say what they are"] * (page.n_lost > 0)
+    return [note for one in what for note in scans.on_pages([number], one)]
 
 
 def unread_scans(data: bytes, limits: Limits = DEFAULTS) -> list[int]:
@@ -127,7 +138,7 @@ def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> _Pages:
         if pdf.get_formtype():
             pdf.init_forms()  # which draws what was filled in where the file does not
         pages = [_page(pdf, index, library) for index in range(len(pdf))]
-        few = [at for at, lines in enumerate(pages) if lines is not None and _letters(lines) < _STAMP]
+        few = [at for at, page in enumerate(pages) if page is not None and _letters(page.lines) < _STAMP]
         drawn = [at + 1 for at in few if _is_picture(pdf, at, library)]
         title, is_xfa = str(pdf.get_metadata_value("Title")), pdf.get_formtype() == _XFA_FULL
         return _Pages(pages, _bookmarks(pdf, library), title, drawn, is_xfa)
@@ -147,22 +158,10 @@ def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:
     return dict(found)
 
 
-def _page(pdf: Any, index: int, library: type[Exception]) -> list[Line] | None:
-    """Returns the lines of a page, with those of its fields and notes; None if PDFium cannot load it."""
-    import pypdfium2.raw as raw
-
-    try:
-        with closing(pdf[index]) as page:
-            drawn_into = (
-                raw.FPDFPage_GetAnnotCount(page.raw) > 0
-                and raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS
-            )
-            if not drawn_into:
-                return page_lines(page)
-        with closing(pdf[index]) as page:
-            return page_lines(page)
-    except library:
-        return None
+def _page(pdf: Any, index: int, library: type[Exception]) -> PdfPage | None:
+    with suppress(library):
+        return read_page(pdf, index)
+    return None
 
 
 def _letters(lines: Iterable[Line] | None) -> int:

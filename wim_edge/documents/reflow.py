@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import median
 
-from wim_edge.documents.pdf_lines import BROKEN, Line, fragments, rows_of
+from wim_edge.documents.pdf_lines import Line, fragments, rows_of
 from wim_edge.documents.pdf_tables import TableRows, row_cells, table_at
+from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.documents.rows import table_text
 
 _ITEM = re.compile(r"\s*(?:[-*•‣◦–▪]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)]|\[\d+\])\s")
@@ -24,7 +25,8 @@ _PAGE_NUMBER = re.compile(
     r"[-–—|\s]*(?:(?:page|seite|página|pagina|p\.|s\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})"
     r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*", re.IGNORECASE,
 )  # fmt: skip
-_HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-$")
+_DIGIT = re.compile(r"\d")
+_HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-")
 _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
 _EDGE = 2
 """The lines at a page's top and at its bottom among which running heads are looked for."""
@@ -84,6 +86,14 @@ def _is_number(page: Sequence[Line], number: int, edges: list[int]) -> bool:
 
 def _blocks(page: Sequence[Line]) -> list[str]:
     """Returns the page's paragraphs and tables; what stands close together is one text of several lines."""
+    made: list[str] = []
+    for are_whole, some in groupby(page, key=lambda line: line.is_whole):
+        lines = list(some)
+        made += ["\n".join(line.text for line in lines)] if are_whole else _flowing(lines)
+    return made
+
+
+def _flowing(page: Sequence[Line]) -> list[str]:
     rows = rows_of(page)
     cells = [row_cells(row) for row in rows]
     stretches: list[list[Line] | TableRows] = []
@@ -183,7 +193,7 @@ def _joined(block: Sequence[Line], margin: _Margin) -> str:
 def _join(text: str, more: str) -> str:
     if text.endswith(tuple(BROKEN)):
         return text[:-1] + more
-    return text + more if _HYPHEN.search(text) and more[:1].islower() else f"{text} {more}"
+    return text + more if _HYPHEN.fullmatch(text[-2:]) and more[:1].islower() else f"{text} {more}"
 
 
 def _goes_on(line: Line, following: Line, margin: _Margin) -> bool:
@@ -202,7 +212,7 @@ def _goes_on(line: Line, following: Line, margin: _Margin) -> bool:
 def _is_row(line: Line) -> bool:
     """Tells whether a line is one of a list of contents, or of a table: of its words half have a digit."""
     words = line.text.split()
-    figures = sum(any(character.isdigit() for character in word) for word in words)
+    figures = sum(_DIGIT.search(word) is not None for word in words)
     if _OF_CONTENTS.search(line.text) or (len(words) > 2 and 2 * figures >= len(words)):
         return True
     return _PAGE_NUMBER.fullmatch(words[-1]) is not None and len(fragments(line)) > 1

@@ -24,7 +24,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from wim_edge.documents.pdf_lines import BROKEN, Line, Word, in_columns, line_of, rows_of
+from wim_edge.documents.pdf_lines import Line, in_columns, line_of, rows_of
+from wim_edge.documents.pdf_words import BROKEN, Word
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Paths, read_small_file
 from wim_edge.system import subprocesses

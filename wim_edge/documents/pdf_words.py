@@ -1,0 +1,379 @@
+"""The words of a PDF's page as a reader sees them, with their places.
+
+PDFium returns a page's characters in the order in which the program that made it drew them, mostly that in which they
+are read. What it does not know is mended here: text that is turned or written from right to left, raised letters, and
+words that are struck out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby, pairwise
+from statistics import median_high, median_low
+from typing import Any, NamedTuple
+
+from wim_edge.documents.bidi import RTL, is_ltr, is_rtl, logical_order, paired
+
+BROKEN = "\ufffe\x02"
+"""The sign that PDFium writes for a hyphen that only broke the line, and a file for another one."""
+LOST = "\ufffd"
+"""The sign for a glyph of which the font does not say what it means."""
+_NO_TEXT, _MAY_BE_LOST = re.compile("[\u00ad\x00]"), re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffd]")
+_LETTER = re.compile(r"\S")
+_ROW, _WORD = re.compile(rf"[^\r\n{BROKEN}]+[{BROKEN}]?"), re.compile(r"\S+")
+_LAST_LETTER = re.compile(r"[^\W_](?=[^\w\s]+$)")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
+"""In heights: the difference of two boxes at one height, and of a raised letter's bottom; and its height."""
+_NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
+"""In heights: the gap before what continues a row, within a word, and between two words that are put in order by their
+places; the distance of two lines."""
+_UNITS = frozenset(["m", "km", "dm", "cm", "mm", "µm", "ft", "in", "yd", "mi", "s", "ha"])
+_MARK, _UNIT = re.compile(r"[\d,+\-\u2212\u2013]+|\*"), re.compile(r"(?<![^\W\d_])([^\W\d_]+)$")
+_LATIN, _LONG = re.compile("[a-z]"), re.compile(r"[^\W\d_]{3}$|\d{3}$")
+_TEN = re.compile(r"(?<!\d)10$")
+_STRAIGHT = 0.2  # of a right angle
+_POWERS = str.maketrans("0123456789+-\u2212\u2013", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
+_THIN, _MIDDLE, _THICKEST = 0.2, (0.25, 0.7), 4.0
+"""A line through a word: its thickness and place in heights, and the most points of its thickness."""
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top, in points of the page."""
+_NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
+
+
+class Word(NamedTuple):
+    """A word, or letters of one size in it, and its place: points in the direction of reading."""
+
+    text: str
+    left: float
+    right: float
+    bottom: float = 0.0
+    top: float = 0.0
+    box: Box | None = None
+    """Its place on the page, if that is known."""
+    joins: bool = False
+    """True if no blank is before it."""
+    start: int = -1
+    """The number of its first character on the page, if they follow one another."""
+
+
+class _Glyph(NamedTuple):
+    text: str
+    left: float
+    bottom: float
+    right: float
+    top: float
+    box: Box
+
+
+class Row(NamedTuple):
+    words: list[Word]
+    bottom: float
+    top: float
+
+
+@dataclass
+class PageWords:
+    """The words of a page in rows, by the direction in which they are read; whether most letters run from right to
+    left, so that places are mirrored; how many words are struck out, and how many letters cannot be read."""
+
+    rows: list[list[Row]] = field(default_factory=list)
+    from_right: bool = False
+    n_struck: int = 0
+    n_lost: int = 0
+
+
+def page_words(page: Any, strikes: Sequence[Box] = ()) -> PageWords:
+    """Returns the words of a page of pypdfium2's. ``strikes``: lines through words beside those that are drawn."""
+    chars = _Chars(page)
+    found = PageWords(from_right=is_rtl(chars.text), n_lost=chars.n_lost)
+    lines = [*strikes, *_thin_shapes(page)]
+    by_turn: dict[int, list[list[Word]]] = {}
+    for turn, words in chars.rows(found.from_right):
+        if lines:
+            kept = chars.without_struck(words, [as_read(one, turn) for one in lines], turn)
+            found.n_struck += sum(one.text != other.text for one, other in zip(words, kept, strict=True))
+            words = [word for word in kept if word.text]
+        _add(by_turn.setdefault(turn, []), words)
+    for turn, of_turn in by_turn.items():
+        rows = list(map(_row, of_turn))
+        if turn:  # a chart's labels or a table may be drawn in any order
+            rows.sort(key=lambda row: (-round(row.top + row.bottom), row.words[0].left))
+        found.rows.append(list(map(_mirrored, rows)) if found.from_right else rows)
+    return found
+
+
+def _add(rows: list[list[Word]], words: list[Word]) -> None:
+    """Adds a row of PDFium's, which ends at raised letters, and does not end where the next one is higher or lower."""
+    if not words:
+        return
+    first, last = words[0], rows[-1][-1] if rows else None
+    if last is not None and _is_level(last, first) and last.text[-1] not in BROKEN:
+        sizes = sorted((last.top - last.bottom, first.top - first.bottom))
+        gap = (first.left - last.right) / max(sizes[1], 0.1)
+        if sizes[0] < _SMALLER * sizes[1] and -_TOUCHING < gap < _NEAR:
+            words = [*rows.pop(), first._replace(joins=first.joins and gap < _TOUCHING), *words[1:]]
+    rows.append([])
+    for word in words:
+        if rows[-1] and not _is_level(rows[-1][-1], word):
+            rows.append([])
+        rows[-1].append(word)
+
+
+def _is_level(one: Word, other: Word) -> bool:
+    return one.bottom < other.top and one.top > other.bottom
+
+
+def _row(parts: Sequence[Word]) -> Row:
+    """Returns a row with its raised letters as text has them."""
+    # A raised or large letter says nothing of the row
+    bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
+    least, most = bottom + _RAISED * (top - bottom), _SMALLER * (top - bottom)
+    words: list[Word] = []
+    for at, part in enumerate(parts):
+        joins = part.joins and bool(words)
+        if part.bottom > least and part.top - part.bottom < most:
+            follows = parts[at + 1].text[0] if at + 1 < len(parts) and parts[at + 1].joins else ""
+            text = raised(words[-1].text if joins else "", part.text, follows)
+            joins, part = joins and text[0] != " ", part._replace(text=text.strip())
+        if joins:
+            last = words.pop()
+            box = _around(last.box, part.box) if last.box and part.box else None
+            part = last._replace(text=last.text + part.text, right=max(last.right, part.right), box=box)
+        words.append(part)
+    return Row(words, bottom, top)
+
+
+def raised(base: str, mark: str, follows: str = "") -> str:
+    """Returns raised letters as they stand behind a word in plain text: an exponent or an ordinal's letters on it, the
+    mark of a footnote apart, in brackets."""
+    if follows in ("/", "⁄"):
+        return f" {mark}"
+    if not _MARK.fullmatch(mark):
+        return f" [{mark}]" if _LATIN.fullmatch(mark) and _LONG.search(base) else mark
+    unit = _UNIT.search(base)
+    is_unit = unit is not None and (len(unit[1]) == 1 or unit[1] in _UNITS)
+    if mark[0] in "+-\u2212\u2013" or is_unit or _TEN.search(base):
+        return mark.translate(_POWERS)
+    return f" [{mark.strip(',')}]"
+
+
+def _mirrored(row: Row) -> Row:
+    return row._replace(words=[word._replace(left=-word.right, right=-word.left) for word in row.words])
+
+
+def as_read(box: Box, turn: int) -> Box:
+    """Returns a place as on the page that is turned so far."""
+    left, bottom, right, top = box
+    if turn == 90:
+        return bottom, -right, top, -left
+    if turn == 180:
+        return -right, -top, -left, -bottom
+    if turn == 270:
+        return -top, left, -bottom, right
+    return box
+
+
+def _around(one: Box, other: Box) -> Box:
+    left, bottom, right, top = one
+    left_too, bottom_too, right_too, top_too = other
+    return (
+        left if left < left_too else left_too, bottom if bottom < bottom_too else bottom_too,
+        right if right > right_too else right_too, top if top > top_too else top_too,
+    )  # fmt: skip
+
+
+def _is_even(one: Box, other: Box) -> bool:
+    """Tells whether two characters are of one size, at one height."""
+    most = _ALIKE * (one[3] - one[1])
+    return -most <= one[1] - other[1] <= most and -most <= one[3] - other[3] <= most
+
+
+def _thin_shapes(page: Any) -> list[Box]:
+    """Returns the rules of a page, and whatever else may be a line through words."""
+    import pypdfium2.raw as raw
+
+    found = []
+    edges = [ctypes.c_float() for _ in range(4)]
+    for at in range(raw.FPDFPage_CountObjects(page.raw)):
+        shape = raw.FPDFPage_GetObject(page.raw, at)
+        if raw.FPDFPageObj_GetType(shape) == raw.FPDF_PAGEOBJ_PATH and raw.FPDFPageObj_GetBounds(shape, *edges):
+            left, bottom, right, top = (edge.value for edge in edges)
+            if min(right - left, top - bottom) <= _THICKEST:
+                found.append((left, bottom, right, top))
+    return found
+
+
+def _goes_through(line: Box, word: Word) -> bool:
+    height = word.top - word.bottom
+    middle = ((line[1] + line[3]) / 2 - word.bottom) / max(height, 0.1)
+    is_thin = line[3] - line[1] <= _THIN * height
+    return is_thin and _MIDDLE[0] < middle < _MIDDLE[1] and line[0] < word.right and line[2] > word.left
+
+
+def _in_order(glyphs: Sequence[_Glyph], from_right: bool) -> Iterator[tuple[str, Box]]:
+    """Yields the words of a row, with blanks where gaps are, and their places on the page."""
+    shown = sorted((one for one in glyphs if not _is_mark(one.text)), key=lambda one: one.left + one.right)
+    signs: dict[_Glyph, str] = defaultdict(str)
+    for mark in glyphs:
+        if _is_mark(mark.text) and shown:  # a vowel's sign is drawn on the letter behind which it is written
+            signs[min(shown, key=lambda one: abs(one.left + one.right - mark.left - mark.right))] += mark.text
+    least = _SPACE * max((one.top - one.bottom for one in shown), default=0.0)
+    spaced = shown[:1]
+    for one, other in pairwise(shown):
+        spaced += [_Glyph(" ", *_NOWHERE, _NOWHERE), other] if other.left - one.right > least else [other]
+    ordered = [spaced[at] for at in logical_order([one.text for one in spaced], from_right)]
+    letters = paired("".join(one.text for one in ordered), from_right)
+    for is_blank, group in groupby(zip(letters, ordered, strict=True), key=lambda one: one[0].isspace()):
+        if not is_blank:
+            pairs = list(group)
+            word = "".join(letter + signs.get(one, "") for letter, one in pairs)
+            text = unicodedata.normalize("NFKC", word) if RTL.search(word) else word
+            yield text, reduce(_around, [one.box for _, one in pairs])
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char) == "Mn"
+
+
+def whole(text: str) -> str:
+    """Returns the text with pairs of surrogates as the one character that each is."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(text) else text
+
+
+class _Chars:
+    """The characters of a page, and their places."""
+
+    def __init__(self, page: Any) -> None:
+        import pypdfium2.raw as raw
+
+        self._raw, self._page = raw, page.get_textpage()
+        self._handle, self._rect = self._page.raw, (ctypes.c_float * 4)()
+        self._box_of = raw.FPDFText_GetLooseCharBox
+        self._place = ctypes.cast(self._rect, ctypes.POINTER(raw.FS_RECTF))
+        text = self._page.get_text_range()
+        n_chars = self._page.count_chars()
+        if len(text) != n_chars:  # characters that it leaves out, or of other planes: one by one
+            text = "".join([chr(raw.FPDFText_GetUnicode(self._handle, at)) for at in range(n_chars)])
+        lost = [one.start() for one in _MAY_BE_LOST.finditer(text)]
+        lost = [at for at in lost if raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1]
+        self.n_lost = len(lost)
+        if lost:
+            letters = list(text)
+            for at in lost:
+                letters[at] = LOST
+            text = "".join(letters)
+        self.text = text
+        self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
+
+    def box(self, at: int) -> Box:
+        self._box_of(self._handle, at, self._place)
+        left, top, right, bottom = self._rect
+        return left, bottom, right, top
+
+    def rows(self, from_right: bool) -> Iterator[tuple[int, list[Word]]]:
+        """Yields PDFium's rows: by how many degrees one has to turn the page to read them, and their words."""
+        for row in _ROW.finditer(self.text):
+            for turn, start, end in self._by_turn(*row.span()):
+                text = self.text[start:end]
+                if turn or RTL.search(text):
+                    words = list(self._placed(start, end, turn, is_rtl(text) or (from_right and not is_ltr(text))))
+                else:
+                    words = self._words(start, end)
+                if words:
+                    yield turn, words
+
+    def _by_turn(self, start: int, end: int) -> list[tuple[int, int, int]]:
+        """Returns the stretches of a row that are read in one direction: how the page is to be turned, and where they
+        start and end."""
+        letters = [one.start() for one in _LETTER.finditer(self.text, start, end)]
+        if not letters:
+            return []
+        turn = self._turn(letters[0])
+        if len(letters) == 1 or self._turn(letters[-1]) == turn:
+            return [(turn, start, end)]
+        found = [(turn, start, end)]
+        for at in letters:
+            if (turn := self._turn(at)) != found[-1][0]:
+                found[-1:] = [(*found[-1][:2], at), (turn, at, end)]
+        return found
+
+    def _turn(self, at: int) -> int:
+        turns = -self._raw.FPDFText_GetCharAngle(self._handle, at) / (math.pi / 2)
+        return round(turns) % 4 * 90 if abs(turns - round(turns)) < _STRAIGHT else 0
+
+    def _words(self, begin: int, stop: int) -> list[Word]:
+        """Returns the words of an upright row, in pieces where the size or the height of letters changes."""
+        words: list[Word] = []
+        text, box_of = self.text, self.box
+        for word in _WORD.finditer(text, begin, stop):
+            start, end = word.span()
+            box = first = box_of(start)
+            if end - start > 1:
+                last = box_of(end - 1)
+                inner = None if text[end - 1].isalnum() else _LAST_LETTER.search(text, start + 1, end)
+                if not _is_even(first, last) or (inner and not _is_even(first, box_of(inner.start()))):
+                    words += self._uneven(start, end, start == begin)
+                    continue
+                box = _around(first, last)
+            if self._is_plain:
+                left, bottom, right, top = box
+                words.append(Word(text[start:end], left, right, bottom, top, box, start == begin, start))
+            else:
+                words += self._word(text[start:end], box, start == begin, start)
+        return words
+
+    def _uneven(self, start: int, end: int, joins: bool) -> Iterator[Word]:
+        begin, box = start, self.box(start)
+        for at in range(start + 1, end):
+            other = self.box(at)
+            if _is_even(box, other):
+                box = _around(box, other)
+                continue
+            yield from self._word(self.text[begin:at], box, joins or begin > start, begin)
+            begin, box = at, other
+        yield from self._word(self.text[begin:end], box, joins or begin > start, begin)
+
+    def _word(self, text: str, box: Box, joins: bool = False, start: int = -1, turn: int = 0) -> tuple[Word, ...]:
+        if not self._is_plain:
+            shown = whole(_NO_TEXT.sub("", text))
+            text, start = shown, start if shown == text else -1
+        left, bottom, right, top = as_read(box, turn)
+        return (Word(text, left, right, bottom, top, box, joins, start),) if text else ()
+
+    def _placed(self, start: int, end: int, turn: int, from_right: bool) -> Iterator[Word]:
+        """Yields the words of a row in the order that the places of their letters say."""
+        found = [(self.text[at], self.box(at)) for at in range(start, end)]
+        glyphs = [_Glyph(char, *as_read(box, turn), box) for char, box in found]
+        most = _APART * max(one.top - one.bottom for one in glyphs)
+        levels: list[list[_Glyph]] = []  # PDFium takes lines that are turned for one
+        for glyph in glyphs:
+            if glyph.right > glyph.left or not glyph.text.isspace():
+                if not levels or abs(glyph.bottom + glyph.top - levels[-1][0].bottom - levels[-1][0].top) > 2 * most:
+                    levels.append([])
+                levels[-1].append(glyph)
+        for level in levels:
+            bottom, top = min(one.bottom for one in level), max(one.top for one in level)
+            for text, box in _in_order(level, from_right):
+                yield from (word._replace(bottom=bottom, top=top) for word in self._word(text, box, turn=turn))
+
+    def without_struck(self, words: Sequence[Word], lines: Sequence[Box], turn: int) -> list[Word]:
+        """Returns the words without the letters through which a line is drawn; some may be empty."""
+        made = []
+        for word in words:
+            over = [line for line in lines if _goes_through(line, word)]
+            # The letters' places are known only where they follow one another
+            boxes = [self.box(word.start + at) for at in range(len(word.text) if word.start >= 0 else 0)] or [word.box]
+            middles = [(place[0] + place[2]) / 2 for place in (as_read(box or _NOWHERE, turn) for box in boxes)]
+            struck = [any(line[0] < at < line[2] for line in over) for at in middles]
+            kept = "".join(letter for letter, is_struck in zip(word.text, struck, strict=False) if not is_struck)
+            made.append(word._replace(text=kept if len(struck) > 1 or all(struck) else word.text) if over else word)
+        return made
