@@ -91,3 +91,13 @@ def test_what_tells_pages_apart_stays() -> None:
     totals = [f"Herring\nTotal {number}" for number in (4, 9, 12)]
     assert [text.split("\n")[1] for text in reflow(list(map(page, totals)))] == ["Total 4", "Total 9", "Total 12"]
     assert reflow([]) == []
+
+
+def test_a_word_goes_on_in_the_next_column_past_a_footer() -> None:
+    left = [line("a line of a column, as others", row) for row in range(5)]
+    left.append(line("are, and ends in the commis\x02", 5))
+    right = [line("sion that answered them all.", 0, 300), line("Then another begins", 1, 300)]
+    footer = line("Journal of the Town, 117, which is as wide as both of the columns together", 8)
+    (made,) = reflow([[*left, footer._replace(top=footer.top - 3), *right]])
+    assert "in the commission that answered them all." in made
+    assert made.endswith("\n\nJournal of the Town, 117, which is as wide as both of the columns together")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -72,7 +72,8 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
     with _opened(path) as pdf, _page(pdf, page) as shown:
         if pdf.get_formtype():
             pdf.init_forms()
-        found, (across, down) = list(_words(read_page(pdf, page - 1).lines, shown)), shown.get_size()
+        lines, (across, down) = read_page(pdf, page - 1).lines, shown.get_size()
+        found = list(_words(lines, shown, {*text.split()}))
     if len(found) < _FEW:
         found = max(found, _recognised(path, page, across, down), key=len)
     wanted = [match.span() for match in re.finditer(r"\S+", text)]
@@ -123,14 +124,19 @@ def _page(pdf: Any, number: int) -> Iterator[Any]:
         page.close()
 
 
-def _words(lines: Iterable[Line], page: Any) -> Iterator[tuple[str, list[Box]]]:
-    """Yields the words of a page in the order of its text, with a box for each line that they are on."""
-    text, boxes = "", list[Box]()
-    for word in (word for line in lines for word in line.words):
-        text, boxes = text + word.text.rstrip(BROKEN), [*boxes, *([_box(page, word.box)] if word.box else [])]
-        if not word.text.endswith(tuple(BROKEN)):
-            yield text, boxes
-            text, boxes = "", []
+def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator[tuple[str, list[Box]]]:
+    """Yields the words of a page in the order of its text, with a box for each line that they are on. What a line's end
+    breaks goes on in the next line that makes a wanted word of it: a footer may be drawn between two columns."""
+    begun: tuple[str, list[Box]] | None = None
+    for line in lines:
+        for number, word in enumerate(line.words):
+            text, boxes = word.text.rstrip(BROKEN), [_box(page, word.box)] if word.box else []
+            if begun is not None and number == 0 and begun[0] + text in wanted:
+                text, boxes, begun = begun[0] + text, begun[1] + boxes, None
+            if word.text.endswith(tuple(BROKEN)):
+                begun = text, boxes
+            else:
+                yield text, boxes
 
 
 def _box(page: Any, place: Box) -> Box:

@@ -371,8 +371,10 @@ class _Chars:
         for word in words:
             over = [line for line in lines if _goes_through(line, word)]
             # The letters' places are known only where they follow one another
-            boxes = [self.box(word.start + at) for at in range(len(word.text) if word.start >= 0 else 0)] or [word.box]
-            middles = [(place[0] + place[2]) / 2 for place in (as_read(box or _NOWHERE, turn) for box in boxes)]
+            middles = [(word.left + word.right) / 2]
+            if over and word.start >= 0:
+                places = (as_read(self.box(word.start + at), turn) for at in range(len(word.text)))
+                middles = [(left + right) / 2 for left, _, right, _ in places]
             struck = [any(line[0] < at < line[2] for line in over) for at in middles]
             kept = "".join(letter for letter, is_struck in zip(word.text, struck, strict=False) if not is_struck)
             made.append(word._replace(text=kept if len(struck) > 1 or all(struck) else word.text) if over else word)

@@ -126,19 +126,30 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
             blocks.append([])
         blocks[-1].append(other)
     made: list[str] = []
-    before: Line | None = None
+    unfinished: list[tuple[int, list[Line]]] = []
     for block in blocks:
         margin = _margin(block, page)
         text = _joined(block, margin)
-        # A paragraph may go on at the top of the next column
-        if before is not None and before.bottom < block[0].bottom and text[:1].islower():
-            made[-1] = _join(made[-1], text)
+        before = [one for one in unfinished if _is_column_before(one[1], block)]
+        if before and text[:1].islower():
+            at, _ = max(before, key=lambda one: (made[one[0]][-1] in BROKEN, len(one[1]), one[0]))
+            made[at] = _join(made[at], text)
+            unfinished = [one for one in unfinished if one[0] != at]
         else:
+            at = len(made)
             made.append(text)
         last = block[-1]
         is_full = last.right > margin.at - 2 * last.height and not _PAGE_NUMBER.fullmatch(last.text)
-        before = last if is_full and not _ENDED.search(last.text) else None
+        if is_full and not _ENDED.search(last.text):
+            unfinished.append((at, block))
     return [text.rstrip(BROKEN) or text for text in made]
+
+
+def _is_column_before(block: Sequence[Line], other: Sequence[Line]) -> bool:
+    """Tells whether a block may go on in another one at the top of the next column, whatever was drawn between."""
+    last, first = block[-1], other[0]
+    sizes = sorted((last.height, first.height))
+    return last.bottom < first.bottom and last.right < first.left and sizes[1] <= (1 + _SAME_SIZE) * sizes[0]
 
 
 def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
