@@ -42,6 +42,18 @@ def test_bookmarks_name_sections(read) -> None:
     assert [mark.page for mark in document.marks if mark.page] == [1, 2, 3, 4]
 
 
+def test_pages_have_the_numbers_that_they_print(read) -> None:
+    data = pdf(*[b"Page %d" % number for number in range(1, 6)])
+    labels = b"/PageLabels<</Nums[0<</S/r>>2<</S/D>>]>>/Pages 2 0 R"
+    document = read("a.pdf", data.replace(b"/Pages 2 0 R", labels, 1))
+    assert [(mark.page, mark.page_label) for mark in document.marks] == [
+        (1, "i"), (2, "ii"), (3, "1"), (4, "2"), (5, "3"),
+    ]  # fmt: skip
+    at = document.text.index("Page 4")
+    assert (document.place(at, at + 6).page, document.place(at, at + 6).page_label) == (4, "2")
+    assert {mark.page_label for mark in read("b.pdf", data).marks} == {None}
+
+
 def test_content_goes_before_the_name(read) -> None:
     assert read("a.txt", pdf(b"Page")).text == "Page"
 

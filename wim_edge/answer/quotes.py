@@ -20,14 +20,16 @@ def quote_at(reading: Reading, index: int, start: int, end: int) -> events.Quote
     found = reading.writer.quotation(index, start, end)
     place = document.place(found.start, found.end)
     text, chars = document.text[found.start : found.end], (found.start, found.end)
-    return events.Quote(text, document.name, place.page, place.section, chars, found.header, place.line)
+    return events.Quote(
+        text, document.name, place.page, place.section, chars, found.header, place.line, place.page_label
+    )
 
 
 def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
     """Returns the margins of these segments that are quotations."""
     margins = (reading.margins[index] for index in order if index in reading.margins)
     return tuple(
-        events.Quote(one.text, one.document, one.page, one.section, one.quote, one.header, one.line)
+        events.Quote(one.text, one.document, one.page, one.section, one.quote, one.header, one.line, one.page_label)
         for one in margins
         if one.quote is not None and one.text
     )

@@ -107,7 +107,8 @@ def _heading(document: Document) -> str:
 
 def _quote(document: Document, span: events.Chars) -> events.Quote:
     place = document.place(*span)
-    return events.Quote(document.text[slice(*span)], document.name, place.page, place.section, span, line=place.line)
+    text = document.text[slice(*span)]
+    return events.Quote(text, document.name, place.page, place.section, span, "", place.line, place.page_label)
 
 
 def _telling_sentences(document: Document) -> list[events.Chars]:

@@ -142,7 +142,8 @@ def _schema(arrow: Any) -> Any:
     """Returns the schema, spelled out: rows that all failed, or have no margins, would otherwise make another file."""
     text, whole, real = arrow.string(), arrow.int64(), arrow.float64()
     span = arrow.list_(whole, 2)
-    place = [("segment", whole), ("page", whole), ("section", text), ("line", whole), ("chars", span)]
+    place = [("segment", whole), ("page", whole), ("page_label", text), ("section", text), ("line", whole),
+             ("chars", span)]  # fmt: skip
     margin = [*place, ("text", text), ("quote", span), ("relevance", real), ("relevant", arrow.bool_()),
               ("header", text), ("short", span)]  # fmt: skip
     source = [*place, ("relevance", real), ("margin", text), ("quote", span), ("row", whole), ("opens", text),

@@ -17,7 +17,7 @@ from typing import Any
 from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged, encrypted
 from wim_edge.documents.decode import tidy
-from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.document import Document, DocumentBuilder, require, short
 from wim_edge.documents.limits import DEFAULTS, above
 from wim_edge.documents.pdf_lines import Line
 from wim_edge.documents.pdf_page import PdfPage, read_page
@@ -25,7 +25,7 @@ from wim_edge.documents.reflow import reflow
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-_BOOKMARKS = 5000
+_BOOKMARKS, _LABEL = 5000, 20
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
 """The letters of a page that may be a stamp on a picture, the share of the page that this covers, and how many of its
 pictures are looked at."""
@@ -51,6 +51,8 @@ class _Pages:
     drawn: list[int]
     """The numbers of the pages that are pictures."""
     is_xfa: bool
+    labels: list[str | None]
+    """The numbers that the pages print, where they are others."""
 
 
 def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -72,9 +74,10 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     broken: list[int] = []
     for number, (lines, text) in enumerate(zip(pages, reflow([page or [] for page in pages]), strict=True), start=1):
         if text.strip():
-            draft.mark(page=number, confidence=scanned[number].confidence if number in scanned else None)
+            sure = scanned[number].confidence if number in scanned else None
+            draft.mark(page=number, confidence=sure, page_label=found.labels[number - 1])
             shown = tidy(text).strip("\n")
-            draft.paragraph(shown, sections(shown, found.titles.get(number, ())))
+            draft.paragraph(shown, sections(shown, found.titles.get(number, ())), joins=text.startswith("\n"))
         else:
             (broken if lines is None else silent).append(number)
     if draft.empty and silent:
@@ -141,9 +144,15 @@ def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> _Pages:
         few = [at for at, page in enumerate(pages) if page is not None and _letters(page.lines) < _STAMP]
         drawn = [at + 1 for at in few if _is_picture(pdf, at, library)]
         title, is_xfa = str(pdf.get_metadata_value("Title")), pdf.get_formtype() == _XFA_FULL
-        return _Pages(pages, _bookmarks(pdf, library), title, drawn, is_xfa)
+        labels = [_label(pdf.get_page_label(index), index + 1) for index in range(len(pdf))]
+        return _Pages(pages, _bookmarks(pdf, library), title, drawn, is_xfa, labels)
     finally:
         pdf.close()
+
+
+def _label(label: str, number: int) -> str | None:
+    shown = short(label)
+    return shown if 0 < len(shown) <= _LABEL and shown != str(number) else None
 
 
 def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:

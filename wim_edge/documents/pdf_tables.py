@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from wim_edge.documents.pdf_lines import Line, fragments
+from wim_edge.documents.pdf_lines import Line, fragments, rows_of
 
 _MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.)]|\[\d+\]|\d{1,3}(?:\.\d{1,3})+|\d{1,4}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}")
@@ -31,11 +31,14 @@ _LOOSE = 0.4  # heights of a line between two words that stand in two columns
 
 @dataclass(frozen=True)
 class TableRows:
-    """A table: rows ``[start, end)`` of the page, and the texts of its cells."""
+    """A table: rows ``[start, end)`` of the page, the texts of its cells, and the left and right of its columns."""
 
     start: int
     end: int
     cells: list[list[str]]
+    columns: list[tuple[float, float]]
+    header: list[list[str]] | None = None
+    """The first rows of the table on a page before, of which this is the rest."""
 
 
 def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
@@ -57,7 +60,7 @@ def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
     if len(columns) < 2 or any(right[0] - left[1] < room for left, right in pairwise(columns)):
         return None
     cells = _merged([(_in_columns(row, columns), row) for row in table])
-    return TableRows(start, end, cells) if _is_filled(cells) and not _is_list(cells) else None
+    return TableRows(start, end, cells, columns) if _is_filled(cells) and not _is_list(cells) else None
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
@@ -187,7 +190,9 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
         if parted:
             middle = (near + min(far, near + 1)) / 2
             is_header = len(made) == 1 and not any(map(str.isdigit, "".join((*made[0], *cells))))
-            is_rest = before < middle and (not cells[0] or was_open or is_header)
+            filled = [min(sum(map(bool, row)), 2) for row in (*made[-1:], cells)]
+            is_wrapped = 1 in filled and cells[0][:1].islower()
+            is_rest = before < middle and (not cells[0] or was_open or is_header or is_wrapped)
             was_open = not cells[0] and not is_rest and after < middle
         else:
             filled = [number for number, cell in enumerate(cells) if cell]
@@ -227,6 +232,36 @@ def _is_list(cells: Sequence[Sequence[str]]) -> bool:
     if len(cells[0]) == 2 and all(map(_NUMBER.fullmatch, numbers)) and len(pages) > 2 and pages == sorted(pages):
         return True
     return any(_LEADERS.search(" ".join(filter(None, row))) for row in cells)
+
+
+def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]], int]:
+    """Returns the rows at the beginning of some lines that have a cell in each column of a table, and how many lines
+    these are."""
+    rows, n_lines = [], 0
+    for row in rows_of(lines):
+        cells = row_cells(row)
+        if len(cells) != len(table.columns) or not all(map(_is_over, cells, table.columns)):
+            break
+        rows.append([cell.text for cell in cells])
+        n_lines += len(row)
+    return rows, n_lines
+
+
+def _is_over(line: Line, column: tuple[float, float]) -> bool:
+    return _overlap(line, column) > 0
+
+
+def are_alike(columns: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> bool:
+    """Tells whether each column stands where the same one of another table does."""
+    return len(columns) == len(others) and all(
+        min(one[1], other[1]) > max(one[0], other[0]) for one, other in zip(columns, others, strict=True)
+    )
+
+
+def column_of(line: Line, columns: Sequence[tuple[float, float]]) -> int | None:
+    """Returns the column in which a line stands; None if it stands in several or none."""
+    over = [at for at, column in enumerate(columns) if _overlap(line, column) > 0]
+    return over[0] if len(over) == 1 else None
 
 
 def row_cells(lines: Sequence[Line]) -> list[Line]:

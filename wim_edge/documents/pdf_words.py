@@ -112,14 +112,14 @@ def page_words(page: Any, strikes: Sequence[Box] = ()) -> PageWords:
 
 
 def _add(rows: list[list[Word]], words: list[Word]) -> None:
-    """Adds a row of PDFium's, which ends at raised letters, and does not end where the next one is higher or lower."""
+    """Adds a row of PDFium's, which may end at raised letters and within a word, and not where a line does."""
     if not words:
         return
     first, last = words[0], rows[-1][-1] if rows else None
     if last is not None and _is_level(last, first) and last.text[-1] not in BROKEN:
         sizes = sorted((last.top - last.bottom, first.top - first.bottom))
         gap = (first.left - last.right) / max(sizes[1], 0.1)
-        if sizes[0] < _SMALLER * sizes[1] and -_TOUCHING < gap < _NEAR:
+        if -_TOUCHING < gap < (_NEAR if sizes[0] < _SMALLER * sizes[1] else _NEAR / 2):
             words = [*rows.pop(), first._replace(joins=first.joins and gap < _TOUCHING), *words[1:]]
     rows.append([])
     for word in words:

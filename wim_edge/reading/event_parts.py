@@ -86,6 +86,8 @@ class Source:
     """The address that opens the file at the place, in the form for a person: "report.pdf#page=12", "notes.md:14"."""
     confidence: float | None = None
     """The mean confidence (0 to 1) with which the text of the page was recognised, if it is a picture."""
+    page_label: str | None = None
+    """The number that is printed on the page, where that is not ``page``."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ class Quote:
     header: str = ""
     """The header of the table, if the quotation is a row of one; else empty."""
     line: int | None = None
+    page_label: str | None = None
+    """The number that is printed on the page, where that is not ``page``."""
 
 
 @dataclass(frozen=True)

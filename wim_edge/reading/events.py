@@ -146,6 +146,8 @@ class SegmentRead(Event):
     tokens: int
     line: int | None = None
     """The line of the document's text, from 1, in which it begins; None: not known."""
+    page_label: str | None = None
+    """The number that is printed on the page, where that is not ``page``."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,8 @@ class MarginJudged(Event):
     """The characters of the quotation that answer the question, as the model points at them."""
     line: int | None = None
     """The line, from 1, in which the quotation or else the segment begins; None: not known."""
+    page_label: str | None = None
+    """The number that is printed on the page, where that is not ``page``."""
 
 
 @dataclass(frozen=True)

@@ -359,7 +359,7 @@ class Reading:
         judged = events.MarginJudged(
             index, document.name, place.page, place.section, chars, margin.text, margin.quote,
             self.ranking.relevance(index), bool(margin.text) and index in self._relevant(), margin.header, short,
-            place.line,
+            place.line, place.page_label,
         )  # fmt: skip
         self.margins[index] = judged
         yield judged
@@ -379,4 +379,5 @@ class Reading:
             place.chars,
             len(segment.tokens),
             place.line,
+            place.page_label,
         )
