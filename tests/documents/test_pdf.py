@@ -6,6 +6,8 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.make import ENCRYPTED, pdf
+from tests.documents.scanned import said, scripted
+from wim_edge.documents import scans
 
 pytest.importorskip("pypdfium2")
 
@@ -78,6 +80,31 @@ def test_what_was_filled_in_is_text(read) -> None:
     document = read("form.pdf", data.getvalue())
     assert document.text.split() == ["Tenant:", "Alice", "Lee", "Tenant:"]
     assert document.place(document.text.index("Alice"), len(document.text)).page == 1
+
+
+LOST = pdf(b"The o\x01cial \x02ling fee is 84").replace(b"/Encoding/WinAnsiEncoding", b"/Encoding<</Differences[1/g1/g2]>>")
+
+
+def test_letters_without_a_meaning_are_noted_and_the_page_is_recognised(read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "engine", lambda: "")
+    document = read("a.pdf", LOST)
+    assert document.text == "The o\ufffdcial \ufffdling fee is 84"
+    assert document.notes == ("page 1 has some letters that cannot be read: its fonts do not say what they are",)
+    scripted(monkeypatch).append([said(1, ("The official filing fee is 84", 40, 40, 200, 60, 0.9))])
+    document = read("a.pdf", LOST)
+    assert document.text == "The official filing fee is 84"
+    assert document.notes[0].endswith("The text was recognised, with confidence 0.90")
+
+
+def test_struck_out_words_are_noted(read) -> None:
+    data = io.BytesIO()
+    canvas = Canvas(data)
+    canvas.drawString(72, 700, "no more")
+    canvas.line(72, 704, 72 + canvas.stringWidth("no"), 704)
+    canvas.save()
+    document = read("a.pdf", data.getvalue())
+    assert document.text == "more"
+    assert document.notes == ("page 1 has 1 struck-out word, left out of the text",)
 
 
 def test_refused(refuse) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from wim_edge.documents.pdf_words import PageWords, as_read, page_words, raised
+from wim_edge.documents.pdf_words import WordRows, as_read, page_words, raised
 
 pdfium = pytest.importorskip("pypdfium2")
 
 
-def read(draw: Callable[[Canvas], None]) -> PageWords:
+def read(draw: Callable[[Canvas], None]) -> WordRows:
     data = io.BytesIO()
     canvas = Canvas(data, pagesize=(595, 842))
     canvas.setFont("Helvetica", 12)
@@ -22,7 +22,7 @@ def read(draw: Callable[[Canvas], None]) -> PageWords:
     return page_words(pdfium.PdfDocument(data.getvalue())[0])
 
 
-def texts(found: PageWords) -> list[str]:
+def texts(found: WordRows) -> list[str]:
     return [" ".join(word.text for word in row.words) for rows in found.rows for row in rows]
 
 

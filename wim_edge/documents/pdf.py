@@ -25,7 +25,9 @@ from wim_edge.documents.reflow import reflow
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-_BOOKMARKS, _LABEL = 5000, 20
+_BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
+"""The most bookmarks, and characters of a page's number; and the letters of a page for each that is lost, below which
+the page is recognised."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
 """The letters of a page that may be a stamp on a picture, the share of the page that this covers, and how many of its
 pictures are looked at."""
@@ -66,10 +68,13 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     drawn = found.drawn
     pages = [None if page is None else page.lines for page in found.pages]
     draft.title = "" if _NO_TITLE.search(found.title) or found.title == Path(name).stem else found.title
-    scanned = scans.of_pages(data, drawn[: limits.scan_pages])
-    for number, page in scanned.items():
+    lacking = [at for at, page in enumerate(found.pages, 1) if page and _LOST * page.n_lost > _letters(page.lines)]
+    scanned = scans.of_pages(data, sorted({*drawn, *lacking})[: limits.scan_pages])
+    for number, page in [*scanned.items()]:
         if _letters(page.lines) >= _letters(pages[number - 1]):
             pages[number - 1] = list(page.lines)
+        elif number in lacking:
+            del scanned[number]
     silent: list[int] = []
     broken: list[int] = []
     for number, (lines, text) in enumerate(zip(pages, reflow([page or [] for page in pages]), strict=True), start=1):
@@ -87,7 +92,8 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft.notes.extend(scans.on_pages(silent, "no text layer"))
     draft.notes.extend(scans.on_pages(broken, "damage, and could not be read"))
     for number, read in enumerate(found.pages, start=1):
-        draft.notes += _unshown(number, read) if read is not None and number not in scanned else []
+        if read is not None and (number not in scanned or number in lacking):
+            draft.notes += _unshown(number, read, scanned.pop(number, None))
     covered = [number for number in drawn if number not in scanned and number not in silent]
     draft.notes.extend(scans.on_pages(covered, "a picture over most of it, in which text is not recognised"))
     if found.is_xfa:
@@ -96,11 +102,13 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     return draft.document(name)
 
 
-def _unshown(number: int, page: PdfPage) -> list[str]:
-    """Returns what is said of a page of which something is not in the text."""
-    what = [f"{page.n_struck} struck-out word{'s' * (page.n_struck > 1)}, left out of the text"] * (page.n_struck > 0)
-    what += ["some letters that cannot be read: its fonts do not say what they are"] * (page.n_lost > 0)
-    return [note for one in what for note in scans.on_pages([number], one)]
+def _unshown(number: int, page: PdfPage, scanned: scans.ScannedPage | None) -> list[str]:
+    """Returns what is said of a page of which something is not in the text, or only as it was recognised."""
+    lost = "some letters that cannot be read: its fonts do not say what they are"
+    lost += f". The text was recognised, with confidence {scanned.confidence:.2f}" if scanned else ""
+    struck = f"{page.n_struck} struck-out word{'s' * (page.n_struck > 1)}, left out of the text"
+    kinds = ((page.n_lost, lost), (page.n_struck, struck))
+    return [note for count, what in kinds if count for note in scans.on_pages([number], what)]
 
 
 def unread_scans(data: bytes, limits: Limits = DEFAULTS) -> list[int]:

@@ -20,7 +20,7 @@ _MOST_OPTIONS = 1000
 _LONG = 40
 """The characters of a text from which it is no label above a field."""
 _BESIDE, _ABOVE = 2.0, 1.5
-"""In heights of a line: the room between a box to tick and what it says, and between a field and the label above it."""
+"""The room between a box to tick and what it says, and between a field and the label above it; in heights of a line."""
 
 
 class Field(NamedTuple):

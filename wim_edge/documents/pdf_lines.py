@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
-from wim_edge.documents.pdf_words import PageWords, Row, Word
+from wim_edge.documents.pdf_words import Word, WordRow, WordRows
 
 _WIDE = 0.7
 """The width of a gap between two cells, in heights of the line: about the size of its font."""
@@ -63,14 +63,14 @@ def line_of(words: Sequence[Word], bottom: float, top: float) -> Line:
     return Line(tuple(words), bottom, top, left, right, " ".join([word.text for word in words]))
 
 
-def page_lines(found: PageWords) -> list[Line]:
+def page_lines(found: WordRows) -> list[Line]:
     """Returns the lines of a page; what is read in another direction follows, as if it stood below the rest."""
     return [
         line for number, rows in enumerate(found.rows) for line in in_columns([_line(row, number) for row in rows])
     ]  # fmt: skip
 
 
-def _line(row: Row, number: int) -> Line:
+def _line(row: WordRow, number: int) -> Line:
     width = sum([word.right - word.left for word in row.words]) / sum([len(word.text) for word in row.words])
     # Fonts that are drawn by hand tell no height: letters are half as wide as high
     height = row.top - row.bottom if row.top - row.bottom > width else max(2 * width, 1)

@@ -25,16 +25,17 @@ BROKEN = "\ufffe\x02"
 """The sign that PDFium writes for a hyphen that only broke the line, and a file for another one."""
 LOST = "\ufffd"
 """The sign for a glyph of which the font does not say what it means."""
+_LOST_LETTERS = re.compile(f"\\w{LOST}+|{LOST}+\\w")
 _NO_TEXT, _MAY_BE_LOST = re.compile("[\u00ad\x00]"), re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffd]")
 _LETTER = re.compile(r"\S")
 _ROW, _WORD = re.compile(rf"[^\r\n{BROKEN}]+[{BROKEN}]?"), re.compile(r"\S+")
 _LAST_LETTER = re.compile(r"[^\W_](?=[^\w\s]+$)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
-"""In heights: the difference of two boxes at one height, and of a raised letter's bottom; and its height."""
+"""The difference of two boxes at one height, and of a raised letter's bottom, and its height; in heights."""
 _NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
-"""In heights: the gap before what continues a row, within a word, and between two words that are put in order by their
-places; the distance of two lines."""
+"""The gap before what continues a row, within a word, and between two words that are put in order by their places; the
+distance of two lines; in heights."""
 _UNITS = frozenset(["m", "km", "dm", "cm", "mm", "µm", "ft", "in", "yd", "mi", "s", "ha"])
 _MARK, _UNIT = re.compile(r"[\d,+\-\u2212\u2013]+|\*"), re.compile(r"(?<![^\W\d_])([^\W\d_]+)$")
 _LATIN, _LONG = re.compile("[a-z]"), re.compile(r"[^\W\d_]{3}$|\d{3}$")
@@ -74,27 +75,27 @@ class _Glyph(NamedTuple):
     box: Box
 
 
-class Row(NamedTuple):
+class WordRow(NamedTuple):
     words: list[Word]
     bottom: float
     top: float
 
 
 @dataclass
-class PageWords:
+class WordRows:
     """The words of a page in rows, by the direction in which they are read; whether most letters run from right to
     left, so that places are mirrored; how many words are struck out, and how many letters cannot be read."""
 
-    rows: list[list[Row]] = field(default_factory=list)
+    rows: list[list[WordRow]] = field(default_factory=list)
     from_right: bool = False
     n_struck: int = 0
     n_lost: int = 0
 
 
-def page_words(page: Any, strikes: Sequence[Box] = ()) -> PageWords:
+def page_words(page: Any, strikes: Sequence[Box] = ()) -> WordRows:
     """Returns the words of a page of pypdfium2's. ``strikes``: lines through words beside those that are drawn."""
     chars = _Chars(page)
-    found = PageWords(from_right=is_rtl(chars.text), n_lost=chars.n_lost)
+    found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost)
     lines = [*strikes, *_thin_shapes(page)]
     by_turn: dict[int, list[list[Word]]] = {}
     for turn, words in chars.rows(found.from_right):
@@ -132,7 +133,7 @@ def _is_level(one: Word, other: Word) -> bool:
     return one.bottom < other.top and one.top > other.bottom
 
 
-def _row(parts: Sequence[Word]) -> Row:
+def _row(parts: Sequence[Word]) -> WordRow:
     """Returns a row with its raised letters as text has them."""
     # A raised or large letter says nothing of the row
     bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
@@ -149,7 +150,7 @@ def _row(parts: Sequence[Word]) -> Row:
             box = _around(last.box, part.box) if last.box and part.box else None
             part = last._replace(text=last.text + part.text, right=max(last.right, part.right), box=box)
         words.append(part)
-    return Row(words, bottom, top)
+    return WordRow(words, bottom, top)
 
 
 def raised(base: str, mark: str, follows: str = "") -> str:
@@ -166,7 +167,7 @@ def raised(base: str, mark: str, follows: str = "") -> str:
     return f" [{mark.strip(',')}]"
 
 
-def _mirrored(row: Row) -> Row:
+def _mirrored(row: WordRow) -> WordRow:
     return row._replace(words=[word._replace(left=-word.right, right=-word.left) for word in row.words])
 
 
@@ -265,13 +266,9 @@ class _Chars:
             text = "".join([chr(raw.FPDFText_GetUnicode(self._handle, at)) for at in range(n_chars)])
         lost = [one.start() for one in _MAY_BE_LOST.finditer(text)]
         lost = [at for at in lost if raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1]
-        self.n_lost = len(lost)
-        if lost:
-            letters = list(text)
-            for at in lost:
-                letters[at] = LOST
-            text = "".join(letters)
-        self.text = text
+        for at in lost:
+            text = text[:at] + LOST + text[at + 1 :]
+        self.text, self.n_lost = text, len(_LOST_LETTERS.findall(text)) if lost else 0
         self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
 
     def box(self, at: int) -> Box:

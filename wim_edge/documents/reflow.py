@@ -130,7 +130,9 @@ def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
     """Joins what a page break parts: the rest of a table has neither its header again nor a row cut in two, and no
     running heads stand between. ``edges``: how often each line stands at the edge of a page, without its digits."""
 
-    def is_head(line: Line) -> bool:
+    def is_head(line: Line, table: TableRows | None = None) -> bool:
+        if table is not None and table.bottom - line.top < _APART * line.height:
+            return False
         return _PAGE_NUMBER.fullmatch(line.text) is not None or edges[_DIGITS.sub("#", line.text)] > 1
 
     for page, following in pairwise(pages):
@@ -139,7 +141,7 @@ def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
         if not isinstance(table, TableRows) or not following:
             continue
         below = [line for one in page[tables[-1] + 1 :] if not isinstance(one, TableRows)
-                 for line in one if not is_head(line)]  # fmt: skip
+                 for line in one if not is_head(line, table)]  # fmt: skip
         columns = [column_of(line, table.columns) for line in below]
         rest = _rest(following, table, is_head)
         if rest is None or None in columns:
@@ -164,12 +166,13 @@ def _rest(page: list[_Stretch], table: TableRows, is_head: Callable[[Line], bool
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):
         return first if are_alike(first.columns, table.columns) else None
-    rows, n_lines = more_rows(first[len(above) :], table)
-    if not rows:
-        return None
-    made = TableRows(0, 0, rows, table.columns)
-    page[0:1] = [made, first[len(above) + n_lines :]]
-    return made
+    for start in (0, len(above)):
+        rows, n_lines = more_rows(first[start:], table)
+        if rows:
+            made = TableRows(0, 0, rows, table.columns, first[start + n_lines - 1].bottom)
+            page[0:1] = [made, first[start + n_lines :]]
+            return made
+    return None
 
 
 def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
