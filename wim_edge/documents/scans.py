@@ -49,7 +49,8 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-$")
 
 @dataclass(frozen=True)
 class ScannedPage:
-    """A page that is a picture: its lines as they are read, and the mean confidence of their characters, 0 to 1."""
+    """A page that is a picture: its lines as they are read, and the mean confidence of their characters, 0 to 1, times
+    the share of what looks like text in which something was read."""
 
     number: int
     lines: tuple[Line, ...]
@@ -241,6 +242,8 @@ class _Said(Struct):
 
     page: Annotated[int, Meta(ge=1, le=10**6)]
     boxes: list[tuple[str, float, float, float, float, Annotated[float, Meta(ge=0, le=1)]]]
+    unread: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """The share of what looks like lines of text in which nothing was read."""
 
 
 class _Kept(Struct):
@@ -251,7 +254,7 @@ class _Kept(Struct):
 
 
 def _page(said: _Said) -> ScannedPage:
-    return ScannedPage(said.page, tuple(_lines(said.boxes)), round(sureness(said.boxes), 3), said)
+    return ScannedPage(said.page, tuple(_lines(said.boxes)), round(sureness(said.boxes) * (1 - said.unread), 3), said)
 
 
 def sureness(boxes: Sequence[tuple[Any, ...]]) -> float:
