@@ -104,7 +104,8 @@ def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
     squares = dark.reshape(rows, size, columns, size)
     share = squares.mean(axis=(1, 3))
     is_ink = (share > _INK[0]) & (share < _INK[1])
-    is_ink &= ~squares.all(axis=3).any(axis=1)  # a rule
+    n_full = squares.all(axis=3).sum(axis=1)
+    is_ink &= (n_full == 0) | (n_full > size / 4)  # a rule, unlike a fold over a line
     free = np.pad(share < _INK[0], ((_FREE, _FREE), (0, 0)), constant_values=True)
     is_line = is_ink & np.any([free[at : at + rows] for at in range(_FREE)], axis=0)
     is_line &= np.any([free[at + 1 : at + 1 + rows] for at in range(_FREE, 2 * _FREE)], axis=0)
