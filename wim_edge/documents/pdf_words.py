@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, pairwise
@@ -98,11 +98,15 @@ def page_words(page: Any, strikes: Sequence[Box] = ()) -> WordRows:
     found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost)
     lines = [*strikes, *_thin_shapes(page)]
     by_turn: dict[int, list[list[Word]]] = {}
+    turned = {turn: [as_read(line, turn) for line in lines] for turn in (0, 90, 180, 270) if lines}
     for turn, words in chars.rows(found.from_right):
         if lines:
-            kept = chars.without_struck(words, [as_read(one, turn) for one in lines], turn)
-            found.n_struck += sum(one.text != other.text for one, other in zip(words, kept, strict=True))
-            words = [word for word in kept if word.text]
+            bottom, top = min([word.bottom for word in words]), max([word.top for word in words])
+            over = [line for line in turned[turn] if bottom < line[1] <= line[3] < top]
+            if over:
+                kept = chars.without_struck(words, over, turn)
+                found.n_struck += sum(one.text != other.text for one, other in zip(words, kept, strict=True))
+                words = _closed(kept)
         _add(by_turn.setdefault(turn, []), words)
     for turn, of_turn in by_turn.items():
         rows = list(map(_row, of_turn))
@@ -110,6 +114,17 @@ def page_words(page: Any, strikes: Sequence[Box] = ()) -> WordRows:
             rows.sort(key=lambda row: (-round(row.top + row.bottom), row.words[0].left))
         found.rows.append(list(map(_mirrored, rows)) if found.from_right else rows)
     return found
+
+
+def _closed(words: Iterable[Word]) -> list[Word]:
+    """Returns the words that are left, of which one before a gap goes as far as what was in it."""
+    made: list[Word] = []
+    for word in words:
+        if word.text:
+            made.append(word)
+        elif made and word.left - made[-1].right < _NEAR * (word.top - word.bottom):
+            made[-1] = made[-1]._replace(right=word.right)
+    return made
 
 
 def _add(rows: list[list[Word]], words: list[Word]) -> None:
@@ -139,6 +154,8 @@ def _row(parts: Sequence[Word]) -> WordRow:
     bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
     least, most = bottom + _RAISED * (top - bottom), _SMALLER * (top - bottom)
     words: list[Word] = []
+    if max([one.bottom for one in parts]) <= least and not any(one.joins for one in parts[1:]):
+        return WordRow([*parts], bottom, top)
     for at, part in enumerate(parts):
         joins = part.joins and bool(words)
         if part.bottom > least and part.top - part.bottom < most:
@@ -291,16 +308,16 @@ class _Chars:
     def _by_turn(self, start: int, end: int) -> list[tuple[int, int, int]]:
         """Returns the stretches of a row that are read in one direction: how the page is to be turned, and where they
         start and end."""
-        letters = [one.start() for one in _LETTER.finditer(self.text, start, end)]
-        if not letters:
+        text = self.text[start:end]
+        if text.isspace():
             return []
-        turn = self._turn(letters[0])
-        if len(letters) == 1 or self._turn(letters[-1]) == turn:
-            return [(turn, start, end)]
+        turn = self._turn(end - len(text.lstrip()))
         found = [(turn, start, end)]
-        for at in letters:
-            if (turn := self._turn(at)) != found[-1][0]:
-                found[-1:] = [(*found[-1][:2], at), (turn, at, end)]
+        if self._turn(start + len(text.rstrip()) - 1) != turn:
+            for letter in _LETTER.finditer(self.text, start, end):
+                at = letter.start()
+                if (turn := self._turn(at)) != found[-1][0]:
+                    found[-1:] = [(*found[-1][:2], at), (turn, at, end)]
         return found
 
     def _turn(self, at: int) -> int:
@@ -310,19 +327,28 @@ class _Chars:
     def _words(self, begin: int, stop: int) -> list[Word]:
         """Returns the words of an upright row, in pieces where the size or the height of letters changes."""
         words: list[Word] = []
-        text, box_of = self.text, self.box
-        for word in _WORD.finditer(text, begin, stop):
+        text, is_plain, box_of, handle, rect, place = (
+            self.text, self._is_plain, self._box_of, self._handle, self._rect, self._place,
+        )  # fmt: skip
+        for word in _WORD.finditer(text, begin, stop):  # most of the time that a PDF takes is spent here
             start, end = word.span()
-            box = first = box_of(start)
+            box_of(handle, start, place)
+            left, top, right, bottom = rect
             if end - start > 1:
-                last = box_of(end - 1)
+                box_of(handle, end - 1, place)
+                left_too, top_too, right_too, bottom_too = rect
+                most = _ALIKE * (top - bottom)
                 inner = None if text[end - 1].isalnum() else _LAST_LETTER.search(text, start + 1, end)
-                if not _is_even(first, last) or (inner and not _is_even(first, box_of(inner.start()))):
+                if (
+                    abs(bottom - bottom_too) > most or abs(top - top_too) > most
+                    or (inner and not _is_even((left, bottom, right, top), self.box(inner.start())))
+                ):  # fmt: skip
                     words += self._uneven(start, end, start == begin)
                     continue
-                box = _around(first, last)
-            if self._is_plain:
-                left, bottom, right, top = box
+                left, right = min(left, left_too), max(right, right_too)
+                bottom, top = min(bottom, bottom_too), max(top, top_too)
+            box = left, bottom, right, top
+            if is_plain:
                 words.append(Word(text[start:end], left, right, bottom, top, box, start == begin, start))
             else:
                 words += self._word(text[start:end], box, start == begin, start)
@@ -363,16 +389,21 @@ class _Chars:
                 yield from (word._replace(bottom=bottom, top=top) for word in self._word(text, box, turn=turn))
 
     def without_struck(self, words: Sequence[Word], lines: Sequence[Box], turn: int) -> list[Word]:
-        """Returns the words without the letters through which a line is drawn; some may be empty."""
+        """Returns the words without the letters through which a line is drawn; some may be empty. The letters' places
+        are known only where they follow one another."""
         made = []
         for word in words:
             over = [line for line in lines if _goes_through(line, word)]
-            # The letters' places are known only where they follow one another
-            middles = [(word.left + word.right) / 2]
-            if over and word.start >= 0:
-                places = (as_read(self.box(word.start + at), turn) for at in range(len(word.text)))
-                middles = [(left + right) / 2 for left, _, right, _ in places]
-            struck = [any(line[0] < at < line[2] for line in over) for at in middles]
-            kept = "".join(letter for letter, is_struck in zip(word.text, struck, strict=False) if not is_struck)
-            made.append(word._replace(text=kept if len(struck) > 1 or all(struck) else word.text) if over else word)
+            kept = word.text
+            if over and word.start < 0:
+                kept = "" if any(line[0] < (word.left + word.right) / 2 < line[2] for line in over) else kept
+            elif over:
+                places = [as_read(self.box(word.start + at), turn) for at in range(len(kept))]
+                kept = "".join(
+                    letter for letter, at in zip(word.text, places, strict=True)
+                    if not any(line[0] < (at[0] + at[2]) / 2 < line[2] for line in over)
+                )  # fmt: skip
+                if len(kept) == len(word.text) - 1 > 1:  # one letter within a word has a bar of its own
+                    kept = word.text
+            made.append(word._replace(text=kept) if over else word)
         return made
