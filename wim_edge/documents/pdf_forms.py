@@ -107,8 +107,11 @@ def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, fr
             continue
         key: object = used[0] if used else label or one.place
         places[key] = parts[used[0]][0] if used else _line_above(lines, one)
-        words = [*shown[key].words] if key in shown else _words(f"{label.rstrip(' :：')}:" if label else "", one)
-        shown[key] = line_of([*words, *_words(value, one)], one.place[1], one.place[3])._replace(is_whole=True)
+        own = parts[used[0]][1] if used else None
+        words = list(own.words) if own is not None and own.text == label else _words(label, one)
+        words[-1:] = [word._replace(text=f"{word.text.rstrip(':：')}:") for word in words[-1:]]
+        words = [*(shown[key].words if key in shown else words), *_words(value, one)]
+        shown[key] = line_of(words, one.place[1], one.place[3])._replace(is_whole=True)
         labels.used.update(used)
     made: list[Line] = []
     for number in range(-1, len(lines)):
