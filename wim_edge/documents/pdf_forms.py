@@ -35,10 +35,6 @@ class Field(NamedTuple):
     box: Box | None = None
     """Its place on the page, where ``place`` is in the direction of reading."""
 
-    @property
-    def is_on(self) -> bool:
-        return self.value != _NO
-
 
 def take_fields(form: Any, page: Any) -> list[Field]:
     """Returns the fields of a page of pypdfium2's that show a value, and removes them from it."""
@@ -51,15 +47,10 @@ def take_fields(form: Any, page: Any) -> list[Field]:
     )  # fmt: skip
     for at in reversed(range(raw.FPDFPage_GetAnnotCount(page.raw))):
         annotation = raw.FPDFPage_GetAnnot(page.raw, at)
-        try:
-            if raw.FPDFAnnot_GetFormFieldType(form, annotation) in kinds:
-                if not raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
-                    found.append(_field(raw, form, annotation))
-                is_taken = True
-            else:
-                is_taken = False
-        finally:
-            raw.FPDFPage_CloseAnnot(annotation)
+        is_taken = raw.FPDFAnnot_GetFormFieldType(form, annotation) in kinds
+        if is_taken and not raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
+            found.append(_field(raw, form, annotation))
+        raw.FPDFPage_CloseAnnot(annotation)
         if is_taken:
             raw.FPDFPage_RemoveAnnot(page.raw, at)
     return found[::-1]
@@ -152,7 +143,7 @@ class _Labels:
         """Returns the texts on the page that label a field, its label, and its value."""
         caption = self._captions.get(one.place)
         says = "" if caption is None else self._parts[caption].text
-        if one.is_radio and one.is_on:
+        if one.is_radio and one.value != _NO:
             first = min((other for other in self._fields if other.name == one.name), key=_reading_order)
             used, label = self._label(first)
             return [*used, *([] if caption is None else [caption])], label or one.name, says or one.value

@@ -66,15 +66,6 @@ class Word(NamedTuple):
     """The number of its first character on the page, if they follow one another."""
 
 
-class _Glyph(NamedTuple):
-    text: str
-    left: float
-    bottom: float
-    right: float
-    top: float
-    box: Box
-
-
 class WordRow(NamedTuple):
     words: list[Word]
     bottom: float
@@ -200,6 +191,11 @@ def as_read(box: Box, turn: int) -> Box:
     return box
 
 
+def _placed_word(text: str, box: Box, turn: int) -> Word:
+    left, bottom, right, top = as_read(box, turn)
+    return Word(text, left, right, bottom, top, box)
+
+
 def _around(one: Box, other: Box) -> Box:
     left, bottom, right, top = one
     left_too, bottom_too, right_too, top_too = other
@@ -237,17 +233,17 @@ def _goes_through(line: Box, word: Word) -> bool:
     return is_thin and _MIDDLE[0] < middle < _MIDDLE[1] and line[0] < word.right and line[2] > word.left
 
 
-def _in_order(glyphs: Sequence[_Glyph], from_right: bool) -> Iterator[tuple[str, Box]]:
+def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, Box]]:
     """Yields the words of a row, with blanks where gaps are, and their places on the page."""
     shown = sorted((one for one in glyphs if not _is_mark(one.text)), key=lambda one: one.left + one.right)
-    signs: dict[_Glyph, str] = defaultdict(str)
+    signs: dict[Word, str] = defaultdict(str)
     for mark in glyphs:
         if _is_mark(mark.text) and shown:  # a vowel's sign is drawn on the letter behind which it is written
             signs[min(shown, key=lambda one: abs(one.left + one.right - mark.left - mark.right))] += mark.text
     least = _SPACE * max((one.top - one.bottom for one in shown), default=0.0)
     spaced = shown[:1]
     for one, other in pairwise(shown):
-        spaced += [_Glyph(" ", *_NOWHERE, _NOWHERE), other] if other.left - one.right > least else [other]
+        spaced += [Word(" ", one.right, other.left), other] if other.left - one.right > least else [other]
     ordered = [spaced[at] for at in logical_order([one.text for one in spaced], from_right)]
     letters = paired("".join(one.text for one in ordered), from_right)
     for is_blank, group in groupby(zip(letters, ordered, strict=True), key=lambda one: one[0].isspace()):
@@ -255,7 +251,7 @@ def _in_order(glyphs: Sequence[_Glyph], from_right: bool) -> Iterator[tuple[str,
             pairs = list(group)
             word = "".join(letter + signs.get(one, "") for letter, one in pairs)
             text = unicodedata.normalize("NFKC", word) if RTL.search(word) else word
-            yield text, reduce(_around, [one.box for _, one in pairs])
+            yield text, reduce(_around, [one.box or _NOWHERE for _, one in pairs])
 
 
 def _is_mark(char: str) -> bool:
@@ -369,15 +365,13 @@ class _Chars:
         if not self._is_plain:
             shown = whole(_NO_TEXT.sub("", text))
             text, start = shown, start if shown == text else -1
-        left, bottom, right, top = as_read(box, turn)
-        return (Word(text, left, right, bottom, top, box, joins, start),) if text else ()
+        return (_placed_word(text, box, turn)._replace(joins=joins, start=start),) if text else ()
 
     def _placed(self, start: int, end: int, turn: int, from_right: bool) -> Iterator[Word]:
         """Yields the words of a row in the order that the places of their letters say."""
-        found = [(self.text[at], self.box(at)) for at in range(start, end)]
-        glyphs = [_Glyph(char, *as_read(box, turn), box) for char, box in found]
+        glyphs = [_placed_word(self.text[at], self.box(at), turn) for at in range(start, end)]
         most = _APART * max(one.top - one.bottom for one in glyphs)
-        levels: list[list[_Glyph]] = []  # PDFium takes lines that are turned for one
+        levels: list[list[Word]] = []  # PDFium takes lines that are turned for one
         for glyph in glyphs:
             if glyph.right > glyph.left or not glyph.text.isspace():
                 if not levels or abs(glyph.bottom + glyph.top - levels[-1][0].bottom - levels[-1][0].top) > 2 * most:
