@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from wim_edge.documents.pdf_words import WordRows, as_read, page_words, raised
+from wim_edge.documents.pdf_words import WordRows, as_read, page_words
 
 pdfium = pytest.importorskip("pypdfium2")
 
@@ -47,15 +47,6 @@ def with_marks(*parts: tuple[str, float]) -> Callable[[Canvas], None]:
 ])  # fmt: skip
 def test_raised_letters_are_no_part_of_a_number(parts: list[tuple[str, float]], text: str) -> None:
     assert texts(read(with_marks(*parts))) == [text]
-
-
-@pytest.mark.parametrize(("base", "mark", "follows", "text"), [
-    ("450", "1", "", " [1]"), ("km", "2", "", "²"), ("the", "2", "", " [2]"), ("×10", "6", "", "⁶"),
-    ("7", "-3", "", "⁻³"), ("2", "nd", "", "nd"), ("3", "1", "/", " 1"),
-    ("days", "3,4", "", " [3,4]"), ("word", "a", "", " [a]"),
-])  # fmt: skip
-def test_exponents_stay_and_marks_are_apart(base: str, mark: str, follows: str, text: str) -> None:
-    assert raised(base, mark, follows) == text
 
 
 @pytest.mark.parametrize("turn", [90, 270])

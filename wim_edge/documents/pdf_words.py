@@ -20,6 +20,7 @@ from statistics import median_high, median_low
 from typing import Any, NamedTuple
 
 from wim_edge.documents.bidi import RTL, is_ltr, is_rtl, logical_order, paired
+from wim_edge.documents.raised import raised
 
 BROKEN = "\ufffe\x02"
 """The sign that PDFium writes for a hyphen that only broke the line, and a file for another one."""
@@ -36,12 +37,7 @@ _ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
 _NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
 """The gap before what continues a row, within a word, and between two words that are put in order by their places; the
 distance of two lines; in heights."""
-_UNITS = frozenset(["m", "km", "dm", "cm", "mm", "µm", "ft", "in", "yd", "mi", "s", "ha"])
-_MARK, _UNIT = re.compile(r"[\d,+\-\u2212\u2013]+|\*"), re.compile(r"(?<![^\W\d_])([^\W\d_]+)$")
-_LATIN, _LONG = re.compile("[a-z]"), re.compile(r"[^\W\d_]{3}$|\d{3}$")
-_TEN = re.compile(r"(?<!\d)10$")
 _STRAIGHT = 0.2  # of a right angle
-_POWERS = str.maketrans("0123456789+-\u2212\u2013", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _THIN, _MIDDLE, _THICKEST = 0.2, (0.25, 0.7), 4.0
 """A line through a word: its thickness and place in heights, and the most points of its thickness."""
 
@@ -159,20 +155,6 @@ def _row(parts: Sequence[Word]) -> WordRow:
             part = last._replace(text=last.text + part.text, right=max(last.right, part.right), box=box)
         words.append(part)
     return WordRow(words, bottom, top)
-
-
-def raised(base: str, mark: str, follows: str = "") -> str:
-    """Returns raised letters as they stand behind a word in plain text: an exponent or an ordinal's letters on it, the
-    mark of a footnote apart, in brackets."""
-    if follows in ("/", "⁄"):
-        return f" {mark}"
-    if not _MARK.fullmatch(mark):
-        return f" [{mark}]" if _LATIN.fullmatch(mark) and _LONG.search(base) else mark
-    unit = _UNIT.search(base)
-    is_unit = unit is not None and (len(unit[1]) == 1 or unit[1] in _UNITS)
-    if mark[0] in "+-\u2212\u2013" or is_unit or _TEN.search(base):
-        return mark.translate(_POWERS)
-    return f" [{mark.strip(',')}]"
 
 
 def _mirrored(row: WordRow) -> WordRow:
