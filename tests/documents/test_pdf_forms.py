@@ -46,6 +46,17 @@ def test_a_hint_tells_more_than_the_page(read) -> None:
     assert read("a.pdf", form(hints=True)).text.startswith("Name of the tenant (surname): Okafor\nDate of move: 14")
 
 
+def test_a_question_with_a_box_for_each_answer(read) -> None:
+    data = io.BytesIO()
+    canvas = Canvas(data, pagesize=(595, 842))
+    for text, x in (("Pets:", 60), ("allowed", 222), ("not allowed", 352)):
+        canvas.drawString(x, 704, text)
+    canvas.acroForm.checkbox(name="a", checked=True, x=200, y=700, size=14)
+    canvas.acroForm.checkbox(name="b", checked=False, x=330, y=700, size=14)
+    canvas.save()
+    assert read("a.pdf", data.getvalue()).text.split("\n") == ["Pets, allowed: Yes", "Pets, not allowed: No"]
+
+
 def test_labels_above_fields_and_tables_of_fields(read) -> None:
     data = io.BytesIO()
     canvas = Canvas(data, pagesize=(595, 842))

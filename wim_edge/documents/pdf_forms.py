@@ -148,7 +148,10 @@ class _Labels:
             used, label = self._label(first)
             return [*used, *([] if caption is None else [caption])], label or one.name, says or one.value
         if caption is not None:
-            return [caption], says if one.is_radio else _both(says, one.hint), one.value
+            asked = None if one.is_radio or one.hint else self._beside(one)
+            if asked is None or self._has_field(self._parts[asked].right, one.place[0], one, boxes=False):
+                return [caption], says if one.is_radio else _both(says, one.hint), one.value
+            return [caption, asked], f"{self._parts[asked].text.rstrip(' :：')}, {says}", one.value
         if one.is_radio:
             return [], "", ""
         used, label = self._label(one)
@@ -156,15 +159,11 @@ class _Labels:
 
     def _label(self, one: Field) -> tuple[list[int], str]:
         left, top = one.place[0], one.place[3]
-        beside = [
-            at for at, part in enumerate(self._parts) if _is_level(part, one) and part.left < left
-            and at not in self._captions.values() and any(map(str.isalpha, part.text))
-        ]  # fmt: skip
         above = [
             at for at, part in enumerate(self._parts) if part.bottom + part.height / 2 > top
             and part.left < one.place[2] and part.right > left - part.height and len(part.text) < _LONG
         ]  # fmt: skip
-        near = max(beside, key=lambda at: self._parts[at].right, default=None)
+        near = self._beside(one)
         over = min(above, key=lambda at: self._parts[at].bottom, default=None)
         end = left if near is None else self._parts[near].right
         is_next = near is not None and not self._has_field(end, left, one)
@@ -182,6 +181,14 @@ class _Labels:
         texts = [part.left for part in self._parts if _is_level(part, one) and part.left > one.place[0]]
         return min(behind, default=math.inf) < min(texts, default=math.inf)
 
+    def _beside(self, one: Field) -> int | None:
+        """Returns the text that stands to the left of a field and is no box's."""
+        beside = [
+            at for at, part in enumerate(self._parts) if _is_level(part, one) and part.left < one.place[0]
+            and at not in self._captions.values() and any(map(str.isalpha, part.text))
+        ]  # fmt: skip
+        return max(beside, key=lambda at: self._parts[at].right, default=None)
+
     def _behind(self, one: Field) -> int | None:
         """Returns the text that stands right behind a box to tick."""
         right = one.place[2]
@@ -191,10 +198,10 @@ class _Labels:
         ]  # fmt: skip
         return min(behind, key=lambda at: self._parts[at].left, default=None)
 
-    def _has_field(self, left: float, right: float, one: Field) -> bool:
+    def _has_field(self, left: float, right: float, one: Field, boxes: bool = True) -> bool:
         return any(
             left - 1 < other.place[0] < right and other.place[1] < one.place[3] and other.place[3] > one.place[1]
-            for other in self._fields if other is not one
+            for other in self._fields if other is not one and (boxes or not other.is_box)
         )  # fmt: skip
 
 
