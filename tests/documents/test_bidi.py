@@ -18,6 +18,8 @@ def read(shown: str, from_right: bool = True) -> str:
     (f"2027 {HEBREW[::-1]} 15/03 א", f"א 15/03 {HEBREW} 2027"),
     (f".1,250.50 {HEBREW[::-1]}", f"{HEBREW} 1,250.50."),
     (f"2 24.90 {HEBREW[::-1]}", f"{HEBREW} 24.90 2"),
+    (f"15% {HEBREW[::-1]}", f"{HEBREW} 15%"),
+    ("%15 ملق", "قلم 15%"),
     (f"Alder Street 9 {HEBREW[::-1]}", f"{HEBREW} Alder Street 9"),
 ])  # fmt: skip
 def test_codes_and_numbers_run_from_left_to_right_in_a_line_from_the_right(shown: str, text: str) -> None:

@@ -35,7 +35,9 @@ def is_ltr(text: str) -> bool:
 
 def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
     """Returns the indices of a row's characters, given from the left as they are shown, in the order of reading."""
-    classes = "".join(_CLASSES.get(unicodedata.bidirectional(one[:1]), " ") for one in shown)
+    found = [unicodedata.bidirectional(one[:1]) for one in shown]
+    # Behind Arabic letters a sign like % is none of the number
+    classes = "".join(" " if one == "ET" and "AL" in found else _CLASSES.get(one, " ") for one in found)
     if from_right:
         return _reversed(classes, 0, len(classes))
     order: list[int] = []

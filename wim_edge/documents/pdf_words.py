@@ -222,7 +222,8 @@ def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, B
     for mark in glyphs:
         if _is_mark(mark.text) and shown:  # a vowel's sign is drawn on the letter behind which it is written
             signs[min(shown, key=lambda one: abs(one.left + one.right - mark.left - mark.right))] += mark.text
-    least = _SPACE * max((one.top - one.bottom for one in shown), default=0.0)
+    height = max((one.top - one.bottom for one in shown), default=0.0)
+    least, low = _SPACE * height, min((one.bottom for one in shown), default=0.0) + 2 * _RAISED * height
     spaced = shown[:1]
     for one, other in pairwise(shown):
         spaced += [Word(" ", one.right, other.left), other] if other.left - one.right > least else [other]
@@ -230,10 +231,12 @@ def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, B
     letters = paired("".join(one.text for one in ordered), from_right)
     for is_blank, group in groupby(zip(letters, ordered, strict=True), key=lambda one: one[0].isspace()):
         if not is_blank:
-            pairs = list(group)
-            word = "".join(letter + signs.get(one, "") for letter, one in pairs)
+            pairs, word = list(group), ""
+            for is_raised, some in groupby(pairs, key=lambda one: one[0].isdigit() and one[1].bottom > low):
+                part = "".join(letter + signs.get(one, "") for letter, one in some)
+                word += raised(word, part) if is_raised else part
             text = unicodedata.normalize("NFKC", word) if RTL.search(word) else word
-            yield text, reduce(_around, [one.box or _NOWHERE for _, one in pairs])
+            yield text.strip(), reduce(_around, [one.box or _NOWHERE for _, one in pairs])
 
 
 def _is_mark(char: str) -> bool:
