@@ -103,9 +103,9 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
             if table is not None:
                 found.append(table)
             elif is_new:
-                found.append([*rows[at]])
+                found.append(sorted(rows[at], key=lambda line: line.left))
             else:
-                found[-1] += rows[at]  # type: ignore[operator]
+                found[-1] += sorted(rows[at], key=lambda line: line.left)  # type: ignore[operator]
             is_new, at = table is not None, at + 1 if table is None else table.end
     return found
 
