@@ -6,6 +6,8 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.make import ENCRYPTED, pdf
+from tests.documents.scanned import said, scripted
+from wim_edge.documents import scans
 
 pytest.importorskip("pypdfium2")
 
@@ -42,6 +44,18 @@ def test_bookmarks_name_sections(read) -> None:
     assert [mark.page for mark in document.marks if mark.page] == [1, 2, 3, 4]
 
 
+def test_pages_have_the_numbers_that_they_print(read) -> None:
+    data = pdf(*[b"Page %d" % number for number in range(1, 6)])
+    labels = b"/PageLabels<</Nums[0<</S/r>>2<</S/D>>]>>/Pages 2 0 R"
+    document = read("a.pdf", data.replace(b"/Pages 2 0 R", labels, 1))
+    assert [(mark.page, mark.page_label) for mark in document.marks] == [
+        (1, "i"), (2, "ii"), (3, "1"), (4, "2"), (5, "3"),
+    ]  # fmt: skip
+    at = document.text.index("Page 4")
+    assert (document.place(at, at + 6).page, document.place(at, at + 6).page_label) == (4, "2")
+    assert {mark.page_label for mark in read("b.pdf", data).marks} == {None}
+
+
 def test_content_goes_before_the_name(read) -> None:
     assert read("a.txt", pdf(b"Page")).text == "Page"
 
@@ -66,6 +80,32 @@ def test_what_was_filled_in_is_text(read) -> None:
     document = read("form.pdf", data.getvalue())
     assert document.text.split() == ["Tenant:", "Alice", "Lee", "Tenant:"]
     assert document.place(document.text.index("Alice"), len(document.text)).page == 1
+
+
+NAMELESS = b"/Encoding<</Differences[1/g1/g2]>>"
+LOST = pdf(b"The o\x01cial \x02ling fee is 84").replace(b"/Encoding/WinAnsiEncoding", NAMELESS)
+
+
+def test_letters_without_a_meaning_are_noted_and_the_page_is_recognised(read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "engine", lambda: "")
+    document = read("a.pdf", LOST)
+    assert document.text == "The o\ufffdcial \ufffdling fee is 84"
+    assert document.notes == ("page 1 has some letters that cannot be read: its fonts do not say what they are",)
+    scripted(monkeypatch).append([said(1, ("The official filing fee is 84", 40, 40, 200, 60, 0.9))])
+    document = read("a.pdf", LOST)
+    assert document.text == "The official filing fee is 84"
+    assert document.notes[0].endswith("The text was recognised, with confidence 0.90")
+
+
+def test_struck_out_words_are_noted(read) -> None:
+    data = io.BytesIO()
+    canvas = Canvas(data)
+    canvas.drawString(72, 700, "no more")
+    canvas.line(72, 704, 72 + canvas.stringWidth("no"), 704)
+    canvas.save()
+    document = read("a.pdf", data.getvalue())
+    assert document.text == "more"
+    assert document.notes == ("page 1 has 1 struck-out word, left out of the text",)
 
 
 def test_refused(refuse) -> None:

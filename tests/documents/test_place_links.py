@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wim_edge.documents.document import Place
-from wim_edge.documents.place_links import link, opens
+from wim_edge.documents.place_links import link, opens, page_text
 
 AT, ROW = (3, 9), (None, 7, None, "A7:C7")
 
@@ -25,3 +25,11 @@ AT, ROW = (3, 9), (None, 7, None, "A7:C7")
 def test_places(path: str, place: Place, opened: str, fragment: str) -> None:
     assert opens(Path(path), place) == opened
     assert link(opened, path) == Path(path).absolute().as_uri() + fragment
+
+
+@pytest.mark.parametrize(("page", "label", "text"), [
+    (12, None, "page 12"), (9, "5", "page 5, 9th in the file"), (2, "ii", "page ii, 2nd in the file"),
+    (13, "9", "page 9, 13th in the file"), (21, "A-3", "page A-3, 21st in the file"),
+])  # fmt: skip
+def test_a_page_has_the_number_that_it_prints(page: int, label: str | None, text: str) -> None:
+    assert page_text(page, label) == text

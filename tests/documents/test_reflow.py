@@ -61,8 +61,46 @@ def test_a_table_is_rows() -> None:
     lines += [line(cell, 4 + row, 150 * at) for row, cells in enumerate(rows) for at, cell in enumerate(cells) if cell]
     lines += [line("of brass", 6.9), line(WIDE, 10)]
     (made,) = reflow([lines])
-    assert made.split("\n\n")[1] == "| Item | Price | Note\nRope of hemp | 24.90 | 20 m\nLamp | 8.00 |"
+    assert made.split("\n\n")[1] == "| Item | Price | Note\nRope of hemp | 24.90 | 20 m\nLamp of brass | 8.00 |"
     assert made.endswith(WIDE)
+
+
+def rows(first: float, *rows: tuple[str, ...]) -> list[Line]:
+    return [
+        line(cell, first + at, 200 * column) for at, row in enumerate(rows) for column, cell in enumerate(row) if cell
+    ]
+
+
+HEAD, ROPE, LAMP, OAR = ("Work", "Hours", "Price"), ("Rope", "0.5", "24.90"), ("Lamp", "2", "8.00"), ("Oar", "1", "9")
+
+
+@pytest.mark.parametrize(("above", "below"), [
+    ([HEAD, ROPE, LAMP], [HEAD, OAR, ROPE]),
+    ([HEAD, ROPE, LAMP], [OAR, ROPE]),
+    ([HEAD, ROPE, ("Lamp", "2", "8.00")], [HEAD, OAR]),
+])  # fmt: skip
+def test_a_table_over_a_page_break_is_one(above: list[tuple[str, ...]], below: list[tuple[str, ...]]) -> None:
+    first, second = reflow([rows(0, *above), [*rows(0, *below), line("The end of the list", 9)]])
+    assert first == "| Work | Hours | Price\nRope | 0.5 | 24.90\nLamp | 2 | 8.00"
+    assert second.startswith("\nOar | 1 | 9")
+    assert "Work" not in second
+    assert second.endswith("\n\nThe end of the list")
+
+
+def test_a_row_that_a_page_break_cuts_is_whole() -> None:
+    cut = [*rows(0, HEAD, ROPE, LAMP), line("Replacement of the", 3)]
+    first, second = reflow([cut, rows(0, HEAD, ("pressure valve", "1.5", "312"), OAR)])
+    assert first.endswith("\nLamp | 2 | 8.00")
+    assert second == "\nReplacement of the pressure valve | 1.5 | 312\nOar | 1 | 9"
+    begun = rows(0, HEAD, ROPE, ("A lamp", "2", "8.00"))
+    first, second = reflow([begun, rows(0, HEAD, ("of brass", "", ""), OAR, ROPE)])
+    assert first.endswith("\nA lamp of brass | 2 | 8.00")
+    assert second == "\nOar | 1 | 9\nRope | 0.5 | 24.90"
+
+
+def test_another_table_on_the_next_page_stays_one() -> None:
+    _, second = reflow([rows(0, HEAD, ROPE, LAMP), rows(0, ("Town", "People", "Since"), ("Alder", "900", "1412"), OAR)])
+    assert second.startswith("| Town | People | Since\nAlder")
 
 
 def test_running_heads_stay_once_and_page_numbers_go() -> None:
@@ -91,3 +129,13 @@ def test_what_tells_pages_apart_stays() -> None:
     totals = [f"Herring\nTotal {number}" for number in (4, 9, 12)]
     assert [text.split("\n")[1] for text in reflow(list(map(page, totals)))] == ["Total 4", "Total 9", "Total 12"]
     assert reflow([]) == []
+
+
+def test_a_word_goes_on_in_the_next_column_past_a_footer() -> None:
+    left = [line("a line of a column, as others", row) for row in range(5)]
+    left.append(line("are, and ends in the commis\x02", 5))
+    right = [line("sion that answered them all.", 0, 300), line("Then another begins", 1, 300)]
+    footer = line("Journal of the Town, 117, which is as wide as both of the columns together", 8)
+    (made,) = reflow([[*left, footer._replace(top=footer.top - 3), *right]])
+    assert "in the commission that answered them all." in made
+    assert made.endswith("\n\nJournal of the Town, 117, which is as wide as both of the columns together")

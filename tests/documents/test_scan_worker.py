@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.documents.scanned import picture, png, scan
-from wim_edge.documents.scan_worker import Box, engine_of, pages, upright
+from wim_edge.documents.scan_worker import Box, engine_of, pages, unread_share, upright
 from wim_edge.documents.scans import sureness
 
 LINES = ("The crane is inspected in March.", "Its keeper is Wilhelm Türk.")
@@ -27,11 +27,25 @@ def words(boxes: list[Box]) -> str:
 @pytest.mark.real
 @pytest.mark.parametrize("turn", [0, 90, 180])
 def test_a_page_is_read_however_it_lies(turn: int) -> None:
-    boxes = upright(engine_of("rapidocr"), np.asarray(picture(*LINES, turn=turn)))
+    boxes, _ = upright(engine_of("rapidocr"), np.asarray(picture(*LINES, turn=turn)))
     assert "inspected in March" in words(boxes)
     assert "Wilhelm" in words(boxes)
     assert max(box[3] for box in boxes) > 500, "of the page as it is turned"
     assert sureness(boxes) > 0.8
+
+
+def test_lines_that_were_not_read_are_counted() -> None:
+    page = picture(*LINES, "A third line of this page", "and a fourth one, the last")
+    boxes: list[Box] = [("x", 60, 60 + 68 * at, 1000, 100 + 68 * at, 0.9) for at in range(4)]
+    pixels = np.array(page)
+    assert unread_share(pixels, boxes) == 0
+    assert 0.15 < unread_share(pixels, boxes[:3]) < 0.4
+    assert unread_share(pixels, []) == 1
+    assert unread_share(np.full((300, 300), 255, np.uint8), []) == 0
+    ruled = np.vstack([pixels, np.full_like(pixels, 255)])
+    ruled[50:52, 40:1000] = 0  # a rule
+    ruled[450:750, 200:700] = np.random.default_rng(0).integers(0, 2, (300, 500)) * 255  # a picture
+    assert unread_share(ruled, boxes) < 0.1
 
 
 def test_pages_of_a_pdf_and_of_a_picture() -> None:

@@ -30,7 +30,7 @@ def test_events_are_frozen_and_have_the_documented_json() -> None:
     by_type = {event.type: json.loads(event.to_json()) for event in found}
     assert all(next(iter(data.items())) == ("type", name) for name, data in by_type.items())
     assert set(by_type["segment.read"]) == {
-        "type", "segment", "of", "document", "page", "section", "chars", "tokens", "line",
+        "type", "segment", "of", "document", "page", "section", "chars", "tokens", "line", "page_label",
     }  # fmt: skip
     margin = by_type["margin.judged"]
     assert {"segment", "chars", "text", "relevance", "relevant"} <= set(margin)

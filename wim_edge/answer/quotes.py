@@ -19,7 +19,8 @@ def quote(document: Document, start: int, end: int, header: str = "") -> events.
     """Returns characters ``[start, end)`` of a document as a quotation with its place."""
     place = document.place(start, end)
     text = document.text[start:end]
-    return events.Quote(text, document.name, place.page, place.section, (start, end), header, place.line)
+    chars, label = (start, end), place.page_label
+    return events.Quote(text, document.name, place.page, place.section, chars, header, place.line, label)
 
 
 def quote_at(reading: Reading, index: int, start: int, end: int) -> events.Quote:
@@ -32,7 +33,7 @@ def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]
     """Returns the margins of these segments that are quotations."""
     margins = (reading.margins[index] for index in order if index in reading.margins)
     return tuple(
-        events.Quote(one.text, one.document, one.page, one.section, one.quote, one.header, one.line)
+        events.Quote(one.text, one.document, one.page, one.section, one.quote, one.header, one.line, one.page_label)
         for one in margins
         if one.quote is not None and one.text
     )

@@ -34,6 +34,7 @@ def source_of(
     return events.Source(
         segment, document.name, place.page, place.section, chars, relevance, text, quote, str(path) if path else None,
         place.line, place.row, opens(path, place) if path else None, place.confidence,
+        place.page_label,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wim_edge.cli.terminal import clean
-from wim_edge.documents.place_links import link
+from wim_edge.documents.place_links import link, page_text
 from wim_edge.reading import events
 from wim_edge.settings import AUTO, UNLIKELY
 
@@ -56,7 +56,7 @@ def format_place(
     document's name alone if no more is known."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
-        parts.append(f"page {event.page}")
+        parts.append(page_text(event.page, event.page_label))
     else:
         parts += [clean(event.section)[:60]] if event.section and event.section != event.document else []
         parts += [f"line {event.line}"] if event.line else []

@@ -46,6 +46,8 @@ class Place:
     confidence: float | None = None
     cells: str | None = None
     """The cells of a sheet, as it names them: "B7:E9", or "B7"."""
+    page_label: str | None = None
+    """The number that is printed on the page, where the file names another one than ``page``."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,11 @@ class Mark:
     row: int | None = None
     confidence: float | None = None
     column: int | None = None
+    page_label: str | None = None
 
     def values(self) -> tuple[int | float | str | None, ...]:
         """Returns the fields in their order, as far as the last one that tells something."""
-        every = (self.start, self.page, self.section, self.row, self.confidence, self.column)
+        every = (self.start, self.page, self.section, self.row, self.confidence, self.column, self.page_label)
         return every[: max(3, *(at for at, value in enumerate(every, 1) if value is not None))]
 
 
@@ -92,11 +95,11 @@ class Document:
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
         line = bisect_right(self._line_starts, at) if self._has_lines else None
-        page, confidence = _latest(self._pages, at) or (None, None)
+        page, confidence, label = _latest(self._pages, at) or (None, None, None)
         rows = _latest(self._rows, at)
         row = None if rows is None or rows.row is None else rows.row + self.text.count("\n", rows.start, at)
         cells = _cells(self.text, at, end, row, rows.column or 1) if rows and row and rows.column != 0 else None
-        return Place((start, end), page, self.section(at), line, row, confidence, cells)
+        return Place((start, end), page, self.section(at), line, row, confidence, cells, label)
 
     def section(self, at: int) -> str | None:
         """Returns the section of a character, without the rest of its place, which takes longer to tell."""
@@ -121,9 +124,9 @@ class Document:
         return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     @cached_property
-    def _pages(self) -> list[tuple[int, tuple[int | None, float | None]]]:
-        every = [(mark.start, (mark.page, mark.confidence)) for mark in self.marks]
-        return [one for one in every if one[1] != (None, None)]
+    def _pages(self) -> list[tuple[int, tuple[int | None, float | None, str | None]]]:
+        every = [(mark.start, (mark.page, mark.confidence, mark.page_label)) for mark in self.marks]
+        return [one for one in every if one[1][:2] != (None, None)]
 
     @cached_property
     def _sections(self) -> list[tuple[int, str]]:
@@ -168,14 +171,18 @@ class DocumentBuilder:
         self._section: str | None = None
         self._confidence: float | None = None
         self.title = self._in_section = ""
+        self._label: str | None = None
 
     @property
     def empty(self) -> bool:
         return not self._parts
 
-    def mark(self, page: int | None = None, section: str | None = None, confidence: float | None = None) -> None:
+    def mark(
+        self, page: int | None = None, section: str | None = None, confidence: float | None = None,
+        page_label: str | None = None,
+    ) -> None:  # fmt: skip
         """Has the next paragraph begin this page, whose text was recognised with this confidence, or this section."""
-        self._page, self._confidence = page or self._page, confidence
+        self._page, self._confidence, self._label = page or self._page, confidence, page_label
         self._section = short(section) if section else self._section
         self._in_section = self._section or self._in_section
 
@@ -184,21 +191,23 @@ class DocumentBuilder:
         self._omissions.add(what, self._in_section if where is None else where)
 
     def paragraph(
-        self, text: str, sections: Iterable[tuple[int, str]] = (), rows: Iterable[tuple[int, int]] = (), column: int = 1
-    ) -> None:
-        """Adds a paragraph, with a blank line before it unless it is the first. A blank paragraph is left out.
+        self, text: str, sections: Iterable[tuple[int, str]] = (), rows: Iterable[tuple[int, int]] = (),
+        column: int = 1, joins: bool = False,
+    ) -> None:  # fmt: skip
+        """Adds a paragraph, with a blank line before it unless it is the first or ``joins`` the one before. A blank
+        paragraph is left out.
         ``sections`` are where in it some begin, ascending, and their titles; ``rows`` where a line is not the next row
         of the line above, and its number, the first line's first; each begins with this ``column``."""
         if not text.strip():
             return
         if self._parts:
-            self._append("\n\n")
+            self._append("\n" if joins else "\n\n")
         given = [*rows]
         row, more = given[0][1] if given else None, given[1:]
         first = column if row and column != 1 else None
         if self._page or self._section or row or self._confidence:
-            self._marks.append(Mark(self._length, self._page, self._section, row, self._confidence, first))
-            self._page = self._section = self._confidence = None
+            self._marks.append(Mark(self._length, self._page, self._section, row, self._confidence, first, self._label))
+            self._page = self._section = self._confidence = self._label = None
         self._marks += [Mark(self._length + at, row=number, column=first) for at, number in more]
         self._marks += [Mark(self._length + at, None, short(title)) for at, title in sections]
         self._append(text)

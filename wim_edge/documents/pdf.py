@@ -17,14 +17,17 @@ from typing import Any
 from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged, encrypted
 from wim_edge.documents.decode import tidy
-from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.document import Document, DocumentBuilder, require, short
 from wim_edge.documents.limits import DEFAULTS, above
-from wim_edge.documents.pdf_lines import Line, page_lines
+from wim_edge.documents.pdf_lines import Line
+from wim_edge.documents.pdf_page import PdfPage, read_page
 from wim_edge.documents.reflow import reflow
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-_BOOKMARKS = 5000
+_BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
+"""The most bookmarks, and characters of a page's number; and the letters of a page for each that is lost, below which
+the page is recognised."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
 """The letters of a page that may be a stamp on a picture, the share of the page that this covers, and how many of its
 pictures are looked at."""
@@ -42,14 +45,16 @@ logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would tel
 
 @dataclass(frozen=True)
 class _Pages:
-    lines: list[list[Line] | None]
-    """The lines of every page; None if PDFium cannot load it."""
+    pages: list[PdfPage | None]
+    """Every page; None if PDFium cannot load it."""
     titles: dict[int, list[str]]
     """The bookmarks by the number of their page."""
     title: str
     drawn: list[int]
     """The numbers of the pages that are pictures."""
     is_xfa: bool
+    labels: list[str | None]
+    """The numbers that the pages print, where they are others."""
 
 
 def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -60,19 +65,24 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft = DocumentBuilder()
     with PDFIUM:
         found = _pages(pdfium, name, data, limits.pdf_pages)
-    pages, drawn = found.lines, found.drawn
+    drawn = found.drawn
+    pages = [None if page is None else page.lines for page in found.pages]
     draft.title = "" if _NO_TITLE.search(found.title) or found.title == Path(name).stem else found.title
-    scanned = scans.of_pages(data, drawn[: limits.scan_pages])
-    for number, page in scanned.items():
+    lacking = [at for at, page in enumerate(found.pages, 1) if page and _LOST * page.n_lost > _letters(page.lines)]
+    scanned = scans.of_pages(data, sorted({*drawn, *lacking})[: limits.scan_pages])
+    for number, page in [*scanned.items()]:
         if _letters(page.lines) >= _letters(pages[number - 1]):
             pages[number - 1] = list(page.lines)
+        elif number in lacking:
+            del scanned[number]
     silent: list[int] = []
     broken: list[int] = []
     for number, (lines, text) in enumerate(zip(pages, reflow([page or [] for page in pages]), strict=True), start=1):
         if text.strip():
-            draft.mark(page=number, confidence=scanned[number].confidence if number in scanned else None)
+            sure = scanned[number].confidence if number in scanned else None
+            draft.mark(page=number, confidence=sure, page_label=found.labels[number - 1])
             shown = tidy(text).strip("\n")
-            draft.paragraph(shown, sections(shown, found.titles.get(number, ())))
+            draft.paragraph(shown, sections(shown, found.titles.get(number, ())), joins=text.startswith("\n"))
         else:
             (broken if lines is None else silent).append(number)
     if draft.empty and silent:
@@ -81,12 +91,24 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         raise damaged(name)
     draft.notes.extend(scans.on_pages(silent, "no text layer"))
     draft.notes.extend(scans.on_pages(broken, "damage, and could not be read"))
+    for number, read in enumerate(found.pages, start=1):
+        if read is not None and (number not in scanned or number in lacking):
+            draft.notes += _unshown(number, read, scanned.pop(number, None))
     covered = [number for number in drawn if number not in scanned and number not in silent]
     draft.notes.extend(scans.on_pages(covered, "a picture over most of it, in which text is not recognised"))
     if found.is_xfa:
         draft.notes.append("a form (XFA) that is drawn when it is opened: of its fields and pages some may not be read")
     draft.notes.extend(scans.note([scanned[number] for number in scanned if number not in silent]))
     return draft.document(name)
+
+
+def _unshown(number: int, page: PdfPage, scanned: scans.ScannedPage | None) -> list[str]:
+    """Returns what is said of a page of which something is not in the text, or only as it was recognised."""
+    lost = "some letters that cannot be read: its fonts do not say what they are"
+    lost += f". The text was recognised, with confidence {scanned.confidence:.2f}" if scanned else ""
+    struck = f"{page.n_struck} struck-out word{'s' * (page.n_struck > 1)}, left out of the text"
+    kinds = ((page.n_lost, lost), (page.n_struck, struck))
+    return [note for count, what in kinds if count for note in scans.on_pages([number], what)]
 
 
 def unread_scans(data: bytes, limits: Limits = DEFAULTS) -> list[int]:
@@ -127,12 +149,18 @@ def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> _Pages:
         if pdf.get_formtype():
             pdf.init_forms()  # which draws what was filled in where the file does not
         pages = [_page(pdf, index, library) for index in range(len(pdf))]
-        few = [at for at, lines in enumerate(pages) if lines is not None and _letters(lines) < _STAMP]
+        few = [at for at, page in enumerate(pages) if page is not None and _letters(page.lines) < _STAMP]
         drawn = [at + 1 for at in few if _is_picture(pdf, at, library)]
         title, is_xfa = str(pdf.get_metadata_value("Title")), pdf.get_formtype() == _XFA_FULL
-        return _Pages(pages, _bookmarks(pdf, library), title, drawn, is_xfa)
+        labels = [_label(pdf.get_page_label(index), index + 1) for index in range(len(pdf))]
+        return _Pages(pages, _bookmarks(pdf, library), title, drawn, is_xfa, labels)
     finally:
         pdf.close()
+
+
+def _label(label: str, number: int) -> str | None:
+    shown = short(label)
+    return shown if 0 < len(shown) <= _LABEL and shown != str(number) else None
 
 
 def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:
@@ -147,22 +175,10 @@ def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:
     return dict(found)
 
 
-def _page(pdf: Any, index: int, library: type[Exception]) -> list[Line] | None:
-    """Returns the lines of a page, with those of its fields and notes; None if PDFium cannot load it."""
-    import pypdfium2.raw as raw
-
-    try:
-        with closing(pdf[index]) as page:
-            drawn_into = (
-                raw.FPDFPage_GetAnnotCount(page.raw) > 0
-                and raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS
-            )
-            if not drawn_into:
-                return page_lines(page)
-        with closing(pdf[index]) as page:
-            return page_lines(page)
-    except library:
-        return None
+def _page(pdf: Any, index: int, library: type[Exception]) -> PdfPage | None:
+    with suppress(library):
+        return read_page(pdf, index)
+    return None
 
 
 def _letters(lines: Iterable[Line] | None) -> int:

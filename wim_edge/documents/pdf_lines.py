@@ -1,25 +1,18 @@
 """The lines of a PDF's page, with the places of their words: in the order in which they are read, columns one after
 the other.
 
-PDFium returns a page's characters in the order in which the program that made it drew them, mostly that in which they
-are read. Lines are PDFium's, except for those that cross the gutter between two columns of text.
+They are as they were drawn, except for those that cross the gutter between two columns of text.
 """
 
 from __future__ import annotations
 
-import ctypes
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from statistics import median
-from typing import Any
+from typing import NamedTuple
 
-BROKEN = "\ufffe\x02"
-"""The sign that PDFium writes for a hyphen that only broke the line, and a file for another one."""
-_NO_TEXT = re.compile("[\u00ad\x00]")
-_ROW, _WORD = re.compile(rf"[^\r\n{BROKEN}]+[{BROKEN}]?"), re.compile(r"\S+")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from wim_edge.documents.pdf_words import Word, WordRow, WordRows
+
 _WIDE = 0.7
 """The width of a gap between two cells, in heights of the line: about the size of its font."""
 _PROSE = 25
@@ -30,23 +23,14 @@ _STRADDLING = 0.15
 """The share of lines, at most, that may go over the gutter of two columns: headings and figures do."""
 
 
+_FAR = 100_000  # points
 _DRAWN_BACK = 6
 """The rows back from the last one to which a line may belong."""
 _DRAWN_ACROSS = 0.3
 """The share of lines, at the least, drawn over both columns, from which the columns are put one after the other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word, and its place: points from the left, as the page is shown."""
-
-    text: str
-    left: float
-    right: float
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """Words in a row, and their place."""
 
     words: tuple[Word, ...]
@@ -55,6 +39,8 @@ class Line:
     left: float
     right: float
     text: str
+    is_whole: bool = False
+    """True if it neither goes on in another line nor is a part of a table."""
 
     @property
     def height(self) -> float:
@@ -73,62 +59,23 @@ class Line:
 
 
 def line_of(words: Sequence[Word], bottom: float, top: float) -> Line:
-    left, right = min(word.left for word in words), max(word.right for word in words)
+    left, right = min([word.left for word in words]), max([word.right for word in words])
     return Line(tuple(words), bottom, top, left, right, " ".join([word.text for word in words]))
 
 
-def page_lines(page: Any) -> list[Line]:
-    """Returns the lines of a page of pypdfium2's, in the order in which they are read."""
-    return in_columns(list(_lines(page)))
+def page_lines(found: WordRows) -> list[Line]:
+    """Returns the lines of a page; what is read in another direction follows, as if it stood below the rest."""
+    return [
+        line for number, rows in enumerate(found.rows) for line in in_columns([_line(row, number) for row in rows])
+    ]  # fmt: skip
 
 
-def _lines(page: Any) -> Iterator[Line]:
-    import pypdfium2.raw as raw
-
-    chars = page.get_textpage()
-    handle, unicode_of, box_of = chars.raw, raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox
-    text = chars.get_text_range()
-    if len(text) != chars.count_chars():  # characters that it leaves out, or of other planes: one by one
-        text = "".join([chr(unicode_of(handle, at)) for at in range(chars.count_chars())])
-    rect, as_shown = raw.FS_RECTF(), _as_shown(page)
-    place = ctypes.byref(rect)
-    for row in _ROW.finditer(text):
-        words, heights = [], []
-        for word in _WORD.finditer(text, row.start(), row.end()):
-            start, end = word.span()
-            box_of(handle, start, place)
-            left, bottom, right, top = as_shown(rect)
-            if end - start > 1:
-                box_of(handle, end - 1, place)
-                left_too, _, right_too, _ = as_shown(rect)
-                left, right = min(left, left_too), max(right, right_too)
-            if shown := _NO_TEXT.sub("", word[0]):
-                words.append(Word(_whole(shown), left, right))
-                heights.append((bottom, top))
-        if words:
-            # A raised or large letter says nothing of the line
-            bottom, top = median(one for one, _ in heights), median(one for _, one in heights)
-            width = sum(word.right - word.left for word in words) / sum(len(word.text) for word in words)
-            # Fonts that are drawn by hand tell no height: letters are half as wide as high
-            height = top - bottom if top - bottom > width else max(2 * width, 1)
-            yield line_of(words, bottom, bottom + height)
-
-
-def _as_shown(page: Any) -> Callable[[Any], tuple[float, float, float, float]]:
-    """Returns a function from a rectangle of PDFium's to left, bottom, right and top on the page as it is turned."""
-    turn = page.get_rotation()
-    if turn == 90:
-        return lambda one: (one.bottom, -one.right, one.top, -one.left)
-    if turn == 180:
-        return lambda one: (-one.right, -one.top, -one.left, -one.bottom)
-    if turn == 270:
-        return lambda one: (-one.top, one.left, -one.bottom, one.right)
-    return lambda one: (one.left, one.bottom, one.right, one.top)
-
-
-def _whole(text: str) -> str:
-    """Returns the text with pairs of surrogates as the one character that each is."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(text) else text
+def _line(row: WordRow, number: int) -> Line:
+    width = sum([word.right - word.left for word in row.words]) / sum([len(word.text) for word in row.words])
+    # Fonts that are drawn by hand tell no height: letters are half as wide as high
+    height = row.top - row.bottom if row.top - row.bottom > width else max(2 * width, 1)
+    bottom = row.bottom - _FAR * number
+    return line_of(row.words, bottom, bottom + height)
 
 
 def fragments(line: Line) -> list[Line]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -21,14 +21,15 @@ from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.document import require
 from wim_edge.documents.pdf import PDFIUM
+from wim_edge.documents.pdf_lines import Line
+from wim_edge.documents.pdf_page import read_page
+from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.errors import LibraryError
 
 WIDEST = 2400  # pixels; a page in full on a large screen of high density
 _SHARES = 1_000_000  # PDFium tells places in whole pixels, here of a picture of so many each way
-_BROKEN = "\ufffe\x02"  # a hyphen that only broke the line, as PDFium writes it
 _FEW = 40
 """The words of a page below which it may be a picture with a stamp on it."""
-_NO_TEXT = re.compile("[\u00ad\x00]")
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom as shares of the page's width and height, from its upper left corner, as it is shown."""
@@ -69,7 +70,10 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
     Raises DocumentError, LibraryError where there is no such page.
     """
     with _opened(path) as pdf, _page(pdf, page) as shown:
-        found, (across, down) = list(_words(shown)), shown.get_size()
+        if pdf.get_formtype():
+            pdf.init_forms()
+        lines, (across, down) = read_page(pdf, page - 1).lines, shown.get_size()
+        found = list(_words(lines, shown, {*text.split()}))
     if len(found) < _FEW:
         found = max(found, _recognised(path, page, across, down), key=len)
     wanted = [match.span() for match in re.finditer(r"\S+", text)]
@@ -120,43 +124,29 @@ def _page(pdf: Any, number: int) -> Iterator[Any]:
         page.close()
 
 
-def _words(page: Any) -> Iterator[tuple[str, list[Box]]]:
-    """Yields what stands between blanks, in the order of the page's text, with a box for each line that it is on."""
+def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator[tuple[str, list[Box]]]:
+    """Yields the words of a page in the order of its text, with a box for each line that they are on. What a line's end
+    breaks goes on in the next line that makes a wanted word of it: a footer may be drawn between two columns."""
+    begun: tuple[str, list[Box]] | None = None
+    for line in lines:
+        for number, word in enumerate(line.words):
+            text, boxes = word.text.rstrip(BROKEN), [_box(page, word.box)] if word.box else []
+            if begun is not None and number == 0 and begun[0] + text in wanted:
+                text, boxes, begun = begun[0] + text, begun[1] + boxes, None
+            if word.text.endswith(tuple(BROKEN)):
+                begun = text, boxes
+            else:
+                yield text, boxes
+
+
+def _box(page: Any, place: Box) -> Box:
+    """Returns a place in the PDF's own coordinates as shares of the page as it is shown, turned and cropped."""
     import pypdfium2.raw as raw
 
-    chars = page.get_textpage()
-    text, boxes, is_broken = "", list[Box](), False
-    for at in range(chars.count_chars()):
-        char = chr(raw.FPDFText_GetUnicode(chars.raw, at))
-        if char in _BROKEN:
-            is_broken = True
-        elif char.isspace():
-            if is_broken and char in "\r\n":
-                continue
-            if text:
-                yield text, boxes
-            text, boxes, is_broken = "", [], False
-        elif not _NO_TEXT.match(char):
-            box = _box(raw, page, chars.get_charbox(at, loose=True))
-            if boxes and not is_broken:
-                boxes[-1] = _around(boxes[-1], box)
-            else:
-                boxes.append(box)
-            text, is_broken = text + char, False
-    if text:
-        yield text, boxes
-
-
-def _box(raw: Any, page: Any, corners: tuple[float, float, float, float]) -> Box:
-    """Returns a place in the PDF's own coordinates as shares of the page as it is shown, turned and cropped."""
     shown = []
-    for x, y in (corners[:2], corners[2:]):
+    for x, y in (place[:2], place[2:]):
         across, down = ctypes.c_int(), ctypes.c_int()
         raw.FPDF_PageToDevice(page.raw, 0, 0, _SHARES, _SHARES, 0, x, y, across, down)
         shown.append((across.value / _SHARES, down.value / _SHARES))
     (left, bottom), (right, top) = shown
     return min(left, right), min(top, bottom), max(left, right), max(top, bottom)
-
-
-def _around(one: Box, other: Box) -> Box:
-    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])

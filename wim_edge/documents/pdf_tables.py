@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from wim_edge.documents.pdf_lines import Line, fragments
+from wim_edge.documents.pdf_lines import Line, fragments, rows_of
 
 _MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.)]|\[\d+\]|\d{1,3}(?:\.\d{1,3})+|\d{1,4}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}")
@@ -31,11 +31,15 @@ _LOOSE = 0.4  # heights of a line between two words that stand in two columns
 
 @dataclass(frozen=True)
 class TableRows:
-    """A table: rows ``[start, end)`` of the page, and the texts of its cells."""
+    """A table: rows ``[start, end)`` of the page, the texts of its cells, and the places of its columns and its end."""
 
     start: int
     end: int
     cells: list[list[str]]
+    columns: list[tuple[float, float]]
+    bottom: float
+    header: list[list[str]] | None = None
+    """The first rows of the table on a page before, of which this is the rest."""
 
 
 def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
@@ -57,7 +61,8 @@ def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
     if len(columns) < 2 or any(right[0] - left[1] < room for left, right in pairwise(columns)):
         return None
     cells = _merged([(_in_columns(row, columns), row) for row in table])
-    return TableRows(start, end, cells) if _is_filled(cells) and not _is_list(cells) else None
+    bottom = min(cell.bottom for cell in table[-1])
+    return TableRows(start, end, cells, columns, bottom) if _is_filled(cells) and not _is_list(cells) else None
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
@@ -91,7 +96,9 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
     while at < len(rows) and at - end <= _SINGLE and _follows(rows[at - 1], rows[at]):
         if len(rows[at]) > 1:
             end = at + 1
-        elif len(rows[at][0].text) >= _LONG or _stands_above(rows[at][0], rows[start:at]):
+        elif len(rows[at][0].text) >= _LONG or (
+            _stands_above(rows[at][0], rows[start:at]) and not _begins_cell(rows[start], rows[at : at + 2])
+        ):
             break
         at += 1
     while end < at and end < len(rows) and _is_rest(rows[end - 1], rows[end]):  # of the last row's cell
@@ -109,6 +116,12 @@ def _stands_above(line: Line, table: Sequence[Sequence[Line]]) -> bool:
     return _gap(table[-1], [line]) > usual + _CLOSE or line.height > _LARGER * heights
 
 
+def _begins_cell(header: Sequence[Line], rows: Sequence[Sequence[Line]]) -> bool:
+    """Tells whether the first cell of a row begins in a line above its other cells."""
+    _, below = (*rows, ())[:2]
+    return len(below) == len(header) and below[0].text[:1].islower() and _gap(*rows) < _CLOSE
+
+
 def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
     gap = min(one.bottom for one in row) - max(one.top for one in other)
     height = max(one.height for one in (*row, *other))
@@ -116,9 +129,9 @@ def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
 
 
 def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Tells whether a row with one cell goes on in another one of the row above, which is not its first."""
+    """Tells whether a row with one cell continues one of the row above; the first one only with a small letter."""
     gap = min(one.bottom for one in row) - other[0].top
-    behind = sorted(row, key=lambda one: one.left)[len(row) > 1 :]
+    behind = sorted(row, key=lambda one: one.left)[len(row) > 1 and not other[0].text[:1].islower() :]
     return (
         len(other) == 1 and gap < _CLOSE * other[0].height
         and any(abs(one.left - other[0].left) < other[0].height / 2 for one in behind)
@@ -132,8 +145,13 @@ def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
     if not counts:
         return []
     usual = max(counts, key=lambda n: (counts[n], n))
-    spans = sorted((cell.left, cell.right) for row in rows if len(row) == usual for cell in row)
-    columns = _merge(spans)
+    spans = [(cell.left, cell.right) for row in rows if len(row) == usual for cell in row]
+    # A header may stand over the room beside its column: that has the cells of one number
+    columns = [
+        (min(left for left, _ in spans[at::usual]), max(right for _, right in spans[at::usual])) for at in range(usual)
+    ]
+    if any(left[1] > right[0] for left, right in pairwise(columns)):
+        columns = _merge(sorted(spans))
     others = [cell for row in rows if len(row) != usual for cell in row]
     alone = [(one.left, one.right) for one in others if not any(_overlap(one, column) > 0 for column in columns)]
     return _merge(sorted([*columns, *alone]))
@@ -187,11 +205,14 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
         if parted:
             middle = (near + min(far, near + 1)) / 2
             is_header = len(made) == 1 and not any(map(str.isdigit, "".join((*made[0], *cells))))
-            is_rest = before < middle and (not cells[0] or was_open or is_header)
+            is_wrapped = cells[0][:1].islower() and any(sum(map(bool, row)) == 1 for row in (*made[-1:], cells))
+            is_rest = before < middle and (not cells[0] or was_open or is_header or is_wrapped)
             was_open = not cells[0] and not is_rest and after < middle
         else:
             filled = [number for number, cell in enumerate(cells) if cell]
-            is_rest = before < _CLOSE and not cells[0] and len(filled) == 1 and not cells[filled[0]][:1].isdigit()
+            is_last = at == len(rows) - 1 and cells[0][:1].islower()
+            is_rest = before < _CLOSE and (not cells[0] or is_last)
+            is_rest = is_rest and len(filled) == 1 and not cells[filled[0]][:1].isdigit()
             is_rest = is_rest and bool(made) and bool(made[-1][filled[0]])
         if made and is_rest and not any(map(_are_values, made[-1], cells)):
             made[-1] = [" ".join(filter(None, pair)) for pair in zip(made[-1], cells, strict=True)]
@@ -227,6 +248,36 @@ def _is_list(cells: Sequence[Sequence[str]]) -> bool:
     if len(cells[0]) == 2 and all(map(_NUMBER.fullmatch, numbers)) and len(pages) > 2 and pages == sorted(pages):
         return True
     return any(_LEADERS.search(" ".join(filter(None, row))) for row in cells)
+
+
+def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]], int]:
+    """Returns the rows at the beginning of some lines that have a cell in each column of a table, and how many lines
+    these are."""
+    rows, n_lines = [], 0
+    for row in rows_of(lines):
+        cells = row_cells(row)
+        if len(cells) != len(table.columns) or not all(map(_is_over, cells, table.columns)):
+            break
+        rows.append([cell.text for cell in cells])
+        n_lines += len(row)
+    return rows, n_lines
+
+
+def _is_over(line: Line, column: tuple[float, float]) -> bool:
+    return _overlap(line, column) > 0
+
+
+def are_alike(columns: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> bool:
+    """Tells whether each column stands where the same one of another table does."""
+    return len(columns) == len(others) and all(
+        min(one[1], other[1]) > max(one[0], other[0]) for one, other in zip(columns, others, strict=True)
+    )
+
+
+def column_of(line: Line, columns: Sequence[tuple[float, float]]) -> int | None:
+    """Returns the column in which a line stands; None if it stands in several or none."""
+    over = [at for at, column in enumerate(columns) if _overlap(line, column) > 0]
+    return over[0] if len(over) == 1 else None
 
 
 def row_cells(lines: Sequence[Line]) -> list[Line]:

@@ -26,6 +26,14 @@ def opens(path: Path, place: Place) -> str:
     return f"{path}:{line}" if line else str(path)
 
 
+def page_text(page: int, label: str | None) -> str:
+    """Returns a page in the form for a person: "page 12"; "page 5, 9th in the file" where another number is printed."""
+    if label is None:
+        return f"page {page}"
+    ending = "th" if page % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(page % 10, "th")
+    return f"page {label}, {page}{ending} in the file"
+
+
 def link(opened: str, path: str) -> str:
     """Returns the file: address for what `opens` returned of a path; a line is no part of it."""
     _, _, fragment = opened.removeprefix(path).partition("#")

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise, takewhile
 from statistics import median
 
-from wim_edge.documents.pdf_lines import BROKEN, Line, fragments, rows_of
-from wim_edge.documents.pdf_tables import TableRows, row_cells, table_at
-from wim_edge.documents.rows import table_text
+from wim_edge.documents.pdf_lines import Line, fragments, rows_of
+from wim_edge.documents.pdf_tables import TableRows, are_alike, column_of, more_rows, row_cells, table_at
+from wim_edge.documents.pdf_words import BROKEN
+from wim_edge.documents.rows import line_of, names_columns, table_text
 
 _ITEM = re.compile(r"\s*(?:[-*•‣◦–▪]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)]|\[\d+\])\s")
 _OF_CONTENTS = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxl]+)\s*$")
@@ -24,8 +25,11 @@ _PAGE_NUMBER = re.compile(
     r"[-–—|\s]*(?:(?:page|seite|página|pagina|p\.|s\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})"
     r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*", re.IGNORECASE,
 )  # fmt: skip
-_HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-$")
+_DIGIT = re.compile(r"\d")
+_HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-")
 _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
+_DIGITS = re.compile(r"\d+")
+_Stretch = list[Line] | TableRows
 _EDGE = 2
 """The lines at a page's top and at its bottom among which running heads are looked for."""
 _WORDS = 4
@@ -43,7 +47,9 @@ def reflow(pages: Sequence[Sequence[Line]]) -> list[str]:
     page numbers. A form or a list keeps these: there each line may tell what a page is."""
     widths = sorted(len(line.text) for page in pages for line in page if len(line.text) > _SHORT)
     is_prose = len(widths) >= _FEW and widths[int(_FULL * (len(widths) - 1))] >= _PROSE
-    return ["\n\n".join(_blocks(page)) for page in (_without_heads(pages) if is_prose else pages)]
+    parts = [_stretches(page) for page in (_without_heads(pages) if is_prose else pages)]
+    _join_tables(parts, Counter(_DIGITS.sub("#", page[at].text) for page in pages for at in _edges(page)))
+    return [_text(page) for page in parts]
 
 
 def _without_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
@@ -82,28 +88,91 @@ def _is_number(page: Sequence[Line], number: int, edges: list[int]) -> bool:
     return is_edge and _PAGE_NUMBER.fullmatch(page[number].text) is not None
 
 
-def _blocks(page: Sequence[Line]) -> list[str]:
-    """Returns the page's paragraphs and tables; what stands close together is one text of several lines."""
-    rows = rows_of(page)
-    cells = [row_cells(row) for row in rows]
-    stretches: list[list[Line] | TableRows] = []
-    at = 0
-    while at < len(rows):
-        table = table_at(cells, at)
-        if table is not None:
-            stretches.append(table)
-            at = table.end
+def _stretches(page: Sequence[Line]) -> list[_Stretch]:
+    """Returns the page's tables, and the lines between them."""
+    found: list[_Stretch] = []
+    for are_whole, some in groupby(page, key=lambda line: line.is_whole):
+        if are_whole:
+            found.append(list(some))
             continue
-        if not stretches or isinstance(stretches[-1], TableRows):
-            stretches.append([])
-        stretches[-1] += rows[at]  # type: ignore[operator]
-        at += 1
-    prose = [line for one in stretches if not isinstance(one, TableRows) for line in one]
-    return [
-        text
-        for one in stretches
-        for text in (table_text(one.cells) if isinstance(one, TableRows) else _paragraphs(one, prose))
-    ]
+        rows = rows_of(some)
+        cells = [row_cells(row) for row in rows]
+        is_new, at = True, 0
+        while at < len(rows):
+            table = table_at(cells, at)
+            if table is not None:
+                found.append(table)
+            elif is_new:
+                found.append(sorted(rows[at], key=lambda line: line.left))
+            else:
+                found[-1] += sorted(rows[at], key=lambda line: line.left)  # type: ignore[operator]
+            is_new, at = table is not None, at + 1 if table is None else table.end
+    return found
+
+
+def _text(page: Sequence[_Stretch]) -> str:
+    """Returns the page's paragraphs and tables; what stands close together is one text of several lines. The rest of a
+    table that begins on a page before begins with a line feed."""
+    prose = [line for one in page if not isinstance(one, TableRows) for line in one if not line.is_whole]
+    texts: list[str] = []
+    for one in page:
+        if isinstance(one, TableRows):
+            rest = ["\n" + "\n".join(map(line_of, one.cells))]
+            texts += table_text(one.cells) if one.header is None else rest if one.cells else []
+        elif one and one[0].is_whole:
+            texts.append("\n".join(line.text for line in one))
+        elif one:
+            texts += _paragraphs(one, prose)
+    return "\n\n".join(texts)
+
+
+def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
+    """Joins what a page break parts: the rest of a table has neither its header again nor a row cut in two, and no
+    running heads stand between. ``edges``: how often each line stands at the edge of a page, without its digits."""
+
+    def is_head(line: Line, table: TableRows | None = None) -> bool:
+        if table is not None and table.bottom - line.top < _APART * line.height:
+            return False
+        return _PAGE_NUMBER.fullmatch(line.text) is not None or edges[_DIGITS.sub("#", line.text)] > 1
+
+    for page, following in pairwise(pages):
+        tables = [at for at, one in enumerate(page) if isinstance(one, TableRows)]
+        table = page[tables[-1]] if tables else None
+        if not isinstance(table, TableRows) or not following:
+            continue
+        below = [line for one in page[tables[-1] + 1 :] if not isinstance(one, TableRows)
+                 for line in one if not is_head(line, table)]  # fmt: skip
+        columns = [column_of(line, table.columns) for line in below]
+        rest = _rest(following, table, is_head)
+        if rest is None or None in columns:
+            continue
+        header = table.header or table.cells
+        n_again = next((n for n, (one, other) in enumerate(zip(rest.cells, header, strict=False)) if one != other), 0)
+        rows = [[*row] for row in rest.cells[n_again:]]
+        if not rows or (not n_again and names_columns(rows)) or (below and rows[0][columns[0] or 0][:1].isupper()):
+            continue
+        for line, column in reversed([*zip(below, columns, strict=True)]):
+            rows[0][column or 0] = f"{line.text} {rows[0][column or 0]}".strip()
+        if not below and not all(rows[0]) and not any(cell[:1].isupper() or cell[:1].isdigit() for cell in rows[0]):
+            row = rows.pop(0)
+            table.cells[-1] = [f"{one} {other}".strip() for one, other in zip(table.cells[-1], row, strict=True)]
+        page[tables[-1] + 1 :] = []
+        following[: following.index(rest) + 1] = [replace(rest, cells=rows, header=header)]
+
+
+def _rest(page: list[_Stretch], table: TableRows, is_head: Callable[[Line], bool]) -> TableRows | None:
+    """Returns the table at the top of a page, below its running heads, if its columns are those of one before."""
+    above = [] if isinstance(page[0], TableRows) else [*takewhile(is_head, page[0])]
+    first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
+    if isinstance(first, TableRows):
+        return first if are_alike(first.columns, table.columns) else None
+    for start in (0, len(above)):
+        rows, n_lines = more_rows(first[start:], table)
+        if rows:
+            made = TableRows(0, 0, rows, table.columns, first[start + n_lines - 1].bottom)
+            page[0:1] = [made, first[start + n_lines :]]
+            return made
+    return None
 
 
 def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
@@ -116,19 +185,30 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
             blocks.append([])
         blocks[-1].append(other)
     made: list[str] = []
-    before: Line | None = None
+    unfinished: list[tuple[int, list[Line]]] = []
     for block in blocks:
         margin = _margin(block, page)
         text = _joined(block, margin)
-        # A paragraph may go on at the top of the next column
-        if before is not None and before.bottom < block[0].bottom and text[:1].islower():
-            made[-1] = _join(made[-1], text)
+        before = [one for one in unfinished if _is_column_before(one[1], block)]
+        if before and text[:1].islower():
+            at, _ = max(before, key=lambda one: (made[one[0]][-1] in BROKEN, len(one[1]), one[0]))
+            made[at] = _join(made[at], text)
+            unfinished = [one for one in unfinished if one[0] != at]
         else:
+            at = len(made)
             made.append(text)
         last = block[-1]
         is_full = last.right > margin.at - 2 * last.height and not _PAGE_NUMBER.fullmatch(last.text)
-        before = last if is_full and not _ENDED.search(last.text) else None
+        if is_full and not _ENDED.search(last.text):
+            unfinished.append((at, block))
     return [text.rstrip(BROKEN) or text for text in made]
+
+
+def _is_column_before(block: Sequence[Line], other: Sequence[Line]) -> bool:
+    """Tells whether a block may go on in another one at the top of the next column, whatever was drawn between."""
+    last, first = block[-1], other[0]
+    sizes = sorted((last.height, first.height))
+    return last.bottom < first.bottom and last.right < first.left and sizes[1] <= (1 + _SAME_SIZE) * sizes[0]
 
 
 def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
@@ -183,7 +263,7 @@ def _joined(block: Sequence[Line], margin: _Margin) -> str:
 def _join(text: str, more: str) -> str:
     if text.endswith(tuple(BROKEN)):
         return text[:-1] + more
-    return text + more if _HYPHEN.search(text) and more[:1].islower() else f"{text} {more}"
+    return text + more if _HYPHEN.fullmatch(text[-2:]) and more[:1].islower() else f"{text} {more}"
 
 
 def _goes_on(line: Line, following: Line, margin: _Margin) -> bool:
@@ -202,7 +282,7 @@ def _goes_on(line: Line, following: Line, margin: _Margin) -> bool:
 def _is_row(line: Line) -> bool:
     """Tells whether a line is one of a list of contents, or of a table: of its words half have a digit."""
     words = line.text.split()
-    figures = sum(any(character.isdigit() for character in word) for word in words)
+    figures = sum(_DIGIT.search(word) is not None for word in words)
     if _OF_CONTENTS.search(line.text) or (len(words) > 2 and 2 * figures >= len(words)):
         return True
     return _PAGE_NUMBER.fullmatch(words[-1]) is not None and len(fragments(line)) > 1

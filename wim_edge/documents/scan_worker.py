@@ -35,6 +35,9 @@ _MOST_PIXELS = 4000
 _UNSURE = 0.8
 """The confidence below which a page may stand on its head."""
 _LANGUAGES = 4
+_SQUARE, _INK, _FREE = 12, (0.06, 0.6), 4
+"""The pixels of a square of a page without text; the share of ink in one that holds letters; and the squares above and
+below a line of which one is free."""
 _ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000
 
 
@@ -75,17 +78,42 @@ def count(data: bytes) -> int:
         return int(getattr(picture, "n_frames", 1))
 
 
-def upright(engine: Engine, pixels: Pixels) -> list[Box]:
-    """Returns what an engine reads on a page, turned so that most is read."""
+def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
+    """Returns what an engine reads on a page, turned so that most is read, and the page so."""
     boxes = engine(pixels)
     if not boxes or (sureness(boxes) >= _UNSURE and not _is_lying(boxes)):
-        return boxes
-    turned = [boxes]
-    turned += [
-        engine(np.ascontiguousarray(np.rot90(pixels, turns)))
-        for turns in ((1, 2, 3) if not _is_lying(boxes) else (1, 3))
-    ]
-    return max(turned, key=lambda found: sureness(found) * (1 - 0.5 * _is_lying(found)) if found else 0.0)
+        return boxes, pixels
+    turned = [(boxes, pixels)]
+    for turns in (1, 2, 3) if not _is_lying(boxes) else (1, 3):
+        page = np.ascontiguousarray(np.rot90(pixels, turns))
+        turned.append((engine(page), page))
+    return max(turned, key=lambda found: sureness(found[0]) * (1 - 0.5 * _is_lying(found[0])))
+
+
+def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
+    """Returns the share of a page's lines of ink in which nothing was read: 0 to 1, estimated by squares of half a
+    line. A picture is no line: it has no free paper above and below."""
+    heights = [box[4] - box[2] for box in boxes]
+    size = max(4, round(median(heights) / 2)) if heights else _SQUARE
+    rows, columns = pixels.shape[0] // size, pixels.shape[1] // size
+    if not rows or not columns:
+        return 0.0
+    paper, ink = np.percentile(pixels, (50, 1))
+    dark = pixels[: rows * size, : columns * size] < (paper + ink) / 2
+    dark[:, 1:] &= dark[:, :-1] | np.roll(dark, 1, axis=0)[:, 1:]  # a dot alone is none of a letter's
+    squares = dark.reshape(rows, size, columns, size)
+    share = squares.mean(axis=(1, 3))
+    is_ink = (share > _INK[0]) & (share < _INK[1])
+    n_full = squares.all(axis=3).sum(axis=1)
+    is_ink &= (n_full == 0) | (n_full > size / 4)  # a rule, unlike a fold over a line
+    free = np.pad(share < _INK[0], ((_FREE, _FREE), (0, 0)), constant_values=True)
+    is_line = is_ink & np.any([free[at : at + rows] for at in range(_FREE)], axis=0)
+    is_line &= np.any([free[at + 1 : at + 1 + rows] for at in range(_FREE, 2 * _FREE)], axis=0)
+    is_line[:, 1:-1] &= is_ink[:, :-2] | is_ink[:, 2:]
+    is_read = np.zeros_like(is_line)
+    for _, left, top, right, bottom, _ in boxes:
+        is_read[int(top // size) : int(bottom // size) + 1, int(left // size) : int(right // size) + 1] = True
+    return float((is_line & ~is_read).sum() / max(1, is_line.sum()))
 
 
 def _is_lying(boxes: Iterable[Box]) -> bool:
@@ -165,12 +193,13 @@ def main(name: str, numbers: Sequence[int], parent: int) -> None:
         except (ImportError, OSError, subprocess.SubprocessError) as error:  # a package that is there in part
             sys.stdout.write(json.dumps({"failed": f"{type(error).__name__}: {error}"}) + "\n")
             return
-        boxes = upright(engine, pixels)
+        boxes, page = upright(engine, pixels)
         placed = [
             (text, *[round(points * at, 1) for at in box], round(min(max(float(np.nan_to_num(sure)), 0.0), 1.0), 3))
             for text, *box, sure in boxes
         ]
-        sys.stdout.write(json.dumps({"page": number, "boxes": placed}) + "\n")
+        said = {"page": number, "boxes": placed, "unread": round(unread_share(page, boxes), 3)}
+        sys.stdout.write(json.dumps(said) + "\n")
         sys.stdout.flush()
 
 

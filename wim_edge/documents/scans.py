@@ -24,7 +24,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from wim_edge.documents.pdf_lines import BROKEN, Line, Word, in_columns, line_of, rows_of
+from wim_edge.documents.pdf_lines import Line, in_columns, line_of, rows_of
+from wim_edge.documents.pdf_words import BROKEN, Word
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Paths, read_small_file
 from wim_edge.system import subprocesses
@@ -48,7 +49,8 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-$")
 
 @dataclass(frozen=True)
 class ScannedPage:
-    """A page that is a picture: its lines as they are read, and the mean confidence of their characters, 0 to 1."""
+    """A page that is a picture: its lines as they are read, and the mean confidence of their characters, 0 to 1, times
+    the share of what looks like text in which something was read."""
 
     number: int
     lines: tuple[Line, ...]
@@ -240,6 +242,8 @@ class _Said(Struct):
 
     page: Annotated[int, Meta(ge=1, le=10**6)]
     boxes: list[tuple[str, float, float, float, float, Annotated[float, Meta(ge=0, le=1)]]]
+    unread: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """The share of what looks like lines of text in which nothing was read."""
 
 
 class _Kept(Struct):
@@ -250,7 +254,7 @@ class _Kept(Struct):
 
 
 def _page(said: _Said) -> ScannedPage:
-    return ScannedPage(said.page, tuple(_lines(said.boxes)), round(sureness(said.boxes), 3), said)
+    return ScannedPage(said.page, tuple(_lines(said.boxes)), round(sureness(said.boxes) * (1 - said.unread), 3), said)
 
 
 def sureness(boxes: Sequence[tuple[Any, ...]]) -> float:

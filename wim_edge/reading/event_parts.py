@@ -85,6 +85,8 @@ class Source:
     """The address that opens the file at the place: "report.pdf#page=12", "notes.md:14"."""
     confidence: float | None = None
     """The mean OCR confidence of the page, 0 to 1; None if it is not a scan."""
+    page_label: str | None = None
+    """The number that is printed on the page, where that is not ``page``."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class Quote:
     header: str = ""
     """The table's header, if the quotation is a row."""
     line: int | None = None
+    page_label: str | None = None
+    """The number that is printed on the page, where that is not ``page``."""
 
 
 @dataclass(frozen=True)

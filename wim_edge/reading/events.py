@@ -143,6 +143,8 @@ class SegmentRead(Event):
     tokens: int
     line: int | None = None
     """The line where it begins, from 1; None: unknown."""
+    page_label: str | None = None
+    """The number that is printed on the page, where that is not ``page``."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,8 @@ class MarginJudged(Event):
     short: Chars | None = None
     """The run that the model points at."""
     line: int | None = None
+    page_label: str | None = None
+    """The number that is printed on the page, where that is not ``page``."""
 
 
 @dataclass(frozen=True)

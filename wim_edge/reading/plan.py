@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from wim_edge.documents import Document, Segment, split
+from wim_edge.documents.place_links import page_text
 from wim_edge.documents.segments import Tokenize
 from wim_edge.documents.tables import header_above, tables
 from wim_edge.engine.available_memory import memory_hint
@@ -277,7 +278,7 @@ def source_label(document: Document, start: int, end: int, several: bool, *, lin
     place = document.place(start, end)
     parts = [document.name] if several else []
     if place.page is not None:
-        parts.append(f"page {place.page}")
+        parts.append(page_text(place.page, place.page_label))
     elif place.section and [place.section] != parts:
         parts.append(place.section[:60])
     elif lines and place.line is not None and "\n" in document.text.strip():

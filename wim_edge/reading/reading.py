@@ -343,7 +343,7 @@ class Reading:
         judged = events.MarginJudged(
             index, document.name, place.page, place.section, piece.chars, margin.text, margin.quote,
             self.ranking.relevance(index), bool(margin.text) and index in self._relevant(), margin.header, short,
-            place.line,
+            place.line, place.page_label,
         )  # fmt: skip
         self.margins[index] = judged
         yield judged
@@ -355,5 +355,5 @@ class Reading:
         place = document.place(*piece.chars)
         return events.SegmentRead(
             index, len(self.plan.segments), document.name, place.page, place.section, place.chars,
-            len(piece.segment.tokens), place.line,
+            len(piece.segment.tokens), place.line, place.page_label,
         )  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wim_edge.documents.place_links import page_text
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server.dependencies import ReadingChoices, StrictModel
 
@@ -327,5 +328,5 @@ def _below(event: dict[str, Any], settled: dict[str, Any] | None) -> str:
 
 
 def _place(quote: dict[str, Any]) -> str:
-    where = f"page {quote['page']}" if quote["page"] is not None else quote["section"]
+    where = quote["section"] if quote["page"] is None else page_text(quote["page"], quote["page_label"])
     return ", ".join(dict.fromkeys(filter(None, [quote["document"], where])))

@@ -1,0 +1,223 @@
+"""The fields of a PDF's form: each becomes a line with its label and its value, and the page shows neither twice.
+
+PDFium draws a field's value as text with no link to the label that stands beside it, and a tick not at all.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from wim_edge.documents.pdf_lines import Line, fragments, line_of
+from wim_edge.documents.pdf_words import Box, Word, as_read
+
+_YES, _NO = "Yes", "No"
+_HIDDEN = 0x02 | 0x20
+_PASSWORD = 1 << 13
+_MOST_OPTIONS = 1000
+_LONG = 40
+"""The characters of a text from which it is no label above a field."""
+_BESIDE, _ABOVE = 2.0, 1.5
+"""The room between a box to tick and what it says, and between a field and the label above it; in heights of a line."""
+
+
+class Field(NamedTuple):
+    """A field on a page: its name in the file, what it says of itself, and its value."""
+
+    name: str
+    hint: str
+    value: str
+    place: Box
+    is_radio: bool = False
+    is_box: bool = False
+    box: Box | None = None
+    """Its place on the page, where ``place`` is in the direction of reading."""
+
+
+def take_fields(form: Any, page: Any) -> list[Field]:
+    """Returns the fields of a page of pypdfium2's that show a value, and removes them from it."""
+    import pypdfium2.raw as raw
+
+    found: list[Field] = []
+    kinds = (
+        raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON, raw.FPDF_FORMFIELD_COMBOBOX,
+        raw.FPDF_FORMFIELD_LISTBOX, raw.FPDF_FORMFIELD_TEXTFIELD,
+    )  # fmt: skip
+    for at in reversed(range(raw.FPDFPage_GetAnnotCount(page.raw))):
+        annotation = raw.FPDFPage_GetAnnot(page.raw, at)
+        is_taken = raw.FPDFAnnot_GetFormFieldType(form, annotation) in kinds
+        if is_taken and not raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
+            found.append(_field(raw, form, annotation))
+        raw.FPDFPage_CloseAnnot(annotation)
+        if is_taken:
+            raw.FPDFPage_RemoveAnnot(page.raw, at)
+    return found[::-1]
+
+
+def _field(raw: Any, form: Any, annotation: Any) -> Field:
+    kind, rect = raw.FPDFAnnot_GetFormFieldType(form, annotation), raw.FS_RECTF()
+    raw.FPDFAnnot_GetRect(annotation, rect)
+    box = rect.left, rect.bottom, rect.right, rect.top
+    name = _text(raw.FPDFAnnot_GetFormFieldName, form, annotation)
+    hint = _text(raw.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
+    value = _text(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
+    is_radio = kind == raw.FPDF_FORMFIELD_RADIOBUTTON
+    if is_radio or kind == raw.FPDF_FORMFIELD_CHECKBOX:
+        state = _text(raw.FPDFAnnot_GetStringValue, annotation, b"AS")
+        is_on = raw.FPDFAnnot_IsChecked(form, annotation) or state not in ("", "Off")
+        named = state if state != "Off" else _text(raw.FPDFAnnot_GetFormFieldExportValue, form, annotation)
+        return Field(name, hint, (named if is_radio and named else _YES) if is_on else _NO, box, is_radio, True)
+    options = range(min(_MOST_OPTIONS, raw.FPDFAnnot_GetOptionCount(form, annotation)))
+    chosen = [_text(raw.FPDFAnnot_GetOptionLabel, form, annotation, at) for at in options
+              if raw.FPDFAnnot_IsOptionSelected(form, annotation, at)]  # fmt: skip
+    if raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD:
+        value = ""
+    return Field(name, hint, " ".join((", ".join(chosen) or value).split()), box)
+
+
+def _text(function: Callable[..., int], *of: Any) -> str:
+    size = function(*of, None, 0)
+    letters = (ctypes.c_ushort * (size // 2 + 1))()
+    function(*of, letters, size)
+    return bytes(letters)[: max(0, size - 2)].decode("utf-16-le", "replace").strip()
+
+
+def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, from_right: bool = False) -> list[Line]:
+    """Returns the lines of a page, in which those of its fields take the places of their labels. ``turn``,
+    ``from_right``: how the page is read."""
+    fields = [_as_read(one, turn, from_right) for one in taken]
+    parts = [(number, part) for number, line in enumerate(lines) for part in fragments(line)]
+    labels = _Labels([part for _, part in parts], fields)
+    shown: dict[object, Line] = {}
+    places: dict[object, int] = {}
+    for one in fields:
+        used, label, value = labels.of(one)
+        if not value:
+            continue
+        key: object = used[0] if used else label or one.place
+        places[key] = parts[used[0]][0] if used else _line_above(lines, one)
+        own = parts[used[0]][1] if used else None
+        words = list(own.words) if own is not None and own.text == label else _words(label, one)
+        words[-1:] = [word._replace(text=f"{word.text.rstrip(':：')}:") for word in words[-1:]]
+        words = [*(shown[key].words if key in shown else words), *_words(value, one)]
+        shown[key] = line_of(words, one.place[1], one.place[3])._replace(is_whole=True)
+        labels.used.update(used)
+    made: list[Line] = []
+    for number in range(-1, len(lines)):
+        at_line = [at for at, (own, _) in enumerate(parts) if own == number]
+        rest = [parts[at][1] for at in at_line if at not in labels.used]
+        if len(rest) < len(at_line):
+            words = [word for part in rest for word in part.words]
+            made += [line_of(words, lines[number].bottom, lines[number].top)] if words else []
+        elif number >= 0:
+            made.append(lines[number])
+        made += [line for key, line in shown.items() if places[key] == number]
+    return made
+
+
+def _as_read(one: Field, turn: int, from_right: bool) -> Field:
+    left, bottom, right, top = as_read(one.place, turn)
+    return one._replace(box=one.place, place=(-right, bottom, -left, top) if from_right else (left, bottom, right, top))
+
+
+def _words(text: str, one: Field) -> list[Word]:
+    return [Word(word, one.place[0], one.place[2], box=one.box) for word in text.split()]
+
+
+def _line_above(lines: Sequence[Line], one: Field) -> int:
+    above = [at for at, line in enumerate(lines) if line.bottom > one.place[1]]
+    return min(above, key=lambda at: lines[at].bottom, default=-1)
+
+
+class _Labels:
+    """The texts of a page as labels of its fields."""
+
+    def __init__(self, parts: Sequence[Line], fields: Sequence[Field]) -> None:
+        self._parts, self._fields = parts, fields
+        self._captions = {one.place: self._behind(one) for one in fields if one.is_box}
+        self.used: set[int] = set()
+
+    def of(self, one: Field) -> tuple[list[int], str, str]:
+        """Returns the texts on the page that label a field, its label, and its value."""
+        caption = self._captions.get(one.place)
+        says = "" if caption is None else self._parts[caption].text
+        if one.is_radio and one.value != _NO:
+            first = min((other for other in self._fields if other.name == one.name), key=_reading_order)
+            used, label = self._label(first)
+            return [*used, *([] if caption is None else [caption])], label or one.name, says or one.value
+        if caption is not None:
+            asked = None if one.is_radio or one.hint else self._beside(one)
+            if asked is None or self._has_field(self._parts[asked].right, one.place[0], one, boxes=False):
+                return [caption], says if one.is_radio else _both(says, one.hint), one.value
+            return [caption, asked], f"{self._parts[asked].text.rstrip(' :：')}, {says}", one.value
+        if one.is_radio:
+            return [], "", ""
+        used, label = self._label(one)
+        return used, label or one.name, one.value
+
+    def _label(self, one: Field) -> tuple[list[int], str]:
+        left, top = one.place[0], one.place[3]
+        above = [
+            at for at, part in enumerate(self._parts) if part.bottom + part.height / 2 > top
+            and part.left < one.place[2] and part.right > left - part.height and len(part.text) < _LONG
+        ]  # fmt: skip
+        near = self._beside(one)
+        over = min(above, key=lambda at: self._parts[at].bottom, default=None)
+        end = left if near is None else self._parts[near].right
+        is_next = near is not None and not self._has_field(end, left, one)
+        if near is not None and over is not None and not one.hint and (not is_next or self._is_followed(one)):
+            return [], f"{self._parts[near].text}, {self._parts[over].text}"  # as a table has it
+        if near is not None and (is_next or not one.hint):  # or one of several fields for a date or a number
+            return [near], _both(self._parts[near].text, one.hint)
+        if over is None or one.hint or self._parts[over].bottom - top > _ABOVE * self._parts[over].height:
+            return [], one.hint
+        return [over], self._parts[over].text
+
+    def _is_followed(self, one: Field) -> bool:
+        """Tells whether another field stands to the right of one, with no text between."""
+        behind = [other.place[0] for other in self._fields if self._has_field(one.place[2], other.place[0] + 1, one)]
+        texts = [part.left for part in self._parts if _is_level(part, one) and part.left > one.place[0]]
+        return min(behind, default=math.inf) < min(texts, default=math.inf)
+
+    def _beside(self, one: Field) -> int | None:
+        """Returns the text that stands to the left of a field and is no box's."""
+        beside = [
+            at for at, part in enumerate(self._parts) if _is_level(part, one) and part.left < one.place[0]
+            and at not in self._captions.values() and any(map(str.isalpha, part.text))
+        ]  # fmt: skip
+        return max(beside, key=lambda at: self._parts[at].right, default=None)
+
+    def _behind(self, one: Field) -> int | None:
+        """Returns the text that stands right behind a box to tick."""
+        right = one.place[2]
+        behind = [
+            at for at, part in enumerate(self._parts)
+            if _is_level(part, one) and -1 < part.left - right < _BESIDE * part.height
+        ]  # fmt: skip
+        return min(behind, key=lambda at: self._parts[at].left, default=None)
+
+    def _has_field(self, left: float, right: float, one: Field, boxes: bool = True) -> bool:
+        return any(
+            left - 1 < other.place[0] < right and other.place[1] < one.place[3] and other.place[3] > one.place[1]
+            for other in self._fields if other is not one and (boxes or not other.is_box)
+        )  # fmt: skip
+
+
+def _both(text: str, hint: str) -> str:
+    """Returns what the page and the field say, without repeating either."""
+    plain = text.rstrip(" :：*")
+    if not hint or hint.casefold() in plain.casefold():
+        return text
+    return hint if plain.casefold() in hint.casefold() else f"{plain} ({hint})"
+
+
+def _is_level(part: Line, one: Field) -> bool:
+    _, bottom, _, top = one.place
+    middle = (part.bottom + part.top) / 2
+    return bottom < middle < top or part.bottom < (bottom + top) / 2 < part.top
+
+
+def _reading_order(one: Field) -> tuple[float, float]:
+    return -round(one.place[3]), one.place[0]

@@ -1,0 +1,388 @@
+"""The words of a PDF's page as a reader sees them, with their places.
+
+PDFium returns a page's characters in the order in which the program that made it drew them, mostly that in which they
+are read. What it does not know is mended here: text that is turned or written from right to left, raised letters, and
+words that are struck out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby, pairwise
+from statistics import median_high, median_low
+from typing import Any, NamedTuple
+
+from wim_edge.documents.bidi import RTL, is_ltr, is_rtl, logical_order, paired
+from wim_edge.documents.raised import raised
+
+BROKEN = "\ufffe\x02"
+"""The sign that PDFium writes for a hyphen that only broke the line, and a file for another one."""
+LOST = "\ufffd"
+"""The sign for a glyph of which the font does not say what it means."""
+_LOST_LETTERS = re.compile(f"\\w{LOST}+|{LOST}+\\w")
+_NO_TEXT, _MAY_BE_LOST = re.compile("[\u00ad\x00]"), re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffd]")
+_LETTER = re.compile(r"\S")
+_ROW, _WORD = re.compile(rf"[^\r\n{BROKEN}]+[{BROKEN}]?"), re.compile(r"\S+")
+_LAST_LETTER = re.compile(r"[^\W_](?=[^\w\s]+$)")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
+"""The difference of two boxes at one height, and of a raised letter's bottom, and its height; in heights."""
+_NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
+"""The gap before what continues a row, within a word, and between two words that are put in order by their places; the
+distance of two lines; in heights."""
+_STRAIGHT = 0.2  # of a right angle
+_THIN, _MIDDLE, _THICKEST = 0.2, (0.25, 0.7), 4.0
+"""A line through a word: its thickness and place in heights, and the most points of its thickness."""
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top, in points of the page."""
+_NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
+
+
+class Word(NamedTuple):
+    """A word, or letters of one size in it, and its place: points in the direction of reading."""
+
+    text: str
+    left: float
+    right: float
+    bottom: float = 0.0
+    top: float = 0.0
+    box: Box | None = None
+    """Its place on the page, if that is known."""
+    joins: bool = False
+    """True if no blank is before it."""
+    start: int = -1
+    """The number of its first character on the page, if they follow one another."""
+
+
+class WordRow(NamedTuple):
+    words: list[Word]
+    bottom: float
+    top: float
+
+
+@dataclass
+class WordRows:
+    """The words of a page in rows, by the direction in which they are read; whether most letters run from right to
+    left, so that places are mirrored; how many words are struck out, and how many letters cannot be read."""
+
+    rows: list[list[WordRow]] = field(default_factory=list)
+    from_right: bool = False
+    n_struck: int = 0
+    n_lost: int = 0
+
+
+def page_words(page: Any, strikes: Sequence[Box] = ()) -> WordRows:
+    """Returns the words of a page of pypdfium2's. ``strikes``: lines through words beside those that are drawn."""
+    chars = _Chars(page)
+    found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost)
+    lines = [*strikes, *_thin_shapes(page)]
+    by_turn: dict[int, list[list[Word]]] = {}
+    turned = {turn: [as_read(line, turn) for line in lines] for turn in (0, 90, 180, 270) if lines}
+    for turn, words in chars.rows(found.from_right):
+        if lines:
+            bottom, top = min([word.bottom for word in words]), max([word.top for word in words])
+            over = [line for line in turned[turn] if bottom < line[1] <= line[3] < top]
+            if over:
+                kept = chars.without_struck(words, over, turn)
+                found.n_struck += sum(one.text != other.text for one, other in zip(words, kept, strict=True))
+                words = _closed(kept)
+        _add(by_turn.setdefault(turn, []), words)
+    for turn, of_turn in by_turn.items():
+        rows = list(map(_row, of_turn))
+        if turn:  # a chart's labels or a table may be drawn in any order
+            rows.sort(key=lambda row: (-round(row.top + row.bottom), row.words[0].left))
+        found.rows.append(list(map(_mirrored, rows)) if found.from_right else rows)
+    return found
+
+
+def _closed(words: Iterable[Word]) -> list[Word]:
+    """Returns the words that are left, of which one before a gap goes as far as what was in it."""
+    made: list[Word] = []
+    for word in words:
+        if word.text:
+            made.append(word)
+        elif made and word.left - made[-1].right < _NEAR * (word.top - word.bottom):
+            made[-1] = made[-1]._replace(right=word.right)
+    return made
+
+
+def _add(rows: list[list[Word]], words: list[Word]) -> None:
+    """Adds a row of PDFium's, which may end at raised letters and within a word, and not where a line does."""
+    if not words:
+        return
+    first, last = words[0], rows[-1][-1] if rows else None
+    if last is not None and _is_level(last, first) and last.text[-1] not in BROKEN:
+        sizes = sorted((last.top - last.bottom, first.top - first.bottom))
+        gap = (first.left - last.right) / max(sizes[1], 0.1)
+        if -_TOUCHING < gap < (_NEAR if sizes[0] < _SMALLER * sizes[1] else _NEAR / 2):
+            words = [*rows.pop(), first._replace(joins=first.joins and gap < _TOUCHING), *words[1:]]
+    rows.append([])
+    for word in words:
+        if rows[-1] and not _is_level(rows[-1][-1], word):
+            rows.append([])
+        rows[-1].append(word)
+
+
+def _is_level(one: Word, other: Word) -> bool:
+    return one.bottom < other.top and one.top > other.bottom
+
+
+def _row(parts: Sequence[Word]) -> WordRow:
+    """Returns a row with its raised letters as text has them."""
+    # A raised or large letter says nothing of the row
+    bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
+    least, most = bottom + _RAISED * (top - bottom), _SMALLER * (top - bottom)
+    words: list[Word] = []
+    if max([one.bottom for one in parts]) <= least and not any(one.joins for one in parts[1:]):
+        return WordRow([*parts], bottom, top)
+    for at, part in enumerate(parts):
+        joins = part.joins and bool(words)
+        if part.bottom > least and part.top - part.bottom < most:
+            follows = parts[at + 1].text[0] if at + 1 < len(parts) and parts[at + 1].joins else ""
+            text = raised(words[-1].text if joins else "", part.text, follows)
+            joins, part = joins and text[0] != " ", part._replace(text=text.strip())
+        if joins:
+            last = words.pop()
+            box = _around(last.box, part.box) if last.box and part.box else None
+            part = last._replace(text=last.text + part.text, right=max(last.right, part.right), box=box)
+        words.append(part)
+    return WordRow(words, bottom, top)
+
+
+def _mirrored(row: WordRow) -> WordRow:
+    return row._replace(words=[word._replace(left=-word.right, right=-word.left) for word in row.words])
+
+
+def as_read(box: Box, turn: int) -> Box:
+    """Returns a place as on the page that is turned so far."""
+    left, bottom, right, top = box
+    if turn == 90:
+        return bottom, -right, top, -left
+    if turn == 180:
+        return -right, -top, -left, -bottom
+    if turn == 270:
+        return -top, left, -bottom, right
+    return box
+
+
+def _placed_word(text: str, box: Box, turn: int) -> Word:
+    left, bottom, right, top = as_read(box, turn)
+    return Word(text, left, right, bottom, top, box)
+
+
+def _around(one: Box, other: Box) -> Box:
+    left, bottom, right, top = one
+    left_too, bottom_too, right_too, top_too = other
+    return (
+        left if left < left_too else left_too, bottom if bottom < bottom_too else bottom_too,
+        right if right > right_too else right_too, top if top > top_too else top_too,
+    )  # fmt: skip
+
+
+def _is_even(one: Box, other: Box) -> bool:
+    """Tells whether two characters are of one size, at one height."""
+    most = _ALIKE * (one[3] - one[1])
+    return -most <= one[1] - other[1] <= most and -most <= one[3] - other[3] <= most
+
+
+def _thin_shapes(page: Any) -> list[Box]:
+    """Returns the rules of a page, and whatever else may be a line through words."""
+    import pypdfium2.raw as raw
+
+    found = []
+    edges = [ctypes.c_float() for _ in range(4)]
+    for at in range(raw.FPDFPage_CountObjects(page.raw)):
+        shape = raw.FPDFPage_GetObject(page.raw, at)
+        if raw.FPDFPageObj_GetType(shape) == raw.FPDF_PAGEOBJ_PATH and raw.FPDFPageObj_GetBounds(shape, *edges):
+            left, bottom, right, top = (edge.value for edge in edges)
+            if min(right - left, top - bottom) <= _THICKEST:
+                found.append((left, bottom, right, top))
+    return found
+
+
+def _goes_through(line: Box, word: Word) -> bool:
+    height = word.top - word.bottom
+    middle = ((line[1] + line[3]) / 2 - word.bottom) / max(height, 0.1)
+    is_thin = line[3] - line[1] <= _THIN * height
+    return is_thin and _MIDDLE[0] < middle < _MIDDLE[1] and line[0] < word.right and line[2] > word.left
+
+
+def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, Box]]:
+    """Yields the words of a row, with blanks where gaps are, and their places on the page."""
+    shown = sorted((one for one in glyphs if not _is_mark(one.text)), key=lambda one: one.left + one.right)
+    signs: dict[Word, str] = defaultdict(str)
+    for mark in glyphs:
+        if _is_mark(mark.text) and shown:  # a vowel's sign is drawn on the letter behind which it is written
+            signs[min(shown, key=lambda one: abs(one.left + one.right - mark.left - mark.right))] += mark.text
+    height = max((one.top - one.bottom for one in shown), default=0.0)
+    least, low = _SPACE * height, min((one.bottom for one in shown), default=0.0) + 2 * _RAISED * height
+    spaced = shown[:1]
+    for one, other in pairwise(shown):
+        spaced += [Word(" ", one.right, other.left), other] if other.left - one.right > least else [other]
+    ordered = [spaced[at] for at in logical_order([one.text for one in spaced], from_right)]
+    letters = paired("".join(one.text for one in ordered), from_right)
+    for is_blank, group in groupby(zip(letters, ordered, strict=True), key=lambda one: one[0].isspace()):
+        if not is_blank:
+            pairs, word = list(group), ""
+            for is_raised, some in groupby(pairs, key=lambda one: one[0].isdigit() and one[1].bottom > low):
+                part = "".join(letter + signs.get(one, "") for letter, one in some)
+                word += raised(word, part) if is_raised else part
+            text = unicodedata.normalize("NFKC", word) if RTL.search(word) else word
+            yield text.strip(), reduce(_around, [one.box or _NOWHERE for _, one in pairs])
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char) == "Mn"
+
+
+def whole(text: str) -> str:
+    """Returns the text with pairs of surrogates as the one character that each is."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(text) else text
+
+
+class _Chars:
+    """The characters of a page, and their places."""
+
+    def __init__(self, page: Any) -> None:
+        import pypdfium2.raw as raw
+
+        self._raw, self._page = raw, page.get_textpage()
+        self._handle, self._rect = self._page.raw, (ctypes.c_float * 4)()
+        self._box_of = raw.FPDFText_GetLooseCharBox
+        self._place = ctypes.cast(self._rect, ctypes.POINTER(raw.FS_RECTF))
+        text = self._page.get_text_range()
+        n_chars = self._page.count_chars()
+        if len(text) != n_chars:  # characters that it leaves out, or of other planes: one by one
+            text = "".join([chr(raw.FPDFText_GetUnicode(self._handle, at)) for at in range(n_chars)])
+        lost = [one.start() for one in _MAY_BE_LOST.finditer(text)]
+        lost = [at for at in lost if raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1]
+        for at in lost:
+            text = text[:at] + LOST + text[at + 1 :]
+        self.text, self.n_lost = text, len(_LOST_LETTERS.findall(text)) if lost else 0
+        self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
+
+    def box(self, at: int) -> Box:
+        self._box_of(self._handle, at, self._place)
+        left, top, right, bottom = self._rect
+        return left, bottom, right, top
+
+    def rows(self, from_right: bool) -> Iterator[tuple[int, list[Word]]]:
+        """Yields PDFium's rows: by how many degrees one has to turn the page to read them, and their words."""
+        for row in _ROW.finditer(self.text):
+            for turn, start, end in self._by_turn(*row.span()):
+                text = self.text[start:end]
+                if turn or RTL.search(text):
+                    words = list(self._placed(start, end, turn, is_rtl(text) or (from_right and not is_ltr(text))))
+                else:
+                    words = self._words(start, end)
+                if words:
+                    yield turn, words
+
+    def _by_turn(self, start: int, end: int) -> list[tuple[int, int, int]]:
+        """Returns the stretches of a row that are read in one direction: how the page is to be turned, and where they
+        start and end."""
+        text = self.text[start:end]
+        if text.isspace():
+            return []
+        turn = self._turn(end - len(text.lstrip()))
+        found = [(turn, start, end)]
+        if self._turn(start + len(text.rstrip()) - 1) != turn:
+            for letter in _LETTER.finditer(self.text, start, end):
+                at = letter.start()
+                if (turn := self._turn(at)) != found[-1][0]:
+                    found[-1:] = [(*found[-1][:2], at), (turn, at, end)]
+        return found
+
+    def _turn(self, at: int) -> int:
+        turns = -self._raw.FPDFText_GetCharAngle(self._handle, at) / (math.pi / 2)
+        return round(turns) % 4 * 90 if abs(turns - round(turns)) < _STRAIGHT else 0
+
+    def _words(self, begin: int, stop: int) -> list[Word]:
+        """Returns the words of an upright row, in pieces where the size or the height of letters changes."""
+        words: list[Word] = []
+        text, is_plain, box_of, handle, rect, place = (
+            self.text, self._is_plain, self._box_of, self._handle, self._rect, self._place,
+        )  # fmt: skip
+        for word in _WORD.finditer(text, begin, stop):  # most of the time that a PDF takes is spent here
+            start, end = word.span()
+            box_of(handle, start, place)
+            left, top, right, bottom = rect
+            if end - start > 1:
+                box_of(handle, end - 1, place)
+                left_too, top_too, right_too, bottom_too = rect
+                most = _ALIKE * (top - bottom)
+                inner = None if text[end - 1].isalnum() else _LAST_LETTER.search(text, start + 1, end)
+                if (
+                    abs(bottom - bottom_too) > most or abs(top - top_too) > most
+                    or (inner and not _is_even((left, bottom, right, top), self.box(inner.start())))
+                ):  # fmt: skip
+                    words += self._uneven(start, end, start == begin)
+                    continue
+                left, right = min(left, left_too), max(right, right_too)
+                bottom, top = min(bottom, bottom_too), max(top, top_too)
+            box = left, bottom, right, top
+            if is_plain:
+                words.append(Word(text[start:end], left, right, bottom, top, box, start == begin, start))
+            else:
+                words += self._word(text[start:end], box, start == begin, start)
+        return words
+
+    def _uneven(self, start: int, end: int, joins: bool) -> Iterator[Word]:
+        begin, box = start, self.box(start)
+        for at in range(start + 1, end):
+            other = self.box(at)
+            if _is_even(box, other):
+                box = _around(box, other)
+                continue
+            yield from self._word(self.text[begin:at], box, joins or begin > start, begin)
+            begin, box = at, other
+        yield from self._word(self.text[begin:end], box, joins or begin > start, begin)
+
+    def _word(self, text: str, box: Box, joins: bool = False, start: int = -1, turn: int = 0) -> tuple[Word, ...]:
+        if not self._is_plain:
+            shown = whole(_NO_TEXT.sub("", text))
+            text, start = shown, start if shown == text else -1
+        return (_placed_word(text, box, turn)._replace(joins=joins, start=start),) if text else ()
+
+    def _placed(self, start: int, end: int, turn: int, from_right: bool) -> Iterator[Word]:
+        """Yields the words of a row in the order that the places of their letters say."""
+        glyphs = [_placed_word(self.text[at], self.box(at), turn) for at in range(start, end)]
+        most = _APART * max(one.top - one.bottom for one in glyphs)
+        levels: list[list[Word]] = []  # PDFium takes lines that are turned for one
+        for glyph in glyphs:
+            if glyph.right > glyph.left or not glyph.text.isspace():
+                if not levels or abs(glyph.bottom + glyph.top - levels[-1][0].bottom - levels[-1][0].top) > 2 * most:
+                    levels.append([])
+                levels[-1].append(glyph)
+        for level in levels:
+            bottom, top = min(one.bottom for one in level), max(one.top for one in level)
+            for text, box in _in_order(level, from_right):
+                yield from (word._replace(bottom=bottom, top=top) for word in self._word(text, box, turn=turn))
+
+    def without_struck(self, words: Sequence[Word], lines: Sequence[Box], turn: int) -> list[Word]:
+        """Returns the words without the letters through which a line is drawn; some may be empty. The letters' places
+        are known only where they follow one another."""
+        made = []
+        for word in words:
+            over = [line for line in lines if _goes_through(line, word)]
+            kept = word.text
+            if over and word.start < 0:
+                kept = "" if any(line[0] < (word.left + word.right) / 2 < line[2] for line in over) else kept
+            elif over:
+                places = [as_read(self.box(word.start + at), turn) for at in range(len(kept))]
+                kept = "".join(
+                    letter for letter, at in zip(word.text, places, strict=True)
+                    if not any(line[0] < (at[0] + at[2]) / 2 < line[2] for line in over)
+                )  # fmt: skip
+                if len(kept) == len(word.text) - 1 > 1:  # one letter within a word has a bar of its own
+                    kept = word.text
+            made.append(word._replace(text=kept) if over else word)
+        return made
