@@ -26,8 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 30_810,
-    "lines of the answer": 1_620,
+    "lines without evaluation": 31_670,
+    "lines of the answer": 1_520,
     "longest file": 400,
     "longest function": 60,
     "circles of modules": 0,

@@ -143,7 +143,7 @@ def missed_points(held: Sequence[set[str]], asked: set[str]) -> list[float]:
     """
     counts = Counter(word for unit in held for word in unit & asked)
     worth = {word: math.log(1 + len(held) / n) for word, n in counts.items()}
-    points = [sum(worth[word] for word in unit & asked) for unit in held]
+    points = [sum(worth[word] for word in sorted(unit & asked)) for unit in held]  # sorted: a run is reproducible
     most = max(points, default=0.0)
     return [most - own for own in points]
 
