@@ -20,7 +20,7 @@ from statistics import median_high, median_low
 from typing import Any, NamedTuple
 
 from wim_edge.documents.bidi import RTL, is_ltr, is_rtl, logical_order, paired
-from wim_edge.documents.raised import raised
+from wim_edge.documents.runs import RAISED, set_off
 
 BROKEN = "\ufffe\x02"
 """The sign that PDFium writes for a hyphen that only broke the line, and a file for another one."""
@@ -147,7 +147,7 @@ def _row(parts: Sequence[Word]) -> WordRow:
         joins = part.joins and bool(words)
         if part.bottom > least and part.top - part.bottom < most:
             follows = parts[at + 1].text[0] if at + 1 < len(parts) and parts[at + 1].joins else ""
-            text = raised(words[-1].text if joins else "", part.text, follows)
+            text = _raised(words[-1].text if joins else "", part.text, follows)
             joins, part = joins and text[0] != " ", part._replace(text=text.strip())
         if joins:
             last = words.pop()
@@ -155,6 +155,11 @@ def _row(parts: Sequence[Word]) -> WordRow:
             part = last._replace(text=last.text + part.text, right=max(last.right, part.right), box=box)
         words.append(part)
     return WordRow(words, bottom, top)
+
+
+def _raised(base: str, mark: str, follows: str = "") -> str:
+    """Returns raised letters as they stand behind a word in plain text; those before a fraction's stroke are apart."""
+    return f" {mark}" if follows in ("/", "⁄") else set_off(base, mark, RAISED)[0][len(base) :]
 
 
 def _mirrored(row: WordRow) -> WordRow:
@@ -234,7 +239,7 @@ def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, B
             pairs, word = list(group), ""
             for is_raised, some in groupby(pairs, key=lambda one: one[0].isdigit() and one[1].bottom > low):
                 part = "".join(letter + signs.get(one, "") for letter, one in some)
-                word += raised(word, part) if is_raised else part
+                word += _raised(word, part) if is_raised else part
             text = unicodedata.normalize("NFKC", word) if RTL.search(word) else word
             yield text.strip(), reduce(_around, [one.box or _NOWHERE for _, one in pairs])
 
