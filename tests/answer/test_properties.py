@@ -56,8 +56,8 @@ def _tables(folder: Path) -> Iterator[Path]:
 
 
 def test_the_same_table_in_six_formats_gives_the_same_answer(runtime: Runtime, tmp_path: Path) -> None:
-    for path in _tables(tmp_path):
-        for question, right in ASKED:
+    for number, path in enumerate(_tables(tmp_path)):
+        for question, right in ASKED if number == 0 else [ASKED[number % len(ASKED)]]:
             answer = runtime.ask(read_documents([path]), question)
             assert (path.name, answer.short) == (path.name, right)
             assert right in answer.quotes[0].text

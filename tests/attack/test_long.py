@@ -15,7 +15,7 @@ from wim_edge import Document, Runtime, Settings  # noqa: E402
 from wim_edge.library import ReadingStore  # noqa: E402
 
 
-@pytest.mark.parametrize("n_questions", [32, pytest.param(200, marks=pytest.mark.attack)])
+@pytest.mark.parametrize("n_questions", [24, pytest.param(200, marks=pytest.mark.attack)])
 def test_files_memory_and_saved_readings_do_not_grow(tmp_path: Path, n_questions: int) -> None:
     model, me = write_tiny(tmp_path / "tiny.gguf", "llama"), psutil.Process()
     documents = [Document(f"part {at}", f"Ship number {at} sails at noon. " * 8) for at in range(12)]

@@ -87,7 +87,7 @@ def test_no_copy_is_made_in_the_type_that_the_weights_have(
 def test_what_was_not_done_in_time_is_told(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 1024"] = (0.0, 10.0)
     line = next(line for line in run(model, "--no-copies").stdout.splitlines() if line.startswith("batches of 1024"))
-    assert "not done" in line
+    assert "not finished" in line
     assert "inf" not in line
     ways = json.loads(run(model, "--no-copies", "--json").stdout, parse_constant=pytest.fail)["ways"]
     assert {way["label"]: way["cost"] for way in ways}["batches of 1024"] is None

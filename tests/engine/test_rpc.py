@@ -231,5 +231,5 @@ def test_a_warning_names_the_servers_that_get_the_text_unencrypted(
     monkeypatch.setattr(rpc, "check", lambda endpoints: None)
     check_rpc(Settings(rpc="127.0.0.1:1,192.168.1.7:2"))
     assert capsys.readouterr().err == (
-        "warning: what is read goes to 192.168.1.7:2 unencrypted; an SSH tunnel protects it\n"
+        "warning: the text goes to 192.168.1.7:2 unencrypted; an SSH tunnel protects it\n"
     )
