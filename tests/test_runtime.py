@@ -154,6 +154,6 @@ def test_what_fails_while_opening_leaves_the_runtime_free(monkeypatch: pytest.Mo
     with Runtime(SMALL, model=model) as runtime:
         with monkeypatch.context() as patch:
             patch.setattr(model, "_id", lambda word: 7)  # a tokenizer that tells nothing apart
-            with pytest.raises(ModelFileError, match="YES from NO"):
+            with pytest.raises(ModelFileError, match="YES and NO"):
                 runtime.stream(Document("d", TEXT), "Which colour?")
         assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"
