@@ -13,7 +13,10 @@ _LEFT_OUT = ("wim_edge.evaluation", "wim_edge.integrations", "wim_edge.batch", "
 
 hiddenimports = collect_submodules("wim_edge", filter=lambda name: not name.startswith(_LEFT_OUT))
 hiddenimports += ["snowballstemmer"]
-FORMATS = ("lxml.etree", "markdown_it", "openpyxl.styles.numbers", "openpyxl.utils.datetime", "pptx", "pypdfium2", "striprtf.striprtf")
+FORMATS = (
+    "lxml.etree", "markdown_it", "openpyxl.styles.numbers", "openpyxl.utils.datetime", "pptx", "pypdfium2",
+    "striprtf.striprtf",
+)  # fmt: skip
 """The modules that `wim_edge.documents.document.require` imports; formats are read whose libraries are installed."""
 hiddenimports += [name for name in FORMATS if find_spec(name.partition(".")[0])]
 datas = collect_data_files("wim_edge") + copy_metadata("wim-edge") + copy_metadata("llama-cpp-python")
