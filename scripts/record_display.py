@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -19,7 +20,8 @@ QUESTION = "How long must the written offer for source code be valid?"
 
 
 def main() -> None:
-    document, question = (sys.argv[1:] or [str(ROOT / "examples" / "gpl-3.0.txt"), QUESTION])[:2]
+    os.chdir(ROOT)  # the place is shown by its path
+    document, question = (sys.argv[1:] or ["examples/gpl-3.0.txt", QUESTION])[:2]
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, highlight=False)
     console.print(f'$ wim-edge ask {Path(document).name} "{question}"', style="bold")
     display = Live(console, margins=True)
