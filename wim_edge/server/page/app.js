@@ -101,6 +101,7 @@ function toDesk(card, event, isNew) {
       if (!event.read_segments) desk.anew = true;
       if (![...told.names.values()].includes(shelf.here)) quietly(showText)([...told.names.values()][0]);
       if (isNew) quietly(showMachine)();
+      changed();
       break;
     case "segment.read": if (isHere) desk.read(event); break;
     case "segment.scored": desk.score(event.segment, event.relevance); break;
@@ -115,7 +116,6 @@ function toDesk(card, event, isNew) {
       })();
     }
   }
-  changed();
 }
 
 // ---- What goes along with the conversation
@@ -205,7 +205,7 @@ function remember() {
   if (documents.length > 1 || library) found.set("asked", documents.join(","));
   if (library) found.set("library", library);
   if (thread.current) found.set("question", thread.current.id);
-  history.replaceState(history.state, "", "#" + found);
+  if (location.hash !== `#${found}`) history.replaceState(history.state, "", `#${found}`);  // browsers limit how often
   if (typeof shelf.here === "number") localStorage.setItem("document", shelf.here);
 }
 
