@@ -105,7 +105,7 @@ def test_struck_out_words_are_noted(read) -> None:
     canvas.save()
     document = read("a.pdf", data.getvalue())
     assert document.text == "more"
-    assert document.notes == ("page 1 has 1 struck-out word, left out of the text",)
+    assert document.notes == ("1 struck-out word was left out (page 1)",)
 
 
 def test_refused(refuse) -> None:

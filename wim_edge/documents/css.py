@@ -27,8 +27,7 @@ _PROPERTIES = frozenset(
 _TINY, _FAR = re.compile(r"[01](?:px)?"), re.compile(r"-\d{3,}(?:px|r?em)?|-\d{2,}r?em")
 _CLIPPED = re.compile(r"rect\(\s*[01](?:px)?\b.*|inset\(\s*(?:[5-9]\d|100)%.*", re.S)
 _OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": LOWERED}
-_MOST = 10_000
-"""The most looks that are kept, by an element's tag and attributes."""
+_MOST = 10_000  # the most looks that are kept, by an element's tag and attributes
 Style = dict[str, str]
 
 

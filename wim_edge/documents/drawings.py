@@ -16,10 +16,8 @@ _C, _A, _D = (f"{{{_OFFICE}/drawingml/2006/{name}}}" for name in ("chart", "main
 _ID = f"{{{_OFFICE}/officeDocument/2006/relationships}}"
 CHART, DIAGRAM = f"{_C}chart", f"{_D}relIds"
 """The elements that name a chart and a diagram."""
-_POINTS, _SERIES = 10_000, 100
-"""The most points of a series, and series of a chart."""
-_DIGITS = 10
-"""The digits of a place from which on it is none."""
+_POINTS, _SERIES = 10_000, 100  # the most points of a series, and series of a chart
+_DIGITS = 10  # the digits of a place from which on it is none
 
 Related = Callable[[str], Any]
 """Returns the root of the part that a relation's id names. Raises KeyError if there is none."""

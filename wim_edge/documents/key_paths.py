@@ -16,10 +16,8 @@ from wim_edge.documents.document import Mark, well_formed
 
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*')
 _NAMES = ("name", "title", "label", "id", "key")
-_FIRST = 4
-"""The values of an object among which its name is looked for."""
-_DEPTH, _LONGEST = 6, 60
-"""The keys of a path, the last ones of a deeper one, and the characters of each."""
+_FIRST = 4  # the values of an object among which its name is looked for
+_DEPTH, _LONGEST = 6, 60  # the keys of a path, the last ones of a deeper one, and the characters of each
 
 
 @dataclass

@@ -22,8 +22,7 @@ _DEEP = 3  # mails within mails
 _ATTACHMENTS = 100  # of a file
 _MULTIPARTS = 200
 """The parts in parts of a mail from which its body is read as it stands: Python's parser takes their square."""
-_HEADER = 20_000
-"""The characters from which a header is not decoded, for the same reason."""
+_HEADER = 20_000  # the characters from which a header is not decoded, for the same reason
 _FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _DAMAGE = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError)

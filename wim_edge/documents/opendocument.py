@@ -37,8 +37,7 @@ _FAMILIES = {
 """The elements that have a style: its family, and the attribute that names it."""
 _VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
 _COLUMNS, _DEEP = 1000, 200
-_REPEATED = 100_000
-"""The most rows of a table that stand in its file once and are repeated, empty ones among them."""
+_REPEATED = 100_000  # the most rows of a table that stand in its file once and are repeated, empty ones among them
 
 
 def read_opendocument(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:

@@ -38,8 +38,8 @@ _NO_TITLE = re.compile(
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
 # PDFium is not safe to call from two threads at a time.
 PDFIUM = threading.Lock()
-_XFA_FULL = 2
-"""PDFium's number for a file whose pages a program draws from XML, which PDFium's wheels cannot."""
+_LOST_LETTERS = "some letters that cannot be read: its fonts do not say what they are"
+_XFA_FULL = 2  # PDFium's number for a file whose pages a program draws from XML, which PDFium's wheels cannot
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would tell the terminal to build another PDFium
 
 
@@ -93,22 +93,17 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     draft.notes.extend(scans.on_pages(broken, "damage, and could not be read"))
     for number, read in enumerate(found.pages, start=1):
         if read is not None and (number not in scanned or number in lacking):
-            draft.notes += _unshown(number, read, scanned.pop(number, None))
+            recognised = scanned.pop(number, None)
+            how = f". The text was recognised, with confidence {recognised.confidence:.2f}" if recognised else ""
+            draft.notes += scans.on_pages([number] * (read.n_lost > 0), _LOST_LETTERS + how)
+            for _ in range(read.n_struck):
+                draft.omit("struck-out word", f"page {number}")
     covered = [number for number in drawn if number not in scanned and number not in silent]
     draft.notes.extend(scans.on_pages(covered, "a picture over most of it, in which text is not recognised"))
     if found.is_xfa:
         draft.notes.append("a form (XFA) that is drawn when it is opened: of its fields and pages some may not be read")
     draft.notes.extend(scans.note([scanned[number] for number in scanned if number not in silent]))
     return draft.document(name)
-
-
-def _unshown(number: int, page: PdfPage, scanned: scans.ScannedPage | None) -> list[str]:
-    """Returns what is said of a page of which something is not in the text, or only as it was recognised."""
-    lost = "some letters that cannot be read: its fonts do not say what they are"
-    lost += f". The text was recognised, with confidence {scanned.confidence:.2f}" if scanned else ""
-    struck = f"{page.n_struck} struck-out word{'s' * (page.n_struck > 1)}, left out of the text"
-    kinds = ((page.n_lost, lost), (page.n_struck, struck))
-    return [note for count, what in kinds if count for note in scans.on_pages([number], what)]
 
 
 def unread_scans(data: bytes, limits: Limits = DEFAULTS) -> list[int]:

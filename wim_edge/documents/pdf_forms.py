@@ -17,8 +17,7 @@ _YES, _NO = "Yes", "No"
 _HIDDEN = 0x02 | 0x20
 _PASSWORD = 1 << 13
 _MOST_OPTIONS = 1000
-_LONG = 40
-"""The characters of a text from which it is no label above a field."""
+_LONG = 40  # the characters of a text from which it is no label above a field
 _BESIDE, _ABOVE = 2.0, 1.5
 """The room between a box to tick and what it says, and between a field and the label above it; in heights of a line."""
 

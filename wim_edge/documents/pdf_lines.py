@@ -13,19 +13,15 @@ from typing import NamedTuple
 
 from wim_edge.documents.pdf_words import Word, WordRow, WordRows
 
-_WIDE = 0.7
-"""The width of a gap between two cells, in heights of the line: about the size of its font."""
-_PROSE = 25
-"""The characters of a line, at the least, that is one of a column of text."""
+_WIDE = 0.7  # the width of a gap between two cells, in heights of the line: about the size of its font
+_PROSE = 25  # the characters of a line, at the least, that is one of a column of text
 _GUTTER = 0.6  # of a line's height
 _FEW, _COLUMN = 6, 0.6
-_STRADDLING = 0.15
-"""The share of lines, at most, that may go over the gutter of two columns: headings and figures do."""
+_STRADDLING = 0.15  # the share of lines, at most, that may go over the gutter of two columns: headings and figures do
 
 
 _FAR = 100_000  # points
-_DRAWN_BACK = 6
-"""The rows back from the last one to which a line may belong."""
+_DRAWN_BACK = 6  # the rows back from the last one to which a line may belong
 _DRAWN_ACROSS = 0.3
 """The share of lines, at the least, drawn over both columns, from which the columns are put one after the other."""
 

@@ -28,8 +28,7 @@ from wim_edge.errors import LibraryError
 
 WIDEST = 2400  # pixels; a page in full on a large screen of high density
 _SHARES = 1_000_000  # PDFium tells places in whole pixels, here of a picture of so many each way
-_FEW = 40
-"""The words of a page below which it may be a picture with a stamp on it."""
+_FEW = 40  # the words of a page below which it may be a picture with a stamp on it
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom as shares of the page's width and height, from its upper left corner, as it is shown."""

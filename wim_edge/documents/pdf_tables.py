@@ -19,12 +19,10 @@ _SINGLE = 4
 """The rows with one cell that may follow one another in a table: the rest of a cell, or the title of some rows."""
 _APART = 2.5  # heights of a line between two rows
 _CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1
-_LONG = 60
-"""The characters of a row's only cell, from which that is a paragraph and not of the table."""
+_LONG = 60  # the characters of a row's only cell, from which that is a paragraph and not of the table
 _TITLE = 45
 """The most characters of a row's only cell that goes over several columns and is the title of the rows below."""
-_FILLED = 0.55
-"""The share of a table's cells that are not empty, at the least."""
+_FILLED = 0.55  # the share of a table's cells that are not empty, at the least
 _ROOM, _MANY = 0.45, 5
 _LOOSE = 0.4  # heights of a line between two words that stand in two columns
 

@@ -21,10 +21,8 @@ _TAG = re.compile(
 )
 _GLUED = re.compile(r"(<t[dhr]|<table|<[ou]l|<li|<p)_(?=\w+=)", re.I)
 """A tag glued to its attribute: Natural Questions writes `<Td_colspan="2">`."""
-_LEAST = 20
-"""The fewest tags of markup: fewer may be what the text is about."""
-_APART = 500
-"""The most characters to a tag."""
+_LEAST = 20  # the fewest tags of markup: fewer may be what the text is about
+_APART = 500  # the most characters to a tag
 
 
 def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...] = ()) -> Document:

@@ -18,8 +18,7 @@ _TIME = re.compile(r"\d{1,2}[:.h]\d\d|\b\d{4}\b")
 _RULE = re.compile(r"\s*[-_—=]{3,}.*")
 _ADDRESS = re.compile(r"\s*[<\[(][^>\])]*@[^>\])]*[>\])]")
 _REPLY = re.compile(r"(?:\w{1,5}(?:\[\d+\])?[:：]\s*)+")
-_LINES, _LONGEST = 3, 250
-"""The fewest lines of a head, and the most characters of the lines that name a writer."""
+_LINES, _LONGEST = 3, 250  # the fewest lines of a head, and the most characters of the lines that name a writer
 
 
 class Paragraph(NamedTuple):

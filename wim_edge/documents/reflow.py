@@ -30,14 +30,10 @@ _HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-")
 _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
 _DIGITS = re.compile(r"\d+")
 _Stretch = list[Line] | TableRows
-_EDGE = 2
-"""The lines at a page's top and at its bottom among which running heads are looked for."""
-_WORDS = 4
-"""The words that must stand beside a page number: "Delivery note no. 17" may say what a page is."""
-_TIMES = 3
-"""The pages on which a line stands at the edge, from which it is a running head."""
-_PROSE = 40
-"""The characters of a full line from which a text is one of paragraphs, and no form."""
+_EDGE = 2  # the lines at a page's top and at its bottom among which running heads are looked for
+_WORDS = 4  # the words that must stand beside a page number: "Delivery note no. 17" may say what a page is
+_TIMES = 3  # the pages on which a line stands at the edge, from which it is a running head
+_PROSE = 40  # the characters of a full line from which a text is one of paragraphs, and no form
 _SHORT, _FEW, _FULL = 20, 5, 0.8
 _SAME_SIZE, _SAME_EDGE, _INDENT, _APART = 0.15, 0.15, 0.8, 1.35
 

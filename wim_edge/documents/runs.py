@@ -13,8 +13,7 @@ STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED = "raised", "lowered"
 Look = dict[str, bool]
 """The constants that properties switch on or off."""
-_PLACES = 5
-"""The most places that a note names."""
+_PLACES = 5  # the most places that a note names
 _ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
 _NUMBERS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")

@@ -30,10 +30,8 @@ Pixels: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 Engine: TypeAlias = Callable[[Pixels], list[Box]]
 
 _DPI = 200
-_MOST_PIXELS = 4000
-"""The pixels of a page's longer side, at most."""
-_UNSURE = 0.8
-"""The confidence below which a page may stand on its head."""
+_MOST_PIXELS = 4000  # the pixels of a page's longer side, at most
+_UNSURE = 0.8  # the confidence below which a page may stand on its head
 _LANGUAGES = 4
 _SQUARE, _INK, _FREE = 12, (0.06, 0.6), 4
 """The pixels of a square of a page without text; the share of ink in one that holds letters; and the squares above and

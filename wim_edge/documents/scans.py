@@ -34,8 +34,7 @@ from wim_edge.system.atomic_files import replace_file
 INSTALL = "pip install rapidocr onnxruntime"
 _SECONDS, _POLL = 180.0, 0.25
 """The time for one page, on a slow machine with other work, and how often is looked whether to stop."""
-_CRASHES = 3
-"""The pages on which the process may end before the rest is given up."""
+_CRASHES = 3  # the pages on which the process may end before the rest is given up
 _REMEMBERED = 16
 _NAMED_PAGES = 5
 _LIKE = 0.35

@@ -19,16 +19,12 @@ from wim_edge.errors import InvalidRequestError
 Tokenize = Callable[[str], Sequence[int]]
 
 _CHARS_A_TOKEN = 4.0
-_FULL, _AIM = 0.85, 0.93
-"""The share of the budget from which a guess is good, and the one that it aims at."""
+_FULL, _AIM = 0.85, 0.93  # the share of the budget from which a guess is good, and the one that it aims at
 _FULL_AT_ONCE = 0.7
 """The share from which a first guess is good: it saves half of the tokenizing; segments are 2% shorter."""
-_LEARNT = 0.3
-"""The weight of the last segment's characters a token among those of all before it."""
-_GUESSES = 8
-"""The guesses after which doubling and halving find the end, whatever the tokenizer does."""
-_TRIES = 3
-"""The most breaks of one kind that are tried, from the last one back."""
+_LEARNT = 0.3  # the weight of the last segment's characters a token among those of all before it
+_GUESSES = 8  # the guesses after which doubling and halving find the end, whatever the tokenizer does
+_TRIES = 3  # the most breaks of one kind that are tried, from the last one back
 
 _IN_ROW, _WORD, _SENTENCE, _PARAGRAPH = 0, 1, 2, 3
 _CELL = " | "
@@ -56,8 +52,7 @@ _ENTRY = re.compile(r"[\w.-]+\s?[:=(\[{]")
 _JOINER = "\u200d"
 _GOES_ON = frozenset("-–+/,;:()0123456789abcdefghijklmnopqrstuvwxyz")
 """The characters with which a sentence goes on after an ellipsis ("-4 ... -6")."""
-_LINE = 40
-"""The characters of a line from which it counts as wrapped, so that its end says nothing."""
+_LINE = 40  # the characters of a line from which it counts as wrapped, so that its end says nothing
 
 
 @dataclass(frozen=True)

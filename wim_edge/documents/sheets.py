@@ -25,9 +25,20 @@ _LONGEST, _REPEATED = 200, 1_000_000
 """The most characters of a merged cell that is repeated, and of all that is repeated in a sheet."""
 _CURRENCY = re.compile(r"[€$£¥]")
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
-_SPACES = re.compile(r"[_*].")
-"""The blanks and the fillers of a number's format."""
+_SPACES = re.compile(r"[_*].")  # the blanks and the fillers of a number's format
 _QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*)[^\]]*\]')
+_DATE_PART = re.compile(
+    r'"(?P<said>[^"]*)"|\\(?P<sign>.)|\[(?P<total>[hms])+\]|\[[^\]]*\]|(?P<half>am/pm|a/p)'
+    r"|(?P<code>y+|m+|d+|h+|s+)|\.(?P<split>0+)|(?P<other>.)", re.IGNORECASE,
+)  # fmt: skip
+_DATE_CODES = {
+    "yy": "%y", "yyyy": "%Y", "m": "%m", "mm": "%m", "mmm": "%b", "mmmm": "%B", "d": "%d", "dd": "%d", "ddd": "%a",
+    "dddd": "%A", "h": "%H", "hh": "%H", "n": "%M", "nn": "%M", "s": "%S", "ss": "%S",
+}  # fmt: skip
+"""Python's names of the parts of a date; n are minutes."""
+_LOCAL = re.compile(r"\[\$-(?!\w{0,2}09\]|en\b)(?:F[48]00|x-|\w{5}|[^\]]*\].*(?:mmm|ddd))", re.IGNORECASE)
+"""The dates that each system writes in its own way, and names of months and days that are not English."""
+_SYSTEM_DATES, _SECONDS = (14, 22), {"h": 3600, "m": 60, "s": 1}
 _HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
@@ -162,14 +173,14 @@ class _Book:
         if kind == "b":
             return shown(value == "1")
         if kind == "d":
-            return shown(self._dates.from_ISO8601(value))
+            return shown(self._dates.from_ISO8601(value), form)
         if kind != "n":
             return value
         number = float(value)
         if not of_time:
             return shown(int(number) if number.is_integer() and abs(number) < 1e15 else number, form)
         try:
-            return shown(self._dates.from_excel(number, self._epoch, timedelta=of_time == "length"))
+            return shown(self._dates.from_excel(number, self._epoch, timedelta=of_time == "length"), form)
         except (OverflowError, ValueError):
             return "#VALUE!"
 
@@ -207,8 +218,10 @@ def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
     fonts = [_is_struck(font) for font in root.find(f"{_S}fonts")] if root.find(f"{_S}fonts") is not None else []
     found = []
     for one in root.iterfind(f"{_S}cellXfs/{_S}xf"):
-        form, font = forms.get(int(one.get("numFmtId", "0")), ""), int(one.get("fontId", "0"))
+        number, font = int(one.get("numFmtId", "0")), int(one.get("fontId", "0"))
+        form = forms.get(number, "")
         kind = "length" if numbers.is_timedelta_format(form) else "date" if numbers.is_date_format(form) else ""
+        form = "" if number in _SYSTEM_DATES else form
         found.append((form, kind, font < len(fonts) and fonts[font]))
     return found
 
@@ -244,15 +257,10 @@ def shown(value: object, form: str = "") -> str:
         return ""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d}" if value.time() == time() else f"{value:%Y-%m-%d %H:%M}"
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, time):
-        return f"{value:%H:%M}"
-    if isinstance(value, timedelta):
-        minutes = round(value.total_seconds() / 60)
-        return f"{minutes // 60}:{minutes % 60:02}"
+    if isinstance(value, date | time | timedelta):
+        is_day = not isinstance(value, datetime) or value.time() == time()
+        plain = "[h]:mm" if isinstance(value, timedelta) else "hh:mm" if isinstance(value, time) else "yyyy-mm-dd"
+        return _dated(value, form) or _dated(value, plain if is_day else f"{plain} hh:mm") or str(value)
     if not isinstance(value, int | float):
         return str(value)
     first, *others = _SPACES.sub("", form).split(";")
@@ -263,6 +271,33 @@ def shown(value: object, form: str = "") -> str:
         return _number(value, first) if first or not others else ""
     text = _number(-value, others[0])
     return f"({text})" if "(" in others[0] else f"-{text}" if "-" in others[0] else text
+
+
+def _dated(value: date | time | timedelta, form: str) -> str:
+    """Returns a date, a time or a length of time in a cell's format; empty if that does not tell how it looks."""
+    length = value if isinstance(value, timedelta) else timedelta()
+    if isinstance(value, time):
+        value = datetime.combine(date(1900, 1, 1), value)
+    moment = datetime(1900, 1, 1) + value if isinstance(value, timedelta) else value
+    found = list(_DATE_PART.finditer(_SPACES.sub("", form).partition(";")[0]))
+    order = "".join((one["code"] or one["total"] or " ")[0].lower() for one in found)
+    if _LOCAL.search(form) or not order.strip() or length < timedelta():
+        return ""
+    text, is_half = "", any(one["half"] for one in found)
+    for at, one in enumerate(found):
+        code = (one["code"] or "").lower()
+        if code in ("m", "mm") and (order[:at].rstrip()[-1:] == "h" or order[at + 1 :].lstrip()[:1] == "s"):
+            code = "n" * len(code)
+        part = f"{moment:{_DATE_CODES.get(code, '')}}" if code in _DATE_CODES else ""
+        if is_half and code[:1] == "h":
+            part = f"{moment:%I}"
+        if (code and not part) or (one["other"] or "").isalpha():
+            return ""
+        text += (part.lstrip("0") or "0") if len(code) == 1 else part
+        text += f"{moment:%p}" if one["half"] else one["said"] or one["sign"] or one["other"] or ""
+        text += f".{moment:%f}"[: 1 + len(one["split"])] if one["split"] else ""
+        text += str(int(length.total_seconds()) // _SECONDS[one["total"].lower()]) if one["total"] else ""
+    return text.strip()
 
 
 def _number(value: float, form: str) -> str:

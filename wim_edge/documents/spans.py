@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 Span = tuple[int, int]
 """The rows and the columns over which a cell goes."""
-_MOST = 1000
-"""The rows or columns over which a cell goes, at most: what is more is a mistake or a trap."""
+_MOST = 1000  # the rows or columns over which a cell goes, at most: what is more is a mistake or a trap
 _REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
 """The most characters of a cell that is repeated in the rows that it goes over, the most cells of a grid, and the times
 that its text may be longer than the table's."""

@@ -11,10 +11,8 @@ from functools import lru_cache
 ROW = re.compile(r"\||\t| {3,}")
 """The marks of a line that may be a row."""
 RULE = re.compile(r"[\s|:+=-]+")
-_LONGEST = 2000
-"""The most characters of a row; a longer line is none."""
-_TITLE = 80
-"""The most characters of a line in a table that is the title of some of its rows."""
+_LONGEST = 2000  # the most characters of a row; a longer line is none
+_TITLE = 80  # the most characters of a line in a table that is the title of some of its rows
 _PIPE = re.compile(r"(?<!\\)\|")
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 

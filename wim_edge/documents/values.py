@@ -18,8 +18,7 @@ _DATE = re.compile(
     rf"(?<![.,\d])\b(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er)?\.? (?:de |of )?{MONTH}(?:\.?,? (?:de )?\d{{4}}\b)?"
     rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}}\b)?",
 )
-_NEAR = 200
-"""The characters before and after some others in which the value that they are a part of is looked for."""
+_NEAR = 200  # the characters before and after some others in which the value that they are a part of is looked for
 
 
 def whole_value(text: str, start: int, end: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from wim_edge.documents import Document, read_document
 from wim_edge.documents.data_files import Row, parse_rows, text_of
-from wim_edge.documents.document import short, title_of, with_file_name
+from wim_edge.documents.document import short, title_of, well_formed, with_file_name
 from wim_edge.documents.formats import FORMATS, MARKDOWN, TEXT
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
@@ -179,14 +179,10 @@ def files_of(
                 found.add(path)
                 yield path
             else:
-                yield IngestResult(_printable(path), "skipped")
+                yield IngestResult(well_formed(str(path)), "skipped")
     yield from (path for path in named if path not in found and path.is_file())
     for error in failed:
-        yield IngestResult(_printable(Path(error.filename or root)), "failed", note=error.strerror or str(error))
-
-
-def _printable(path: Path) -> str:
-    return str(path).encode("utf-8", "replace").decode()
+        yield IngestResult(well_formed(str(error.filename or root)), "failed", note=error.strerror or str(error))
 
 
 def _one(
@@ -231,7 +227,7 @@ def _one(
             library.remove(before.path)
         n = library.put(name, state.mtime_ns, state.size, documents, state.digest, state.stamp)
     except UnicodeEncodeError:
-        return IngestResult(_printable(path), "failed", note="its name is no Unicode"), ""
+        return IngestResult(well_formed(str(path)), "failed", note="its name is no Unicode"), ""
     except (OSError, ValueError, DocumentError, InvalidRequestError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         kept = "; what was there of it stays" if had is not None else ""
