@@ -32,6 +32,7 @@ SHIP = "🚢".encode()
         ("a🚢b", [b"a", SHIP[:1], SHIP[1:3], SHIP[3:] + b"b"], [0, 1, 2, 2, 3], [True, True, False, False]),
         ("no way", [b"no", "▁way".encode()], [0, 2, 6], [True, True]),  # SentencePiece's space
         ("a▁b", [b"a", "▁".encode(), b"b"], [0, 1, 2, 3], [True] * 3),  # the text has that character
+        ("Ａ－１ ﬃ", [b"A-", b"1", b" f", b"fi"], [0, 2, 3, 5, 5], [True, True, True, False]),  # plain letters
         # The tokenizer changed or dropped something
         ("One two", [b"one", b" two"], [0, 3, 7], [True, True]),
         ("one\x07 two", [b"one", b" two"], [0, 4, 8], [True, True]),

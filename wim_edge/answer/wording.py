@@ -19,6 +19,7 @@ from wim_edge.answer.pointed import Answer, answer_of, not_found, pointed_answer
 from wim_edge.answer.quotes import format_quotes, margin_quotes, quote_at
 from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
+from wim_edge.engine.protocols import PLAIN_LETTERS
 from wim_edge.reading import events
 from wim_edge.reading.grounding import VALUE, Grounding
 from wim_edge.reading.reading import Reading
@@ -206,7 +207,7 @@ def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
 
     Case and thousands separators do not count. List numbering is ignored.
     """
-    plain = "\n".join(known).casefold()
+    plain = "\n".join(known).translate(PLAIN_LETTERS).casefold()
     plain += f"\n{_THOUSANDS.sub('', plain)}"
     found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(_NUMBERING.sub("", text)))
     values = [one for one in found if not any(_is_in(form, plain) for form in (one, _THOUSANDS.sub("", one)))]

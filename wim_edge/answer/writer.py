@@ -17,7 +17,7 @@ import numpy as np
 
 from wim_edge.documents import sentences
 from wim_edge.engine.memory_estimate import padded
-from wim_edge.engine.protocols import Context, Model, Sequence
+from wim_edge.engine.protocols import PLAIN_LETTERS, Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler, log_softmax
 from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.control import Control
@@ -145,6 +145,7 @@ def agrees(run: str, text: str) -> bool:
 
 
 def _plain(text: str) -> str:
+    text = text.translate(PLAIN_LETTERS)
     spaced = (char if char.isalnum() and char < _UNSPACED else f" {char} " if char.isalnum() else " " for char in text)
     return " ".join("".join(spaced).casefold().split())
 

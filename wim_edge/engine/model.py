@@ -19,7 +19,7 @@ from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.grammar import Grammar, open_vocabulary
 from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, readable
 from wim_edge.engine.preflight import batch_sizes, check_weights, context_need, free_memory, gpu_layers, largest_n_ctx
-from wim_edge.engine.protocols import N_SEQUENCES, MemoryKind, ModelInfo
+from wim_edge.engine.protocols import N_SEQUENCES, PLAIN_LETTERS, MemoryKind, ModelInfo
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings, adapter_file
 
@@ -102,6 +102,7 @@ class Model:
         self._check_open()
         if special:
             return tokenize(self.vocab, text, special=True)
+        text = text if text.isascii() else text.translate(PLAIN_LETTERS)
         tokens = self._tokenize_exactly(text)
         if not self._reserved.intersection(tokens):
             return tokens

@@ -8,6 +8,7 @@ without a native library.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import AbstractContextManager
@@ -21,6 +22,13 @@ from numpy.typing import NDArray
 
 N_SEQUENCES = 8
 """The default number of sequences open at once in a context."""
+
+PLAIN_LETTERS = {
+    code: unicodedata.normalize("NFKC", chr(code))
+    for code in (*range(0xFB00, 0xFB07), *range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800))
+    if unicodedata.category(chr(code))[0] in "LN" or chr(code) in "－．／"
+}
+"""Ligatures and letters of other widths: a tokenizer cuts them to bytes, so models get the plain ones (`translate`)."""
 
 Logits = NDArray[np.float32]
 Vector = NDArray[np.float32]

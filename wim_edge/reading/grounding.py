@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wim_edge.engine.protocols import Logits, Model
+from wim_edge.engine.protocols import PLAIN_LETTERS, Logits, Model
 
 VALUE = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{0,64}\w|https?://\S{1,400}|\w{0,40}\d(?:[\w.,:/-]{0,80}\w)?"
@@ -38,7 +38,7 @@ class Grounding:
     texts: Seq[str]
 
     def __post_init__(self) -> None:
-        found = (match.group() for text in self.texts for match in VALUE.finditer(text))
+        found = (match.group() for text in self.texts for match in VALUE.finditer(text.translate(PLAIN_LETTERS)))
         self._values = frozenset(part.casefold() for value in found for part in (value, *_parts(value)))
 
     def held(self, written: str, logits: Logits) -> Logits:

@@ -12,6 +12,7 @@ from collections.abc import Sequence as Seq
 import numpy as np
 
 from wim_edge.documents import sentences
+from wim_edge.engine.protocols import PLAIN_LETTERS
 
 _SPACE = "\u2581"
 _ASTRAY = 16  # bytes to look ahead for a piece that is not at its place
@@ -44,11 +45,12 @@ def char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> 
 
     SentencePiece writes a space as U+2581, so the two are treated as equal.
     """
-    pieces = [piece(token) for token in tokens]
-    if b"".join(pieces) != text.encode():
-        text, pieces = text.replace(_SPACE, " "), [one.replace(_SPACE.encode(), b" ") for one in pieces]
-    edges = np.cumsum([0, *(len(char.encode()) for char in text)])
-    data, starts, at = text.encode(), [], 0
+    pieces, chars = [piece(token) for token in tokens], [char.translate(PLAIN_LETTERS) for char in text]
+    if b"".join(pieces) != "".join(chars).encode():
+        pieces = [one.replace(_SPACE.encode(), b" ") for one in pieces]
+        chars = [char.replace(_SPACE, " ") for char in chars]
+    edges = np.cumsum([0, *(len(char.encode()) for char in chars)])
+    data, starts, at = "".join(chars).encode(), [], 0
     for found in pieces:
         place = data.find(found, at, at + len(found) + _ASTRAY)
         at = max(at, place)  # the tokenizer changed something: continue where it agrees again
