@@ -18,6 +18,7 @@ from wim_edge.answer.stage import AnswerStage
 from wim_edge.answer.wording import provisional_answer
 from wim_edge.answer.writer import LoadsModel
 from wim_edge.documents import Document
+from wim_edge.documents.place_links import with_named_pages
 from wim_edge.engine.protocols import Context, Embedder, Interrupted, Model
 from wim_edge.engine.sampling import Sampler
 from wim_edge.errors import CapacityError, InvalidRequestError, LibraryError, ModelError
@@ -116,7 +117,9 @@ def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, 
     Raises InvalidRequestError, ModelError, CapacityError, LibraryError if reading ahead cannot save anything, and
     Interrupted if the reader cancels.
     """
-    roles, query, clock = roles_for(loaded, documents), question.text, run.clock
+    request, query, clock = (documents, question.text), question.text, run.clock
+    documents = [with_named_pages(document, query or "") for document in documents]
+    roles = roles_for(loaded, documents)
     reader, resolved = roles.reader, roles.resolved
     settings, pattern = resolved.settings, resolved.pattern
     if not documents and pattern.name != "llm":
@@ -162,7 +165,7 @@ def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, 
     )  # fmt: skip
     notes = (f"{document.name}: {note}" for document in documents for note in document.notes)
     warnings = [warning, *notes, failure, unused, *_unused(reading, has_auxiliary=roles.auxiliary is not None)]
-    return QuestionSession(reading, prompts, [one for one in warnings if one], (documents, query), roles.writer)
+    return QuestionSession(reading, prompts, [one for one in warnings if one], request, roles.writer)
 
 
 def _scout(loaded: LoadedModels, settings: Settings, plan: Plan) -> tuple[Embedder | None, str | None]:

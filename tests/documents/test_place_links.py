@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from wim_edge.documents.document import Place
-from wim_edge.documents.place_links import link, opens, page_text
+from wim_edge.documents.document import Document, Mark, Place
+from wim_edge.documents.place_links import link, opens, page_text, with_named_pages
 
 AT, ROW = (3, 9), (None, 7, None, "A7:C7")
 
@@ -33,3 +33,23 @@ def test_places(path: str, place: Place, opened: str, fragment: str) -> None:
 ])  # fmt: skip
 def test_a_page_has_the_number_that_it_prints(page: int, label: str | None, text: str) -> None:
     assert page_text(page, label) == text
+
+
+BOOK = Document("a.pdf", "abcdefghij", tuple(
+    Mark(at, page=at + 1, page_label=label)
+    for at, label in enumerate(["i", "ii", "1", "2", "3", "A-1", None, None, "4.2"])
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "read"), [
+    ("What does page 2 say?", "d"), ("Was steht auf Seite 2?", "d"), ("What is on page 7?", "g"),
+    ("On pages 1-3?", "cde"),
+    ("Compare page ii with page 3.", "be"), ("See page A-1.", "f"), ("Is page 4.2 last?", "ij"),
+    ("Which page 2500 of it?", ""), ("On which page I look?", ""), ("How many pages?", ""), ("Webpage 2", ""),
+    ("", ""),
+])  # fmt: skip
+def test_a_question_names_pages_by_the_numbers_that_they_print(question: str, read: str) -> None:
+    found = with_named_pages(BOOK, question)
+    assert "".join(BOOK.text[start:end] for start, end in found.parts) == read
+    assert bool(found.notes) == bool(read)
+    assert with_named_pages(Document("a.txt", "a page"), question).parts == ()

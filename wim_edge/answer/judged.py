@@ -12,6 +12,7 @@ from wim_edge.answer.candidates import AnswerCandidate, candidates_of
 from wim_edge.answer.quotes import margin_quotes, quote_at
 from wim_edge.documents.units import column, rows, siblings
 from wim_edge.reading import events
+from wim_edge.reading.plan import source_label
 from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
@@ -97,7 +98,10 @@ def evidence_of(
     answers = max(odds, default=0.0) if reading.model.has_adapter else 0.0
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
     scores = [reading.ranking.scores[index] for index in passages if index in reading.ranking.scores]
-    missing = words.missing([reading.plan.segments[index].text for index in passages], reading.plan.query)
+    texts = [reading.plan.segments[index].text for index in passages]
+    spans = [reading.plan.segments[index].segment for index in passages]
+    texts += [source_label(reading.plan.documents[one.document], one.start, one.end, several=False) for one in spans]
+    missing = words.missing(texts, reading.plan.query)
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
 
 

@@ -62,12 +62,10 @@ def paired(text: str, from_right: bool) -> str:
         return text
     one, other = (text.translate(_MIRRORED), text) if from_right else (text, text.translate(_MIRRORED))
     opens = cycle((True, False))
-    in_turn = _BRACKET.sub(lambda found: found[0] if (found[0] in _OPENING) == next(opens) else _turned(found[0]), text)
+    in_turn = _BRACKET.sub(
+        lambda found: found[0] if (found[0] in _OPENING) == next(opens) else found[0].translate(_MIRRORED), text
+    )
     return min((one, other, in_turn), key=_unpaired)
-
-
-def _turned(bracket: str) -> str:
-    return bracket.translate(_MIRRORED)
 
 
 def _unpaired(text: str) -> int:

@@ -198,8 +198,8 @@ class _Writer:
             self._pre += tag == "pre"
         elif tag in _CELLS:
             self._begin_cell(tag, attributes)
-        elif tag == "br":
-            self._line_break()
+        elif tag == "br" and self._pieces and self._gap == 0:
+            self._pieces.append("\n")
         elif tag == "table":
             self._tables.append(_Table(attributes.get("role") in ("presentation", "none")))
         elif tag == "tr" and self._tables:
@@ -275,10 +275,6 @@ class _Writer:
         while self._tables:
             self._end_table()
 
-    def comment(self, text: str) -> None: ...
-
-    def pi(self, target: str, data: str | None = None) -> None: ...
-
     def _boundary(self, tag: str) -> None:
         gap = _GAPS.get(tag, 0)
         if gap > self._gap:
@@ -336,10 +332,6 @@ class _Writer:
             self._tables[-1].is_layout = True
         for block in table.blocks(self._quoted):
             self._add(block)
-
-    def _line_break(self) -> None:
-        if self._pieces and self._gap == 0:
-            self._pieces.append("\n")
 
     def _write(self, text: str) -> None:
         if self._gap == _PARAGRAPH:

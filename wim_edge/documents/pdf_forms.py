@@ -143,7 +143,8 @@ class _Labels:
         caption = self._captions.get(one.place)
         says = "" if caption is None else self._parts[caption].text
         if one.is_radio and one.value != _NO:
-            first = min((other for other in self._fields if other.name == one.name), key=_reading_order)
+            of_name = [other for other in self._fields if other.name == one.name]
+            first = min(of_name, key=lambda other: (-round(other.place[3]), other.place[0]))
             used, label = self._label(first)
             return [*used, *([] if caption is None else [caption])], label or one.name, says or one.value
         if caption is not None:
@@ -216,7 +217,3 @@ def _is_level(part: Line, one: Field) -> bool:
     _, bottom, _, top = one.place
     middle = (part.bottom + part.top) / 2
     return bottom < middle < top or part.bottom < (bottom + top) / 2 < part.top
-
-
-def _reading_order(one: Field) -> tuple[float, float]:
-    return -round(one.place[3]), one.place[0]

@@ -49,7 +49,8 @@ def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
     # A paragraph that comes in between ends it
     over = (
         at for at in range(start, end)
-        if len(rows[at]) == 1 and _n_touched(rows[at][0], columns) > 1 and not _names_rows(rows, at, start, end)
+        if len(rows[at]) == 1 and sum(_overlap(rows[at][0], one) > 0 for one in columns) > 1
+        and not _names_rows(rows, at, start, end)
     )  # fmt: skip
     end = next(over, end)
     table = rows[start:end]
@@ -82,10 +83,6 @@ def _names_rows(rows: Sequence[Sequence[Line]], at: int, start: int, end: int) -
     if len(rows[at + 1]) != max(counts, key=lambda n: (counts[n], n)):
         return False
     return abs(rows[at][0].left - min(cell.left for cell in rows[at + 1])) < rows[at][0].height
-
-
-def _n_touched(line: Line, columns: Sequence[tuple[float, float]]) -> int:
-    return sum(_overlap(line, column) > 0 for column in columns)
 
 
 def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
@@ -254,15 +251,11 @@ def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]],
     rows, n_lines = [], 0
     for row in rows_of(lines):
         cells = row_cells(row)
-        if len(cells) != len(table.columns) or not all(map(_is_over, cells, table.columns)):
+        if len(cells) != len(table.columns) or min(map(_overlap, cells, table.columns)) <= 0:
             break
         rows.append([cell.text for cell in cells])
         n_lines += len(row)
     return rows, n_lines
-
-
-def _is_over(line: Line, column: tuple[float, float]) -> bool:
-    return _overlap(line, column) > 0
 
 
 def are_alike(columns: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> bool:

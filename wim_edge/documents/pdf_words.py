@@ -99,7 +99,10 @@ def page_words(page: Any, strikes: Sequence[Box] = ()) -> WordRows:
         rows = list(map(_row, of_turn))
         if turn:  # a chart's labels or a table may be drawn in any order
             rows.sort(key=lambda row: (-round(row.top + row.bottom), row.words[0].left))
-        found.rows.append(list(map(_mirrored, rows)) if found.from_right else rows)
+        if found.from_right:
+            turn_over = [[one._replace(left=-one.right, right=-one.left) for one in row.words] for row in rows]
+            rows = [row._replace(words=words) for row, words in zip(rows, turn_over, strict=True)]
+        found.rows.append(rows)
     return found
 
 
@@ -160,10 +163,6 @@ def _row(parts: Sequence[Word]) -> WordRow:
 def _raised(base: str, mark: str, follows: str = "") -> str:
     """Returns raised letters as they stand behind a word in plain text; those before a fraction's stroke are apart."""
     return f" {mark}" if follows in ("/", "⁄") else set_off(base, mark, RAISED)[0][len(base) :]
-
-
-def _mirrored(row: WordRow) -> WordRow:
-    return row._replace(words=[word._replace(left=-word.right, right=-word.left) for word in row.words])
 
 
 def as_read(box: Box, turn: int) -> Box:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from wim_edge.documents.document import Place
+from wim_edge.documents.document import Document, Place
 from wim_edge.documents.formats import PDF, XLSX
+from wim_edge.documents.segments import PAGE
 
 _ODS = ".ods"
 _PLAIN = re.compile(r"\w+")
+_NAMED = re.compile(rf"\b(?i:{PAGE}[ns]?)\s+(\w+(?:\.\w+)*)(?:\s?[-–]\s?(\w+))?")
 
 
 def opens(path: Path, place: Place) -> str:
@@ -38,3 +41,24 @@ def link(opened: str, path: str) -> str:
     """Returns the file: address for what `opens` returned of a path; a line is no part of it."""
     _, _, fragment = opened.removeprefix(path).partition("#")
     return Path(path).absolute().as_uri() + (f"#{quote(fragment, safe='=!:')}" if fragment else "")
+
+
+def with_named_pages(document: Document, question: str) -> Document:
+    """Returns the document with only the pages that a question names ("page 5", "pages 5-7") by the numbers that they
+    print, and a note; as it is if the question names none."""
+    marks = [mark for mark in document.marks if mark.page is not None]
+    numbers = {mark.page_label or str(mark.page): at for at, mark in reversed([*enumerate(marks)])}
+    ends = [*(mark.start for mark in marks[1:]), len(document.text)]
+    named: set[int] = set()
+    for found in _NAMED.finditer(question):
+        first, last = found[1], found[2] or found[1]
+        if f"{first}-{last}" in numbers:
+            first = last = f"{first}-{last}"
+        if first in numbers and last in numbers:
+            named.update(range(numbers[first], numbers[last] + 1))
+    if not named or document.parts:
+        return document
+    parts = tuple((marks[at].start, ends[at]) for at in sorted(named))
+    be, them = ("are", "them") if len(parts) > 1 else ("is", "it")
+    note = f"{len(parts):,} of its {len(marks):,} pages {be} read, as the question names {them}"
+    return replace(document, parts=parts, notes=(*document.notes, note))

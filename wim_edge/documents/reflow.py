@@ -18,11 +18,12 @@ from wim_edge.documents.pdf_lines import Line, fragments, rows_of
 from wim_edge.documents.pdf_tables import TableRows, are_alike, column_of, more_rows, row_cells, table_at
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.documents.rows import line_of, names_columns, table_text
+from wim_edge.documents.segments import PAGE
 
 _ITEM = re.compile(r"\s*(?:[-*•‣◦–▪]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)]|\[\d+\])\s")
 _OF_CONTENTS = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxl]+)\s*$")
 _PAGE_NUMBER = re.compile(
-    r"[-–—|\s]*(?:(?:page|seite|página|pagina|p\.|s\.)\s*)?(?:\d{1,4}|[ivxlc]{1,6})"
+    rf"[-–—|\s]*(?:(?:{PAGE}|p\.|s\.)\s*)?(?:\d{{1,4}}|[ivxlc]{{1,6}})"
     r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*", re.IGNORECASE,
 )  # fmt: skip
 _DIGIT = re.compile(r"\d")

@@ -45,6 +45,7 @@ MONTH = (
     r"|[Ee]nero|[Ff]ebrero|[Mm]arzo|[Aa]bril|mayo|[Jj]unio|[Jj]ulio|[Aa]gosto|septiembre|octubre|noviembre|diciembre)\b"
 )
 """A month's name or abbreviation in English, German, French or Spanish, as each language writes it."""
+PAGE = r"(?:page|seite|página|pagina)"
 _ORDINAL, _OF_MONTH = re.compile(r"\b\d{1,2}\.$"), re.compile(rf"(?!May\b|March\b){MONTH}")
 _ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)]|\(\w\))\s")
 _ENTRY = re.compile(r"[\w.-]+\s?[:=(\[{]")
