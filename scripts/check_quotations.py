@@ -164,8 +164,9 @@ def locate(source: events.Source, pages: Pages) -> dict[str, str]:
 
 
 def plain(text: str) -> str:
-    """Returns the text's words with single spaces, without hyphens in words, in Unicode's compatible forms."""
-    text = unicodedata.normalize("NFKC", text.replace("\u00ad", "")).replace("\u2010", "-")
+    """Returns the text's words with single spaces, without hyphens in words and the pipes that part a table's cells, in
+    Unicode's compatible forms."""
+    text = unicodedata.normalize("NFKC", text.replace("\u00ad", "").replace("|", " ")).replace("\u2010", "-")
     return " ".join(re.sub(r"(?<=\w)-\s*(?=\w)", "", text).split())
 
 

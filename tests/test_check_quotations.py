@@ -31,6 +31,7 @@ def script() -> ModuleType:
         (1, "The reason was\nthe price of firewood", {"kind": "on_page"}),
         (1, "firewood, which nobody had foreseen.", {"kind": "on_page"}),
         (2, "Costs rose by a third.", {"kind": "on_page"}),
+        (2, "| A table: | 1 | 2 |", {"kind": "on_page"}),
         (1, "nobody had foreseen.", {"kind": "on_another_page", "why": "on 2"}),
         (3, "Costs rose by a third.", {"kind": "on_another_page", "why": "on 1, 2"}),
         (3, "Nothing elsehappened.", {"kind": "not_found", "why": "spaces differ"}),
