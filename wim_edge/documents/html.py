@@ -142,6 +142,8 @@ class _Writer:
 
     def __init__(self, draft: DocumentBuilder, name: str, most_deep: int, style: StyleSheet) -> None:
         self._draft, self._name, self._most_deep, self._style = draft, name, most_deep, style
+        self._bare: dict[str, str] = {}
+        """The looks of tags without attributes."""
         self._pieces: list[str] = []
         self._gap = 0
         self._space = False
@@ -168,9 +170,12 @@ class _Writer:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
         if self._left_out[1]:
             return
-        if not isinstance(attributes, dict):  # without any, lxml gives a mapping that is slow
-            attributes = _NO_ATTRIBUTES
-        look = self._style.look(tag, attributes)
+        if attributes:
+            look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
+        else:  # lxml gives a mapping that is slow
+            attributes, look, is_decoration = _NO_ATTRIBUTES, self._bare.get(tag), False
+            if look is None:
+                look = self._bare[tag] = self._style.look(tag, attributes)
         if tag in _DROPPED or look in (HIDDEN, STRUCK):
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
                 self._begin_cell(tag, attributes)  # which keeps its column
@@ -181,7 +186,6 @@ class _Writer:
         if tag == "title":
             self._in_title = True
             return
-        is_decoration = bool(attributes) and attributes.get("aria-hidden") == "true"
         if tag in _APART or ((look or is_decoration) and self._gap == _PARAGRAPH):
             self._flush()
         if look:
@@ -190,7 +194,8 @@ class _Writer:
             self._decorations.append((self._depth, len(self._pieces)))
         if tag in _HANDLED:
             self._begin(tag, attributes)
-        self._boundary(tag)
+        if tag in _GAPS:
+            self._boundary(tag)
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag in _HEADINGS or tag == "pre":
@@ -237,7 +242,8 @@ class _Writer:
             self._in_heading = False
         if tag in _HANDLED:
             self._end(tag)
-        self._boundary(tag)
+        if tag in _GAPS:
+            self._boundary(tag)
 
     def _end(self, tag: str) -> None:
         if tag == "pre":
@@ -349,10 +355,10 @@ class _Writer:
 
     def _flush(self) -> None:
         self._gap = 0
-        self._space = self._after_mark = False
-        self._decoration = ""
+        self._space = False
         if not self._pieces:
             return
+        self._after_mark, self._decoration = False, ""
         text = "".join(self._pieces).replace("\u00ad", "").strip("\n").rstrip()
         self._pieces.clear()
         if text:

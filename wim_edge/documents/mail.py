@@ -9,6 +9,7 @@ from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
 from pathlib import Path
+from typing import Any
 
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
@@ -62,14 +63,15 @@ class _MailWriter:
 
     def _mail(self, mail: EmailMessage, depth: int) -> None:
         raw = {key.lower(): str(value) for key, value in reversed(list(mail.raw_items()))}
-        headers = []
+        headers, people = [], list[str]()
         for key in _HEADERS:
-            value = raw.get(key.lower(), "")
-            decoded = value[:_HEADER] if len(value) > _HEADER else str(mail.get(key, ""))
-            headers.append((key, " ".join(decoded.split())))
+            value: Any = raw.get(key.lower(), "")
+            value = value[:_HEADER] if len(value) > _HEADER else mail.get(key, "")  # which parses it each time
+            headers.append((key, " ".join(str(value).split())))
+            people += _names(value)
         self.subject = headers[-1][1]
         self.first = self.first or self.subject
-        self._people = [name for key, _ in headers[:3] for name in _names(mail, key)]
+        self._people = people
         self._draft.mark(section=self.subject or "mail")
         self._draft.paragraph("\n".join(f"{key}: {value}" for key, value in headers if value))
         body = mail.get_body(("plain", "html"))
@@ -134,10 +136,10 @@ def _leaves(part: MIMEPart, *, is_choice: bool = False) -> Iterator[MIMEPart]:
         yield part
 
 
-def _names(mail: EmailMessage, key: str) -> list[str]:
+def _names(header: Any) -> list[str]:
     """Returns the names, or else the addresses, of the people in a header."""
     try:
-        return [one.display_name or one.addr_spec for one in mail[key].addresses]
+        return [one.display_name or one.addr_spec for one in getattr(header, "addresses", ())]
     except (*_DAMAGE, IndexError):
         return []
 

@@ -22,6 +22,7 @@ _UNIT = re.compile(
     r"(?<![^\W\d_])(?:[kMhdcmµμn]?m|ft|yd|[A-Za-zα-ωΑ-Ω])$"  # m, km, a variable
     r"|(?:\d\s?|/)(?:in|mi)$|[×·∙⋅*^]\s?\d+$|[=≈<>]\s?(?:\w|10|[^\W\d_]{1,2})$"  # or a number in a formula
 )
+_UNIT_CHARS = 32  # the characters at a text's end that may be a unit
 _ORDINAL = re.compile(r"\d[eo]$")
 
 
@@ -57,9 +58,10 @@ def set_off(before: str, text: str, look: str, *, is_link: bool = False) -> tupl
     if look == LOWERED:
         is_index = (is_number or _SIGNED.fullmatch(said)) and before[-1:].isalpha() | (before[-1:] in (")", "]"))
         return before + (said.translate(_BELOW) if is_index else text), False
-    if not is_link and (_SIGNED.fullmatch(said) or (said.isdecimal() and _UNIT.search(before))):
+    near = before[-_UNIT_CHARS:]
+    if not is_link and (_SIGNED.fullmatch(said) or (said.isdecimal() and _UNIT.search(near))):
         return before + said.translate(_ABOVE), False
-    is_letter = len(said) == 1 and said.isalpha() and not _UNIT.search(before) and not _ORDINAL.search(before + said)
+    is_letter = len(said) == 1 and said.isalpha() and not _UNIT.search(near) and not _ORDINAL.search(near + said)
     if not is_number and not is_letter and said[:1] not in ("[", "("):
         return before + text, False
     mark = said if said[:1] in ("[", "(") else f"[{said}]"
