@@ -145,7 +145,10 @@ def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
     beside what is there: cells of several lines are drawn before those to their right."""
     rows: list[list[Line]] = []
     for line in lines:
+        middle, height = line.top + line.bottom, line.height
         for row in rows[: -_DRAWN_BACK - 1 : -1]:
+            if abs(row[0].top + row[0].bottom - middle) >= height:  # most are so, and this is quick
+                continue
             if row[0].is_beside(line) and all(one.right <= line.left or one.left >= line.right for one in row):
                 row.append(line)
                 break
