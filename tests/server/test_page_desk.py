@@ -49,7 +49,7 @@ def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeyp
     tabs = page.locator("#tabs button")
     expect(tabs).to_have_count(2)
     card = last(page)
-    expect(card.locator(".quotes .where")).to_have_text("b, characters 0–24")
+    expect(card.locator(".quotes .place")).to_have_text("b, characters 0–24")
 
     card.locator(".quotes .link").click()
     expect(page.locator("mark")).to_have_text("The train leaves at one.")
@@ -272,7 +272,7 @@ def test_sentences_of_a_written_answer_cite_their_sources(
     add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
     sources = tuple(events.Source(n, "a", None, None, chars, 0.5, "", None, None, 1) for n, chars in
                     enumerate([(0, 24), (25, 35)]))  # fmt: skip
-    told = events.AnswerFinished("It is red 🚢. It sails at noon.", "stop", "wim", "m", sources, USAGE,
+    told = events.AnswerFinished("It is red 🚢. It sails at noon.", "stop", "wim", "m", sources, USAGE, 2, 2,
                                  citations=((12, 1), (31, 0)))  # fmt: skip
     script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 2, 18, 512, 1, "bm25"), told)
     ask(page, "What of it?")
