@@ -317,6 +317,16 @@ def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.Monke
     last(page).locator("[aria-label='Ignore this passage']").click()
     last(page).locator(".more summary").click()
     check("an ignored passage, and details")
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 2, 18, 512, 1, "bm25"),
+           finished("It does not say.", status="not_found",
+                    quotes=(events.Quote("noon", "Ferry", None, None, (29, 33)),)))  # fmt: skip
+    ask(page, "Who sails it?")
+    answered(page)
+    (tmp_path / "picture.bin").write_bytes(b"\0\1")
+    page.set_input_files("#file", str(tmp_path / "picture.bin"))
+    expect(page.locator("#alert")).to_contain_text("Couldn’t open picture.bin")
+    check("nothing found, and a file that cannot be opened")
+    page.click("#alert button")
     for dialog in ("settings", "keys"):
         page.click(f"#open-{dialog}")
         check(dialog)

@@ -42,11 +42,11 @@ def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypat
     ask(page, "Is it red?")
     expect(last(page).locator(".word")).to_have_text("Waiting")
     expect(last(page).locator(".sum")).to_have_text("Behind 1 other question")
+    expect(page.locator("#machine")).to_contain_text("busy, 1 in line")  # long before the next look at the machine
     go_on.release()
     expect(card.locator(".word")).to_have_text("Checking")
     expect(card.locator(".sum")).to_have_text("Checking likely passages first: 1 of 2")
     expect(card.locator(".now")).to_be_visible()
-    expect(page.locator("#machine")).to_contain_text("busy, 1 in line")
     go_on.release()
     expect(card.locator(".sum")).to_have_text("Writing the answer")
     expect(card.locator(".now")).to_be_hidden()
@@ -55,7 +55,7 @@ def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypat
     expect(card.locator(".word")).to_have_text("Found")
     expect(card.locator(".sum")).to_have_text("Checked 1 of 2 passages · 1.0 s")
     answered(page)
-    expect(page.locator("#machine")).to_contain_text("idle")  # at once, and not at the next look at the machine
+    expect(page.locator("#machine")).to_contain_text("idle")
 
 
 def test_what_was_asked_before_stands_as_it_ended(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +87,17 @@ def test_a_summary_comes_from_the_whole_text(page: Any, tmp_path: Path, monkeypa
     expect(card.locator(".keep")).to_be_hidden()
     assert card.locator(".quotes .link").all_inner_texts() == [f"“{NOON}”", f"“{RED}”"]
     assert card.locator(".said").inner_text() == ""
+
+
+def test_an_item_with_a_quotation_leads_there(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+    text = f"The ferry\n- Times: “{NOON}”\n- Colour: “{RED}”"
+    script(monkeypatch, BEGUN, *margin(0, "a", (0, 24), NOON), finished(text, short=NOON, quotes=QUOTES))
+    ask(page, "What is it about?")
+    answered(page)
+    assert last(page).locator(".quotes .link:visible").count() == 0  # not twice
+    last(page).locator(".items button", has_text="Colour").click()
+    expect(page.locator("mark")).to_have_text(RED)
 
 
 def test_a_sentence_that_holds_a_quotation_stays(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ const texts = new Map();
 const desk = new Desk(doing(() => showText(shelf.here)));
 const places = new Places(desk);
 const shelf = new Shelf({ open: openDocument, removed: leave, chosenAnew: quietly(() => thread.show()) });
-const thread = new Thread(shelf, { shown: quietly(showCard), go: goTo, told: toDesk, idOf, changed, rested: quietly(showMachine) });
+const thread = new Thread(shelf, { shown: quietly(showCard), go: goTo, told: toDesk, idOf, changed, machine: quietly(showMachine) });
 
 // ---- The document
 
@@ -90,14 +90,13 @@ async function goTo(card, one) {
   await desk.go(one.quote ?? one.chars, one.segment);
 }
 
-// What an event of the current card means for the document; `isNew`: it happens now
-function toDesk(card, event, isNew) {
+// What an event of the current card means for the document
+function toDesk(card, event) {
   const { told } = card, isHere = told.names.get(event.document) === shelf.here;
   switch (event.type) {
     case "reading.started":
       if (!event.read_segments) desk.anew = true;
       if (![...told.names.values()].includes(shelf.here)) quietly(showText)([...told.names.values()][0]);
-      if (isNew) quietly(showMachine)();
       changed();
       break;
     case "segment.read": if (isHere) desk.read(event); break;

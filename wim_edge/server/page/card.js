@@ -64,7 +64,8 @@ export class Card {
     const isSaid = !short || plain(text).includes(plain(short)) || text.includes("\n- ") || (answer.quotes ?? []).some((one) => plain(one.text) === plain(short));
     show(parts.short, isFound && !isSaid ? short : "");
     show(parts.advice, advice(told));
-    const quotes = answer ? quoted(answer) : provisional ? [provisional.quote] : [];
+    const isItem = (one) => text.includes("\n- ") && plain(text).includes(`“${plain(one.text)}”`);
+    const quotes = answer ? quoted(answer).filter((one) => !isItem(one)) : provisional ? [provisional.quote] : [];
     parts.near.hidden = !answer || isFound || !quotes.length;
     fill(parts.quotes, quotes.map((one) => ({ ...one, labelled: answer && labelled(answer, one), titles: told.titles.size })), (one) => this.quote(one));
     this.drawOthers();
@@ -98,9 +99,10 @@ export class Card {
     return made;
   }
 
-  // An item leads to the quotation that holds it
+  // An item leads to the quotation that holds it, or that it holds
   item(text) {
-    const quote = (this.told.answer?.quotes ?? []).find((one) => plain(one.text).includes(plain(text.replace(/ \([^()]*\)$/, ""))));
+    const said = plain(text.replace(/ \([^()]*\)$/, "")), isOfIt = (quote) => quote.includes(said) || said.includes(`“${quote}”`);
+    const quote = (this.told.answer?.quotes ?? []).find((one) => isOfIt(plain(one.text)));
     return make("li", {}, quote ? button(text, () => this.page.go(this, quote), "link") : text);
   }
 

@@ -9,7 +9,7 @@ const SHOWN = 50;  // cards of before; all that was found comes with those that 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export class Thread {
-  // `desk` shows what is read: shown(card), go(card, place), told(card, event), idOf(question, name, at), changed(), rested()
+  // `desk` shows what is read: shown(card), go(card, place), told(card, event), idOf(question, name, at), changed(), machine()
   constructor(shelf, desk) {
     Object.assign(this, { shelf, desk, cards: [], current: null, about: null, gone: new Set(), follows: false });
     const near = (seen) => seen.forEach((one) => one.isIntersecting && this.load(this.cards.find((card) => card.element === one.target)));
@@ -105,7 +105,8 @@ export class Thread {
     card.watch = new Watch(card.id, last, {
       onEvent: (event) => {
         card.tell(event, (name, at) => this.desk.idOf(told.question, name, at));
-        if (card === this.current) this.desk.told(card, event, isNew);
+        if (card === this.current) this.desk.told(card, event);
+        if (event.type === "reading.started" && isNew) this.desk.machine();
         if (event.type === "answer.finished" && isNew && card === this.cards.at(-1)) requestAnimationFrame(() => this.toEnd());
       },
       onLost: (lost) => ($("lost").hidden = !lost),
@@ -115,7 +116,7 @@ export class Thread {
         Object.assign(card, { watch: null, isWhole: true });
         card.draw();
         this.desk.changed();
-        if (isNew) this.desk.rested();
+        if (isNew) this.desk.machine();
         else if (this.follows) this.toEnd();
         if (!ended) alertOf("The connection was lost. Reload the page to go on.");
       },
@@ -131,6 +132,7 @@ export class Thread {
     this.cards.push(card);
     $("thread").append(card.element);
     this.select(card);
+    this.desk.machine();
     this.toEnd();
   }
 

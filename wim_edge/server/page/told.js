@@ -23,10 +23,7 @@ export function tell(told, event, idOf) {
     case "reading.started": started(told, event, idOf); break;
     case "segments.embedded": Object.assign(told, { phase: "comparing", compared: event }); break;
     case "reading.progress": progressed(told, event); break;
-    case "segment.read":
-      told.phase = "reading";
-      told.read.set(event.segment, event);
-      break;
+    case "segment.read": Object.assign(told, { phase: "reading", read: told.read.set(event.segment, event) }); break;
     case "segment.scored":
       told.nRead += 1;
       scored(told, event.segment, event.relevance);
@@ -42,8 +39,7 @@ export function tell(told, event, idOf) {
     case "answer.revised": Object.assign(told, { answer: null, written: "", provisional: null }); break;
     case "answer.delta":
       if (told.answer) Object.assign(told, { answer: null, written: "" });
-      told.phase = "writing";
-      told.written += event.text;
+      Object.assign(told, { phase: "writing", written: told.written + event.text });
       break;
     case "warning": told.warnings.push(event.text); break;
     case "answer.finished": Object.assign(told, { answer: event, provisional: null, phase: "done", nRead: event.read_segments, answeredAs: told.judged }); break;
