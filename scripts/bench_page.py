@@ -7,13 +7,17 @@ The PDF's own pages are put one after the other until there are so many. Printed
 trials (`first_paint` of the page, `open` from choosing the file until its first page is shown, that is with reading
 its text, `reopen` of one that is on the shelf, `marked` from the click on a quotation until it is marked on its page),
 and while a reading runs, as the browser's own trace tells, the frames a second that it drew (`frames`) and that it
-dropped, and the longest task of the page's main thread (`longest_task`, in seconds).
+dropped, and the longest task of the page's main thread (`longest_task`, in seconds). Of a made-up book of 100,000
+tokens, another one for each trial: `feedback` from Enter to the question's card, `first_card` from Enter to an answer,
+provisional or not, the processor's seconds until then (`cpu_first_card`), and `shown` from the event of that answer to
+the card that shows it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 import tempfile
 import time
@@ -24,12 +28,25 @@ from typing import Any
 
 import pypdfium2
 from playwright.sync_api import sync_playwright
-from screenshots import answer, find_browser, serving
+from screenshots import answer, find_browser, rest, serving
+
+from wim_edge.reading.events import AnswerFinished, AnswerProvisional, Event
+from wim_edge.server.job_queue import Job
 
 QUESTION = "What is the library for?"
 SECONDS = 6.0
 """The time of a reading whose frames are counted."""
 TRACED = [f"disabled-by-default-devtools.timeline{part}" for part in ("", ".frame")]
+BOOK = 440_000  # characters, 4.4 to a token
+CLOCK = """() => {
+  const now = () => (performance.timeOrigin + performance.now()) / 1000, times = window.times = {};
+  const said = () => document.querySelector(".card:last-child .word")?.textContent;
+  addEventListener("keydown", () => (times.asked ??= now()), { capture: true, once: true });
+  new MutationObserver(() => requestAnimationFrame(() => {
+    if (document.querySelector(".card")) times.card ??= now();
+    if (["So far", "Found", "Check this", "Not found"].includes(said())) times.answer ??= now();
+  })).observe(document.getElementById("thread"), { childList: true, subtree: true, characterData: true });
+}"""
 SHOWN = "() => (document.querySelector('.sheet img')?.naturalWidth ?? 0) > 0"
 
 
@@ -77,8 +94,44 @@ def measure(browser: Any, address: str, given: argparse.Namespace, folder: Path)
         marked.append(time.perf_counter() - begun)
     drawing = while_reading(browser, page)
     figures = {"first_paint": paints, "open": opened, "reopen": reopened, "marked": marked}
+    asked = [of_a_book(page, address, folder / f"book {trial}.txt", trial) for trial in range(given.trials)]
+    figures |= {name: [one[name] for one in asked] for name in asked[0]}
     medians = {f"seconds_{name}": statistics.median(some) for name, some in figures.items()}
     return {**medians, **drawing}
+
+
+def of_a_book(page: Any, address: str, path: Path, seed: int) -> dict[str, float]:
+    """Returns the seconds from a question about a new book to what the page shows."""
+    draw, told, tell = random.Random(seed), [], Job.tell
+    names = [f"{first}{last}" for first in ("Bran", "Hol", "Ver", "Lin", "Mar") for last in ("dt", "ster", "gard")]
+    text = "".join(
+        f"In {draw.randint(1500, 1900)} {draw.choice(names)} of house {number} paid {draw.randint(9, 9000):,} crowns. "
+        f"The {draw.choice(('harvest', 'winter', 'market'))} was {draw.choice(('poor', 'long', 'good'))} that year.\n\n"
+        for number in range(BOOK // 80)
+    )
+    middle = len(text) // 2
+    path.write_text(f"{text[:middle]}\n\nShe bought the old mill from the abbot for 4,000 crowns.\n\n{text[middle:]}")
+
+    def timed(job: Job, event: Event) -> None:
+        if isinstance(event, AnswerProvisional | AnswerFinished):
+            told.append(time.time())
+        tell(job, event)
+
+    page.goto(address + "/")
+    page.set_input_files("#file", str(path))
+    page.wait_for_function("(name) => document.getElementById('title').textContent === name", arg=path.stem)
+    page.evaluate(CLOCK)
+    Job.tell = timed  # type: ignore[method-assign]
+    page.fill("#question", "From whom did she buy the old mill?")
+    begun = time.process_time()
+    page.press("#question", "Enter")
+    page.wait_for_function("() => window.times.answer", timeout=120_000)
+    spent, times = time.process_time() - begun, page.evaluate("window.times")
+    rest(page)
+    Job.tell = tell  # type: ignore[method-assign]
+    asked = times["asked"]
+    return {"feedback": times["card"] - asked, "first_card": times["answer"] - asked,
+            "shown": times["answer"] - told[0], "cpu_first_card": spent}  # fmt: skip
 
 
 def seconds(page: Any, work: Callable[[], None]) -> float:
@@ -93,7 +146,7 @@ def while_reading(browser: Any, page: Any) -> dict[str, float]:
     """Returns what the browser's own trace tells of the seconds in which all of the document is read: the frames that
     it drew and those that it dropped, a second, and the longest task of the page's main thread in seconds. The pages
     are scrolled on with each frame, as by one who reads along: where nothing moves no frame is drawn."""
-    page.select_option("#pattern", "wim", force=True)
+    page.evaluate("document.getElementById('pattern').value = 'wim'")
     page.fill("#question", "What is said of memory?")
     page.press("#question", "Enter")
     page.wait_for_selector(".sheet i", state="attached")
@@ -106,7 +159,7 @@ def while_reading(browser: Any, page: Any) -> dict[str, float]:
     browser.start_tracing(page=page, categories=TRACED)
     page.wait_for_timeout(1000 * SECONDS)
     events = json.loads(browser.stop_tracing())["traceEvents"]
-    page.click("#cancel")
+    page.locator(".card").last.locator(".stop").click()
     drawn, dropped = ([one["ts"] for one in events if one["name"] == name] for name in ("DrawFrame", "DroppedFrame"))
     seconds = (max(drawn) - min(drawn)) / 1e6
     threads = {(one["pid"], one["tid"]) for one in events

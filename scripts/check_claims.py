@@ -53,6 +53,8 @@ COLUMNS = {
     "reference-llm": ("time / their `llm`", ".2f"), "second-question": ("second question / first", ".2f"),
     "seconds_first_paint": ("first paint, s", ".2f"), "seconds_open": ("upload to first page, s", ".2f"),
     "seconds_reopen": ("reopen, s", ".2f"), "seconds_marked": ("quotation marked, s", ".2f"),
+    "seconds_feedback": ("Ask to card, s", ".2f"), "seconds_first_card": ("Ask to first answer, s", ".1f"),
+    "seconds_cpu_first_card": ("processor until then, s", ".1f"), "seconds_shown": ("event to card, s", ".2f"),
     "frames": ("frames/s while scrolling", ".0f"), "seconds_longest_task": ("longest task, s", ".2f"),
     "nbytes": ("size, MB", "MB"), "seconds_install": ("install, s", ".0f"),
     "seconds_answer": ("first answer, s", ".1f"), "seconds_window": ("window, s", ".1f"),

@@ -49,7 +49,7 @@ def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeyp
     tabs = page.locator("#tabs button")
     expect(tabs).to_have_count(2)
     card = last(page)
-    expect(card.locator(".quotes .where")).to_have_text("b, characters 0–24")
+    expect(card.locator(".quotes .place")).to_have_text("b, characters 0–24")
 
     card.locator(".quotes .link").click()
     expect(page.locator("mark")).to_have_text("The train leaves at one.")
@@ -272,7 +272,7 @@ def test_sentences_of_a_written_answer_cite_their_sources(
     add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
     sources = tuple(events.Source(n, "a", None, None, chars, 0.5, "", None, None, 1) for n, chars in
                     enumerate([(0, 24), (25, 35)]))  # fmt: skip
-    told = events.AnswerFinished("It is red 🚢. It sails at noon.", "stop", "wim", "m", sources, USAGE,
+    told = events.AnswerFinished("It is red 🚢. It sails at noon.", "stop", "wim", "m", sources, USAGE, 2, 2,
                                  citations=((12, 1), (31, 0)))  # fmt: skip
     script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 2, 18, 512, 1, "bm25"), told)
     ask(page, "What of it?")
@@ -317,6 +317,16 @@ def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.Monke
     last(page).locator("[aria-label='Ignore this passage']").click()
     last(page).locator(".more summary").click()
     check("an ignored passage, and details")
+    script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 2, 18, 512, 1, "bm25"),
+           finished("It does not say.", status="not_found",
+                    quotes=(events.Quote("noon", "Ferry", None, None, (29, 33)),)))  # fmt: skip
+    ask(page, "Who sails it?")
+    answered(page)
+    (tmp_path / "picture.bin").write_bytes(b"\0\1")
+    page.set_input_files("#file", str(tmp_path / "picture.bin"))
+    expect(page.locator("#alert")).to_contain_text("Couldn’t open picture.bin")
+    check("nothing found, and a file that cannot be opened")
+    page.click("#alert button")
     for dialog in ("settings", "keys"):
         page.click(f"#open-{dialog}")
         check(dialog)

@@ -47,7 +47,7 @@ def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: 
     page.wait_for_selector("#reader:not([hidden])")
     ask(page, "Who may copy it?")
     answered(page)
-    places = last(page).locator(".passage .where, .quotes .where").all_inner_texts()
+    places = last(page).locator(".passage .where, .quotes .place").all_inner_texts()
     assert places
     assert all(place.startswith(("page 1", "page 2", "page 3")) for place in places if place)
     last(page).locator(".quotes .link").first.click()  # the place that is named is where the mark then stands

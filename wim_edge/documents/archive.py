@@ -110,4 +110,4 @@ def encrypted(name: str) -> DocumentError:
 
 
 def damaged(name: str) -> DocumentError:
-    return DocumentError(f"{name}: damaged", "Open and save it again in the program it comes from.")
+    return DocumentError(f"{name}: the file looks damaged", "Open and save it again in the program it comes from.")

@@ -135,4 +135,4 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _binary(name: str) -> DocumentError:
-    return DocumentError(f"{name}: binary, not text", f"Give a {ANY_OF_THEM} file.")
+    return DocumentError(f"{name}: this type of file is not supported", f"Give a {ANY_OF_THEM} file.")

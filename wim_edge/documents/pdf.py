@@ -19,6 +19,7 @@ from wim_edge.documents.archive import damaged, encrypted
 from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, DocumentBuilder, require, short
 from wim_edge.documents.limits import DEFAULTS, above
+from wim_edge.documents.pdf_headings import headings
 from wim_edge.documents.pdf_lines import Line
 from wim_edge.documents.pdf_page import PdfPage, read_page
 from wim_edge.documents.reflow import reflow
@@ -58,9 +59,9 @@ class _Pages:
 
 
 def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """Returns the text, with a mark for each page, and for each section where the file has bookmarks: of the text
-    layer, and where a page has none, as it is recognised. Raises DocumentError for encrypted files, and for scanned
-    ones if there is no engine that recognises text."""
+    """Returns the text, with a mark for each page, and for each section, by its bookmarks or else by its headings: of
+    the text layer, and where a page has none, as it is recognised. Raises DocumentError for encrypted files, and for
+    scanned ones if there is no engine that recognises text."""
     pdfium = require("pypdfium2", name)
     draft = DocumentBuilder()
     with PDFIUM:
@@ -75,6 +76,7 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             pages[number - 1] = list(page.lines)
         elif number in lacking:
             del scanned[number]
+    titles = found.titles or headings([page.lines if page else [] for page in found.pages])
     silent: list[int] = []
     broken: list[int] = []
     for number, (lines, text) in enumerate(zip(pages, reflow([page or [] for page in pages]), strict=True), start=1):
@@ -82,7 +84,7 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             sure = scanned[number].confidence if number in scanned else None
             draft.mark(page=number, confidence=sure, page_label=found.labels[number - 1])
             shown = tidy(text).strip("\n")
-            draft.paragraph(shown, sections(shown, found.titles.get(number, ())), joins=text.startswith("\n"))
+            draft.paragraph(shown, sections(shown, titles.get(number, ())), joins=text.startswith("\n"))
         else:
             (broken if lines is None else silent).append(number)
     if draft.empty and silent:

@@ -37,6 +37,8 @@ class Line(NamedTuple):
     text: str
     is_whole: bool = False
     """True if it neither goes on in another line nor is a part of a table."""
+    weight: int = 0
+    """The weight of its font, 400 for a usual one; 0: not known."""
 
     @property
     def height(self) -> float:
@@ -61,9 +63,9 @@ def line_of(words: Sequence[Word], bottom: float, top: float) -> Line:
 
 def page_lines(found: WordRows) -> list[Line]:
     """Returns the lines of a page; what is read in another direction follows, as if it stood below the rest."""
-    return [
-        line for number, rows in enumerate(found.rows) for line in in_columns([_line(row, number) for row in rows])
-    ]  # fmt: skip
+    lines = (in_columns([_line(row, number) for row in rows]) for number, rows in enumerate(found.rows))
+    return [one._replace(weight=min(found.weight(word.start) for word in (one.words[0], one.words[-1])))
+            for some in lines for one in some]  # fmt: skip
 
 
 def _line(row: WordRow, number: int) -> Line:

@@ -12,7 +12,7 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, pairwise
@@ -77,12 +77,14 @@ class WordRows:
     from_right: bool = False
     n_struck: int = 0
     n_lost: int = 0
+    weight: Callable[[int], int] = lambda start: 0
+    """Returns the weight of the font of a character, by its number on the page."""
 
 
 def page_words(page: Any, strikes: Sequence[Box] = ()) -> WordRows:
     """Returns the words of a page of pypdfium2's. ``strikes``: lines through words beside those that are drawn."""
     chars = _Chars(page)
-    found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost)
+    found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost, weight=chars.weight)
     lines = [*strikes, *_thin_shapes(page)]
     by_turn: dict[int, list[list[Word]]] = {}
     turned = {turn: [as_read(line, turn) for line in lines] for turn in (0, 90, 180, 270) if lines}
@@ -272,6 +274,9 @@ class _Chars:
             text = text[:at] + LOST + text[at + 1 :]
         self.text, self.n_lost = text, len(_LOST_LETTERS.findall(text)) if lost else 0
         self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
+
+    def weight(self, at: int) -> int:
+        return max(0, self._raw.FPDFText_GetFontWeight(self._handle, at)) if at >= 0 else 0
 
     def box(self, at: int) -> Box:
         self._box_of(self._handle, at, self._place)

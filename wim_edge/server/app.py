@@ -19,7 +19,7 @@ import wim_edge
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.runtime import Runtime
-from wim_edge.server import documents, libraries, models, pages, questions, readings, status
+from wim_edge.server import documents, libraries, machine, models, questions
 from wim_edge.server.allowed_files import AllowedFolders
 from wim_edge.server.dependencies import Service, error_response
 from wim_edge.server.guard import Guard, hosts_of, is_token
@@ -83,7 +83,7 @@ def create_app(
         max_body_size=BODY_BYTES,
     )  # fmt: skip
     app.state.service = service
-    for one in (documents, pages, libraries, questions, status, models, readings):
+    for one in (documents, libraries, questions, machine, models):
         app.include_router(one.router, prefix="/api")
     for one in (openai_routes, embeddings):
         app.include_router(one.router)

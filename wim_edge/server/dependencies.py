@@ -32,7 +32,7 @@ from wim_edge.server.guard import SHELF
 from wim_edge.server.history import AskedQuestion, History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
 from wim_edge.server.uploads import LIBRARY, Uploads
-from wim_edge.settings import ITSELF, PATTERNS, RELEVANCES, WITHIN_PATTERN, Paths, Settings
+from wim_edge.settings import ANSWERS, ITSELF, PATTERNS, RELEVANCES, WITHIN_PATTERN, Paths, Settings
 
 T = TypeVar("T")
 _WRITERS, _MAX_WRITING = 2, 32
@@ -138,6 +138,7 @@ class ReadingChoices(StrictModel):
         default=None, max_length=24, pattern=WITHIN_PATTERN, description="The most to read: auto, 20s, 5m, 10% or all."
     )
     max_passages: int | None = Field(default=None, ge=1, le=64)
+    answer: Literal[ANSWERS] | None = Field(default=None, description="The kind of answer.")  # type: ignore[valid-type]
 
 
 class ErrorDetail(BaseModel):

@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
-from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
+from starlette.concurrency import iterate_in_threadpool
 
 from wim_edge.errors import LibraryError
 from wim_edge.library.folders import known_libraries
@@ -55,12 +55,8 @@ class SyncFinished(Event):
 
 
 @router.get("/libraries")
-async def list_libraries() -> list[LibraryView]:
+def list_libraries() -> list[LibraryView]:
     """Lists the readable libraries that `wim-edge library add` has made, by name."""
-    return await run_in_threadpool(_libraries)
-
-
-def _libraries() -> list[LibraryView]:
     found = []
     for name in known_libraries():
         with suppress(LibraryError):  # a damaged one cannot be asked; `wim-edge library list` reports it
@@ -94,17 +90,17 @@ def _sse(event: Event, number: int) -> ServerSentEvent:
 
 
 @router.get("/libraries/{library}/document")
-async def get_library_document(
+def get_library_document(
     library: str, name: Annotated[str, Query(max_length=1000, description="As events name it.")]
 ) -> DocumentDetail:
     """Returns a document of a library with its whole text."""
-    kept = await run_in_threadpool(lambda: Library(library).find(name))
+    kept = Library(library).find(name)
     if kept is None:
         raise LibraryError(f"library {library} has no document of that name", "Events name the recalled ones.")
     return detail_of(kept, page_images=False)
 
 
 @router.get("/files")
-async def list_files(served: Served) -> list[FileView]:
+def list_files(served: Served) -> list[FileView]:
     """Lists the files of the allowed folders, at most 1,000."""
-    return await run_in_threadpool(served.store.folders.files)
+    return served.store.folders.files()

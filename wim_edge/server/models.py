@@ -13,7 +13,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
 
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
@@ -66,11 +65,10 @@ class PullFinished(Event):
 
 
 @router.get("/models")
-async def list_models(served: Served) -> list[ModelView]:
+def list_models(served: Served) -> list[ModelView]:
     """Lists the models of the catalog, from the lowest rank up."""
     loaded = served.queue.in_memory
-    found = await run_in_threadpool(catalog_facts)
-    return [ModelView(**one, here=one["path"] is not None, loaded=one["name"] in loaded) for one in found]
+    return [ModelView(**one, here=one["path"] is not None, loaded=one["name"] in loaded) for one in catalog_facts()]
 
 
 def catalog_facts() -> list[dict[str, Any]]:

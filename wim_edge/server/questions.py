@@ -19,7 +19,7 @@ from wim_edge.runtime import Runtime
 from wim_edge.server.dependencies import BUSY, ERRORS, ReadingChoices, Served, Service, StrictModel, sse_events
 from wim_edge.server.history import AskedQuestion
 from wim_edge.server.job_queue import Job, JobState
-from wim_edge.settings import ANSWERS, MARGINS
+from wim_edge.settings import MARGINS
 
 router = APIRouter(tags=["questions"], responses=ERRORS)
 _MAX_TOKENS = 8192
@@ -39,7 +39,6 @@ class AskOptions(ReadingChoices):
     top_p: float | None = Field(default=None, gt=0, le=1)
     min_p: float | None = Field(default=None, ge=0, lt=1)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
-    answer: Literal[ANSWERS] | None = Field(default=None, description="The kind of answer.")  # type: ignore[valid-type]
 
 
 class AskRequest(StrictModel):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.server.conftest import Client
 from wim_edge.reading import events
-from wim_edge.server.openai.schemas import CompletionReply
+from wim_edge.server.openai.schemas import ChatRequest, CompletionReply
 
 
 @pytest.mark.parametrize("body", [
@@ -62,3 +62,10 @@ def test_a_provisional_answer_is_no_text() -> None:
     assert whole["wim_edge"]["judge"] == "small"
     assert "short" in whole["wim_edge"]
     assert "answer.provisional" not in json.dumps(whole)
+
+
+def test_a_client_names_the_kind_of_answer() -> None:
+    body = {"messages": [{"role": "user", "content": "What is needed?"}], "wim_edge": {"answer": "list"}}
+    assert ChatRequest.model_validate(body).options() == {"answer": "list"}
+    with pytest.raises(ValueError, match="answer"):
+        ChatRequest.model_validate(body | {"wim_edge": {"answer": "poem"}})

@@ -55,16 +55,15 @@ class ModelList(BaseModel):
 
 
 @router.get("/models")
-async def list_models(served: Served) -> ModelList:
+def list_models(served: Served) -> ModelList:
     """Lists the models on this disk, and `default`: the one that the server was started with."""
-    return ModelList(data=await run_in_threadpool(_cards, served.settings))
+    return ModelList(data=_cards(served.settings))
 
 
 @router.get("/models/{name}")
-async def get_model(served: Served, name: str) -> ModelCard:
+def get_model(served: Served, name: str) -> ModelCard:
     """Returns a model on this disk."""
-    cards = await run_in_threadpool(_cards, served.settings)
-    found = next((card for card in cards if card.id == name), None)
+    found = next((card for card in _cards(served.settings) if card.id == name), None)
     if found is None:
         raise ModelNotFoundError(f"{name} is not on this disk", "GET /v1/models lists those that are.")
     return found

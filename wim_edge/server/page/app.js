@@ -9,20 +9,17 @@ import { Shelf } from "./shelf.js";
 import { chip, offered, Thread } from "./thread.js";
 import { isBusy, others } from "./told.js";
 
+// A document on the shelf has a number, one of a library is called by its path in the API
+const inLibrary = (library, name) => `libraries/${encodeURIComponent(library)}/document?name=${encodeURIComponent(name)}`;
+const idOf = (question, name, at) => question.documents[at] ?? inLibrary(question.library, name);
+
 const texts = new Map();
 const desk = new Desk(doing(() => showText(shelf.here)));
 const places = new Places(desk);
 const shelf = new Shelf({ open: openDocument, removed: leave, chosenAnew: quietly(() => thread.show()) });
-const thread = new Thread(shelf, { shown: quietly(showCard), go: goTo, told: toDesk, idOf, changed });
+const thread = new Thread(shelf, { shown: quietly(showCard), go: goTo, told: toDesk, idOf, changed, machine: quietly(showMachine) });
 
 // ---- The document
-
-// A document on the shelf has a number, one of a library is called by its path in the API
-const inLibrary = (library, name) => `libraries/${encodeURIComponent(library)}/document?name=${encodeURIComponent(name)}`;
-
-function idOf(question, name, at) {
-  return question.documents[at] ?? inLibrary(question.library, name);
-}
 
 async function text(id) {
   if (!texts.has(id)) {
@@ -71,9 +68,9 @@ async function showText(id) {
     for (const event of told.read.values()) if (told.names.get(event.document) === id) desk.read(event);
     told.scores.forEach((relevance, segment) => desk.score(segment, relevance));
     for (const one of others(told)) if (told.names.get(one.document) === id) desk.tick(one.segment, one.quote ?? one.chars);
-    if (!isBusy(told)) desk.rest();
+    if (!isBusy(told)) desk.view.rest();
   }
-  desk.remark();
+  if (desk.at) desk.view.mark(desk.at);  // in this view too
   shelf.draw();
   changed();
 }
@@ -93,14 +90,13 @@ async function goTo(card, one) {
   await desk.go(one.quote ?? one.chars, one.segment);
 }
 
-// What an event of the current card means for the document; `isNew`: it happens now
-function toDesk(card, event, isNew) {
+// What an event of the current card means for the document
+function toDesk(card, event) {
   const { told } = card, isHere = told.names.get(event.document) === shelf.here;
   switch (event.type) {
     case "reading.started":
       if (!event.read_segments) desk.anew = true;
       if (![...told.names.values()].includes(shelf.here)) quietly(showText)([...told.names.values()][0]);
-      if (isNew) quietly(showMachine)();
       changed();
       break;
     case "segment.read": if (isHere) desk.read(event); break;
@@ -108,7 +104,7 @@ function toDesk(card, event, isNew) {
     case "margin.judged": if (isHere) desk.tick(event.segment, event.quote ?? event.chars); break;
     case "reading.ranked": event.ranking.forEach((one) => desk.score(one.segment, one.relevance)); break;
     case "answer.finished": {
-      desk.rest();
+      desk.view.rest();
       const [first] = event.quotes ?? [], id = told.names.get(first?.document);
       if (id !== undefined && event.status !== "not_found") quietly(async () => {
         if (id !== shelf.here) await showText(id);
@@ -134,7 +130,8 @@ function changed() {
 function drawTabs() {
   const { told } = thread.current ?? {};
   const ids = told ? [...new Set([...told.question.documents, ...told.names.values()])] : [];
-  const titleOf = (id) => typeof id === "number" ? shelf.get(id)?.title : nameOf(told, id);
+  const nameOf = (id) => [...told.names].find(([, one]) => one === id)?.[0];
+  const titleOf = (id) => typeof id === "number" ? shelf.get(id)?.title : told.titles.get(nameOf(id)) ?? nameOf(id);
   $("tabs").hidden = ids.length < 2;
   $("title").hidden = ids.length > 1;
   fill($("tabs"), ids.length < 2 ? [] : ids.map((id) => ({ id, title: titleOf(id) ?? "removed", here: id === shelf.here })), (one) => {
@@ -146,10 +143,6 @@ function drawTabs() {
   for (const [name, id] of told?.names ?? []) if (typeof id === "number" && shelf.get(id)) told.titles.set(name, shelf.get(id).title);
 }
 
-function nameOf(told, id) {
-  const name = [...told.names].find(([, one]) => one === id)?.[0];
-  return told.titles.get(name) ?? name;
-}
 
 // Questions to begin with, of the document that is open
 function drawOffers() {
@@ -158,12 +151,13 @@ function drawOffers() {
   $("offers").hidden = !found.length;
   fill($("offer-list"), found, (one) => chip(one, doing(ask)));
   if (shelf.hasAny) $("first").hidden = true;
+  $("to-answer").textContent = thread.cards.length ? "Back to the answer" : "Ask a question";
   $("empty").hidden = documents.length > 0 || Boolean(library) || thread.cards.length > 0;
 }
 
 async function ask(question = $("question").value, kind = $("kind").value) {
-  if (ask.busy || !question.trim()) return;
-  ask.busy = true;
+  if ($("go").disabled || !question.trim()) return;
+  $("go").disabled = true;
   try {
     const body = { ...shelf.asked, question, options: { ...options }, read_on: $("keep").checked };
     if ($("pattern").value) body.options.pattern = $("pattern").value;
@@ -176,7 +170,7 @@ async function ask(question = $("question").value, kind = $("kind").value) {
     await shelf.refresh();  // what is asked may be gone
     throw error;
   } finally {
-    ask.busy = false;
+    $("go").disabled = false;
   }
 }
 
@@ -192,6 +186,7 @@ function pane(name, isBack = false) {
   document.body.dataset.pane = name;
   for (const one of $("panes").children) one.setAttribute("aria-pressed", one.dataset.to === name);
   if (name === "desk") quietly(() => desk.seenAgain())();
+  if (name === "talk" && thread.follows) thread.toEnd();
   if (name !== "shelf") $("to-shelf").setAttribute("aria-expanded", "false");
 }
 
@@ -222,16 +217,17 @@ async function restore() {
   if (id !== undefined && !shelf.library) await showText(id);
   if (id !== undefined) pane(asked ? "talk" : "desk", true);
   await thread.show(asked?.id);
-  quietly(() => shelf.lookForFiles())();
+  quietly(async () => {  // there may be many: they are looked for once
+    shelf.files = await api("files");
+    shelf.draw();
+  })();
 }
 
-const EXAMPLE = ["example.md", "When may the washing machine be used on Sundays?"];
-
 async function example() {
-  const [name, question] = EXAMPLE, form = new FormData();
-  form.append("file", new File([await (await fetch(name)).blob()], name));
+  const form = new FormData();
+  form.append("file", new File([await (await fetch("example.md")).blob()], "example.md"));
   await shelf.added(await api("documents", { method: "POST", form }));
-  $("question").value = question;
+  $("question").value = "When may the washing machine be used on Sundays?";
   pane("talk");
   $("question").focus();
 }
@@ -252,10 +248,7 @@ $("choose").onclick = () => $("file").click();
 $("open-settings").onclick = () => $("settings").showModal();
 document.querySelector(".skip").onclick = () => pane("talk");
 $("open-keys").onclick = () => $("keys").showModal();
-$("to-shelf").onclick = () => {
-  const isOpen = $("to-shelf").getAttribute("aria-expanded") === "true";
-  $("to-shelf").setAttribute("aria-expanded", !isOpen);
-};
+$("to-shelf").onclick = () => $("to-shelf").setAttribute("aria-expanded", $("to-shelf").getAttribute("aria-expanded") !== "true");
 $("to-answer").onclick = () => pane("talk");
 for (const one of $("panes").children) one.onclick = () => pane(one.dataset.to);
 
@@ -270,14 +263,11 @@ function toFind() {
   $("find").select();
 }
 
-const press = (name) => () => {
-  const found = thread.current?.acts[name];
-  if (found && !found.hidden) found.click();
-};
+const press = (name) => () => thread.current?.acts[name].hidden === false && thread.current.acts[name].click();
 const KEYS = {
   "/": toQuestion, "?": () => $("keys").showModal(), a: press("now"), r: press("more"), g: press("again"), x: press("stop"), c: press("copy"),
   j: () => thread.current?.step(1), k: () => thread.current?.step(-1), "+": () => thread.current?.judgeAt(true), "-": () => thread.current?.judgeAt(false),
-  q: () => thread.current?.toQuotation(), f: toFind, u: () => $("undo").hidden || $("undo").querySelector("button").click(),
+  q: () => thread.current?.parts.quotes.querySelector("button")?.click(), f: toFind, u: () => $("undo").hidden || $("undo").querySelector("button").click(),
 };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;

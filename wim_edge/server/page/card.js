@@ -2,18 +2,14 @@
 // left alone, so that the keyboard's place and what is unfolded stay.
 
 import { button, fill, item, make, place, plain, span } from "./dom.js";
-import { advice, begin, details, hasMore, isBusy, isChanged, labelled, line, markdown, others, own, quoted, share, tell, word } from "./told.js";
+import { advice, begin, details, hasMore, isBusy, isChanged, labelled, line, markdown, others, own, quoted, share, state, tell, word } from "./told.js";
 
 export class Card {
   // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, remove, select
   constructor(question, page) {
-    Object.assign(this, { page, told: begin(question), at: null });
+    Object.assign(this, { page, id: question.id, told: begin(question), at: null });
     this.build();
     this.draw();
-  }
-
-  get id() {
-    return this.told.question.id;
   }
 
   tell(event, idOf) {
@@ -47,7 +43,7 @@ export class Card {
     this.othersBox = make("details", { className: "others" }, this.othersTitle, parts.others);
     this.acts = {
       now: button("Answer now", ask("now"), "now"), stop: button("Stop", ask("stop"), "stop"), more: button("Keep checking", ask("more"), "keep"),
-      again: button("Answer again", ask("again"), "again"), load: button("Show the answer", ask("select"), "load"),
+      again: button("Answer again", ask("again"), "again"),
       copy: button("Copy", () => this.copy(), "quiet copy"), save: button("Save", () => this.save(), "quiet save"),
     };
     this.acts.copy.title = "Copy the answer with its citations";
@@ -58,9 +54,9 @@ export class Card {
   }
 
   draw() {
-    const { told, parts } = this, { answer, error, provisional, settled } = told;
-    const status = answer?.status ?? (answer ? "answered" : ""), isFound = answer && status !== "not_found";
-    this.element.dataset.state = error ? "failed" : status || (provisional ? "provisional" : "checking");
+    const { told, parts } = this, { answer, provisional, settled } = told;
+    const isFound = answer && answer.status !== "not_found";
+    this.element.dataset.state = state(told);
     show(parts.settled, settled && settled.asked_as !== settled.question ? `Asked as: ${settled.asked_as}` : "");
     show(parts.word, word(told));
     this.drawSaid();
@@ -68,7 +64,8 @@ export class Card {
     const isSaid = !short || plain(text).includes(plain(short)) || text.includes("\n- ") || (answer.quotes ?? []).some((one) => plain(one.text) === plain(short));
     show(parts.short, isFound && !isSaid ? short : "");
     show(parts.advice, advice(told));
-    const quotes = answer ? quoted(answer) : provisional ? [provisional.quote] : [];
+    const isItem = (one) => text.includes("\n- ") && plain(text).includes(`“${plain(one.text)}”`);
+    const quotes = answer ? quoted(answer).filter((one) => !isItem(one)) : provisional ? [provisional.quote] : [];
     parts.near.hidden = !answer || isFound || !quotes.length;
     fill(parts.quotes, quotes.map((one) => ({ ...one, labelled: answer && labelled(answer, one), titles: told.titles.size })), (one) => this.quote(one));
     this.drawOthers();
@@ -85,7 +82,7 @@ export class Card {
   // The answer itself: large where it is short, a list as a list
   drawSaid() {
     const { told, parts } = this, { answer, error, provisional, written, question } = told;
-    const text = error ? `${error.message}. ${error.hint}` : answer ? own(answer) : provisional ? provisional.short : written || (told.live ? "" : question.answer ?? "");
+    const text = error ? `${error.message}. ${error.hint}` : answer ? own(answer) : provisional ? provisional.short : written || (told.live ? "" : question.short || (question.answer ?? ""));
     parts.said.classList.toggle("large", Boolean((provisional && !answer) || (answer?.short && answer.status !== "not_found" && text.length <= 120)));
     fill(parts.said, [{ text, cites: answer?.sources?.length > 1 && text === answer.text ? answer.citations : [] }], (one) => this.said(one));
   }
@@ -102,9 +99,10 @@ export class Card {
     return made;
   }
 
-  // An item leads to the quotation that holds it
+  // An item leads to the quotation that holds it, or that it holds
   item(text) {
-    const quote = (this.told.answer?.quotes ?? []).find((one) => plain(one.text).includes(plain(text.replace(/ \([^()]*\)$/, ""))));
+    const said = plain(text.replace(/ \([^()]*\)$/, "")), isOfIt = (quote) => quote.includes(said) || said.includes(`“${quote}”`);
+    const quote = (this.told.answer?.quotes ?? []).find((one) => isOfIt(plain(one.text)));
     return make("li", {}, quote ? button(text, () => this.page.go(this, quote), "link") : text);
   }
 
@@ -121,8 +119,12 @@ export class Card {
     return [...made, chars.slice(at).join("")];
   }
 
+  // A quotation, and its place below it: both lead there
   quote(one) {
-    const made = item(button(one.labelled ?? `“${one.text}”`, () => this.page.go(this, one), "link quoted"), span(this.where(one), "where"));
+    const go = () => this.page.go(this, one), said = one.labelled?.replace(/ \([^()]*\)$/, "") ?? `“${one.text}”`;
+    const place = button(this.where(one), go, "place");
+    place.tabIndex = -1;
+    const made = item(button(said, go, "link quoted"), place);
     if (one.header && !one.labelled) made.prepend(span(one.header, "where header"));
     return made;
   }
@@ -156,14 +158,13 @@ export class Card {
 
   drawActs() {
     const { told, acts } = this, busy = isBusy(told), rest = !busy && Boolean(told.answer);
-    acts.now.hidden = !busy || Boolean(told.answer);
+    acts.now.hidden = !busy || Boolean(told.answer) || told.phase !== "reading" || !told.nRead;
     acts.stop.hidden = !busy;
     acts.now.disabled = acts.stop.disabled = Boolean(told.stopping);
     acts.stop.textContent = told.answer ? "Stop checking" : "Stop";
     acts.more.hidden = !rest || !hasMore(told);
     acts.again.hidden = !rest || !isChanged(told);
     acts.copy.hidden = acts.save.hidden = !told.answer?.text;
-    acts.load.hidden = told.live || Boolean(told.answer || told.error);
   }
 
   // Go to a passage, which j and k go on from
@@ -182,10 +183,6 @@ export class Card {
 
   judgeAt(accepted) {
     if (this.at !== null) this.page.judge(this, this.at, this.told.judged[this.at] === accepted ? null : accepted);
-  }
-
-  toQuotation() {
-    this.parts.quotes.querySelector("button")?.click();
   }
 
   async copy() {

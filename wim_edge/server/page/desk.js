@@ -51,11 +51,6 @@ export class Desk {
     $("page").value = asPages && this.pages.element.clientHeight ? this.pages.page : 1;
   }
 
-  // What was marked is marked in the other view too, once all that is read stands there
-  remark() {
-    if (this.at) this.view.mark(this.at);
-  }
-
   // Nothing is marked any more
   unmark() {
     this.at = null;
@@ -103,11 +98,6 @@ export class Desk {
     const spot = this.spots.get(segment);
     if (!spot || spot.tick) return;
     spot.tick = this.spot("b", start, start);
-  }
-
-  // Nothing is read any more
-  rest() {
-    this.view.rest();
   }
 
   // Scroll to characters, of a segment where one is named, and mark exactly these

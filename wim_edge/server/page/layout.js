@@ -43,10 +43,7 @@ const SIGNS = {
   link: /^!?\[|\]\([^()\s]*\)$/, strong: /^\*\*|\*\*$/, em: /^\*|\*$/,
 };
 
-const lineEnd = (text, at) => {
-  const end = text.indexOf("\n", at);
-  return end < 0 ? text.length : end;
-};
+const lineEnd = (text, at) => (text.indexOf("\n", at) + 1 || text.length + 1) - 1;
 
 // What stands in a part, with its signs put away
 export function contents(kind, text) {

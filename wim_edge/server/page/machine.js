@@ -51,11 +51,11 @@ function goodFor({ embeds, writes, parameters, description }) {
   return billions < 1 ? "quick; writes short sentences" : billions < 4 ? "slower; writes and explains better" : "slow here; writes best";
 }
 
-// Three to choose from: the one that quotes, a quick one that writes, and the largest that does not take too long
+// What is here, and to make three: the one that quotes, a quick one that writes, and one that writes better
 function recommended(models) {
-  const fit = models.filter((one) => one.fits).sort((one, other) => one.bytes - other.bytes), writes = fit.filter((one) => one.writes);
-  const found = [models.find((one) => one.name === "smollm2-135m"), writes[0], writes.find((one) => one.bytes > 2 * writes[0].bytes), ...models.filter((one) => one.here && !one.embeds)];
-  return new Set(found.filter(Boolean).slice(0, 5).map((one) => one.name));
+  const writes = models.filter((one) => one.fits && one.writes).sort((one, other) => one.bytes - other.bytes), here = models.filter((one) => one.here && !one.embeds);
+  const more = [models.find((one) => one.name === "smollm2-135m"), writes[0], writes.find((one) => one.bytes > 2 * writes[0].bytes)].filter((one) => one && !here.includes(one));
+  return new Set([...here, ...more.slice(0, Math.max(0, 3 - here.length))].map((one) => one.name));
 }
 
 function modelItem(one) {

@@ -94,8 +94,8 @@ export class Pages {
     const made = [];
     for (const [segment, { start, end, relevance }] of this.segments) {
       if (end <= sheet.start || start >= sheet.end) continue;
-      for (const box of this.boxes(sheet, start, end)) {
-        const one = placed("i", box);
+      for (const bar of bars(this.boxes(sheet, start, end))) {
+        const one = placed("i", bar);
         one.dataset.segment = segment;
         one.className = segment === this.now ? "now" : "";
         one.style.setProperty("--r", relevance);
@@ -192,11 +192,7 @@ export class Pages {
   async scrollTo(start, end, block) {
     const sheet = this.sheetAt(start);
     await this.write(sheet).catch(() => {});
-    const boxes = this.boxes(sheet, start, end), sides = (side) => boxes.map((box) => box[side]);
-    const box = boxes.length
-      ? { left: Math.min(...sides("left")), right: Math.max(...sides("right")), top: Math.min(...sides("top")), bottom: Math.max(...sides("bottom")) }
-      : { left: 0, right: 1, top: 0, bottom: 0.1 };
-    const probe = placed("b", box);
+    const boxes = this.boxes(sheet, start, end), probe = placed("b", boxes.length ? boxes.reduce(around) : { left: 0, right: 1, top: 0, bottom: 0.1 });
     sheet.made.append(probe);
     probe.scrollIntoView({ block });
     probe.remove();
@@ -215,6 +211,17 @@ export class Pages {
     if (focus) sheet.made.querySelector("mark")?.focus({ preventScroll: true });
   }
 }
+
+const around = (one, other) => ({
+  left: Math.min(one.left, other.left), top: Math.min(one.top, other.top), right: Math.max(one.right, other.right), bottom: Math.max(one.bottom, other.bottom),
+});
+
+// Boxes of lines as one box a column: the cells of a row, and what is below them
+const bars = (boxes) => boxes.reduce((found, box, at) => {
+  const bar = found.at(-1), last = boxes[at - 1], isBeside = last && box.top < last.bottom && box.bottom > last.top;
+  const goesOn = isBeside || (last && box.top >= last.top && box.left < bar.right && box.right > bar.left);
+  return goesOn ? [...found.slice(0, -1), around(bar, box)] : [...found, box];
+}, []);
 
 function placed(tag, { left, top, right, bottom }, text = "") {
   const made = make(tag, {}, text);

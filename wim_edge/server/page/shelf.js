@@ -38,12 +38,6 @@ export class Shelf {
     }
   }
 
-  // The files of the folders that may be named; they are looked for once, as there may be many
-  async lookForFiles() {
-    this.files = await api("files");
-    this.draw();
-  }
-
   get(id) {
     return this.documents.find((one) => one.id === id);
   }
@@ -79,7 +73,8 @@ export class Shelf {
     $("more-libraries").hidden = !this.libraries.length;
     fill($("libraries"), this.libraries.map((one) => ({ ...one, chosen: one.name === this.library })), (one) => this.madeLibrary(one));
     $("more-files").hidden = !this.files.length;
-    fill($("files"), files.slice(0, FILES_SHOWN), (one) => this.madeFile(one));
+    const add = (path) => doing(async () => this.added(await api("documents/named", { method: "POST", body: { path } })));
+    fill($("files"), files.slice(0, FILES_SHOWN), ({ path, name }) => item(button(name, add(path), "link")));
     $("files-left").hidden = files.length <= FILES_SHOWN;
     $("files-left").textContent = `and ${(files.length - FILES_SHOWN).toLocaleString()} more: search for them`;
     const { documents, library } = this.asked, n = this.chosen.size;
@@ -107,19 +102,17 @@ export class Shelf {
 
   // Each file that is not as it was is told of as it is done
   async sync(name, shown) {
-    const told = $("synced");
+    const told = $("synced"), wrong = [];
     shown.disabled = true;
     told.hidden = false;
     told.textContent = `${name}: looking at its files …`;
-    const wrong = [];
     try {
-      for await (const event of streamed(`libraries/${encodeURIComponent(name)}/sync`)) {
-        if (event.type === "sync.file") {
-          const file = event.path.split(/[\\/]/).pop();
-          told.textContent = `${name}: ${event.state} ${file}${event.note ? `, ${event.note}` : ""}`;
-          if (event.state === "failed") wrong.push(`${file}: ${event.note}`);
-        } else if (event.type === "sync.finished") {
-          const { unchanged = 0, skipped = 0, ...others } = event.files;
+      for await (const { type, path = "", state, note, files } of streamed(`libraries/${encodeURIComponent(name)}/sync`)) {
+        const file = path.split(/[\\/]/).pop();
+        if (type === "sync.file") told.textContent = `${name}: ${state} ${file}${note ? `, ${note}` : ""}`;
+        if (state === "failed") wrong.push(`${file}: ${note}`);
+        if (type === "sync.finished") {
+          const { unchanged = 0, skipped = 0, ...others } = files;
           const changes = Object.entries(others).map(([state, n]) => `${n.toLocaleString()} ${state}`);
           told.textContent = `${name}: ${changes.join(", ") || `in step, ${unchanged.toLocaleString()} file${unchanged === 1 ? "" : "s"} unchanged`}`;
         }
@@ -129,11 +122,6 @@ export class Shelf {
       shown.disabled = false;
       await this.refresh();
     }
-  }
-
-  madeFile({ path, name }) {
-    const add = doing(async () => this.added(await api("documents/named", { method: "POST", body: { path } })));
-    return item(button(name, add, "link"));
   }
 
   made(one, many) {
@@ -146,7 +134,7 @@ export class Shelf {
     const remove = button("×", () => this.remove(one), "quiet");
     remove.setAttribute("aria-label", `Remove ${one.title}`);
     if (!many && !one.chosen) return item(open, remove);
-    const tick = make("input", { type: "checkbox", checked: one.chosen, "aria-label": `Ask ${one.title}` });
+    const tick = make("input", { type: "checkbox", checked: one.chosen, "aria-label": `Ask ${one.title}`, title: "Ask this document, together with others that are ticked" });
     tick.onchange = () => {
       this.chosen[tick.checked ? "add" : "delete"](one.id);
       this.draw();
@@ -186,11 +174,11 @@ export class Shelf {
       try {
         await this.added(await api("documents", { method: "POST", form }));
       } catch (error) {
-        wrong.push(error.message);  // the others may be right
+        wrong.push(`Couldn’t open ${error.message}`);  // the others may be right
       }
     }
     $("drop").querySelector("span").textContent = "Add documents";
-    if (wrong.length) throw new Error(wrong.join(" "));
+    if (wrong.length) throw new Error(wrong.join("\n"));
   }
 
   // Open a document that was just given, and show how its reading was less than perfect

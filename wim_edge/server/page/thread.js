@@ -5,13 +5,16 @@ import { api, Watch } from "./api.js";
 import { Card } from "./card.js";
 import { $, alertOf, button, doing, quietly, removable } from "./dom.js";
 
-const SHOWN = 50, LOADED = 3;  // cards of before, and how many of them come with all that was found
+const SHOWN = 50;  // cards of before; all that was found comes with those that are near
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export class Thread {
-  // `desk` shows what is read: shown(card), go(card, place), told(card, event), idOf(question, name, at), changed()
+  // `desk` shows what is read: shown(card), go(card, place), told(card, event), idOf(question, name, at), changed(), machine()
   constructor(shelf, desk) {
-    Object.assign(this, { shelf, desk, cards: [], current: null, about: null, gone: new Set() });
+    Object.assign(this, { shelf, desk, cards: [], current: null, about: null, gone: new Set(), follows: false });
+    const near = (seen) => seen.forEach((one) => one.isIntersecting && this.load(this.cards.find((card) => card.element === one.target)));
+    this.near = new IntersectionObserver(near, { root: $("thread"), rootMargin: "400px" });
+    for (const type of ["wheel", "pointerdown", "keydown"]) $("thread").addEventListener(type, () => (this.follows = false), { passive: true });
   }
 
   // Have the thread be about what is asked now, with the cards of before; `question`: the one to stand at
@@ -31,20 +34,26 @@ export class Thread {
     this.cards.forEach((card) => card.draw());
     this.draw();
     const at = this.cards.find((card) => card.id === question) ?? this.cards.at(-1);
-    for (const card of this.cards.slice(-LOADED)) if (card !== at) this.watch(card);
     if (at) this.select(at);
     $("pattern").value = at?.told.question.options.pattern ?? "";
+    this.follows = true;  // as those above it grow
     this.toEnd();
+  }
+
+  load(card) {
+    if (card && !card.isWhole && !card.watch) this.watch(card);
   }
 
   leave() {
     this.cards.forEach((card) => card.watch?.close());
+    this.near.disconnect();
     Object.assign(this, { cards: [], current: null, about: null });
     this.draw();
   }
 
   draw() {
     $("thread").replaceChildren(...this.cards.map((card) => card.element));
+    this.cards.forEach((card) => this.near.observe(card.element));
     this.desk.changed();
   }
 
@@ -83,7 +92,7 @@ export class Thread {
       card.element.setAttribute("aria-current", "true");
       if (card.isWhole) this.desk.shown(card);
     }
-    if (!card.isWhole && !card.watch) this.watch(card);
+    this.load(card);
     if (isShown) this.desk.changed();
   }
 
@@ -96,7 +105,8 @@ export class Thread {
     card.watch = new Watch(card.id, last, {
       onEvent: (event) => {
         card.tell(event, (name, at) => this.desk.idOf(told.question, name, at));
-        if (card === this.current) this.desk.told(card, event, isNew);
+        if (card === this.current) this.desk.told(card, event);
+        if (event.type === "reading.started" && isNew) this.desk.machine();
         if (event.type === "answer.finished" && isNew && card === this.cards.at(-1)) requestAnimationFrame(() => this.toEnd());
       },
       onLost: (lost) => ($("lost").hidden = !lost),
@@ -106,24 +116,23 @@ export class Thread {
         Object.assign(card, { watch: null, isWhole: true });
         card.draw();
         this.desk.changed();
+        if (isNew) this.desk.machine();
+        else if (this.follows) this.toEnd();
         if (!ended) alertOf("The connection was lost. Reload the page to go on.");
       },
     });
   }
 
-  get running() {
-    return this.cards.find((card) => card.told.live && card.watch);
-  }
-
   // Ask what is typed; the one before may be what it refers to
   async ask(body) {
-    const before = this.cards.at(-1), { running } = this;
+    const before = this.cards.at(-1), running = this.cards.find((card) => card.told.live && card.watch);
     if (running?.told.answer) await api(`questions/${running.id}/cancel`, { method: "POST" });  // it checks on in the background
     const question = await api("questions", { method: "POST", body: { ...body, ...(before ? { follows: before.id } : {}) } });
     const card = new Card(question, this.page);
     this.cards.push(card);
     $("thread").append(card.element);
     this.select(card);
+    this.desk.machine();
     this.toEnd();
   }
 
@@ -177,8 +186,8 @@ export class Thread {
 export function offered({ text = "", marks = [], title = "" }) {
   const sections = [...new Set(marks.map((one) => one.section).filter((one) => one && one !== title && one.length < 60))];
   const third = Math.max(1, Math.floor(sections.length / 3)), found = sections.filter((_, at) => at % third === 0).slice(0, 2);
-  const table = /^\|([^|\n]+)\|([^|\n]+)\|[^\n]*\n\|[\s|:-]+\n\|([^|\n]+)\|/m.exec(text), cells = table?.slice(1).map((one) => one.trim());
-  const ofTable = cells?.every(Boolean) ? [`What does the table say about ${cells[2]}?`] : [];
+  const row = /^\|[^|\n]+\|[^\n]*\n(?:\|[\s|:-]+\n)?\|? ?([^|\n]*[^|\s])[ \t]*\|/m.exec(text)?.[1];
+  const ofTable = row ? [`What does the table say about ${row}?`] : [];
   return [{ question: "Summarize this document.", kind: "summary" }, ...ofTable.map((question) => ({ question })),
     ...found.map((section) => ({ question: `What does “${section.replace(/^[#\d.\s]+/, "")}” say?` }))].slice(0, 3);
 }

@@ -23,10 +23,7 @@ export function tell(told, event, idOf) {
     case "reading.started": started(told, event, idOf); break;
     case "segments.embedded": Object.assign(told, { phase: "comparing", compared: event }); break;
     case "reading.progress": progressed(told, event); break;
-    case "segment.read":
-      told.phase = "reading";
-      told.read.set(event.segment, event);
-      break;
+    case "segment.read": Object.assign(told, { phase: "reading", read: told.read.set(event.segment, event) }); break;
     case "segment.scored":
       told.nRead += 1;
       scored(told, event.segment, event.relevance);
@@ -34,13 +31,15 @@ export function tell(told, event, idOf) {
     case "margin.judged":
       if (event.text) told.passages.set(event.segment, { ...event });
       break;
-    case "reading.ranked": event.ranking.forEach((one) => scored(told, one.segment, one.relevance, one.chosen)); break;
+    case "reading.ranked":
+      if (!told.answer) told.phase = "writing";
+      event.ranking.forEach((one) => scored(told, one.segment, one.relevance, one.chosen));
+      break;
     case "answer.provisional": if (!told.answer) told.provisional = event; break;
     case "answer.revised": Object.assign(told, { answer: null, written: "", provisional: null }); break;
     case "answer.delta":
       if (told.answer) Object.assign(told, { answer: null, written: "" });
-      told.phase = "writing";
-      told.written += event.text;
+      Object.assign(told, { phase: "writing", written: told.written + event.text });
       break;
     case "warning": told.warnings.push(event.text); break;
     case "answer.finished": Object.assign(told, { answer: event, provisional: null, phase: "done", nRead: event.read_segments, answeredAs: told.judged }); break;
@@ -78,39 +77,50 @@ function scored(told, segment, relevance, chosen) {
 const chooses = ({ plan }) => plan.within === "auto" || plan.read_segments > 0;
 const many = (n, noun) => `${n.toLocaleString()} ${noun}${n === 1 ? "" : "s"}`;
 export const isChanged = (told) => JSON.stringify(told.judged) !== JSON.stringify(told.answeredAs);
-export const hasMore = ({ answer }) => Boolean(answer) && answer.read_segments < answer.segments;
+// Answered from the whole text at once, without checking passages
+const isOfWhole = ({ read_segments: read, segments, finish_reason: end }) => !read && segments > 0 && end === "stop";
+export const hasMore = ({ answer }) => Boolean(answer) && answer.read_segments < answer.segments && !isOfWhole(answer);
 export const isBusy = (told) => told.live && (!told.answer || told.phase === "reading");
 export const models = ({ model, judge }) => (judge ? `${model}, judged by ${judge}` : model);
 
+// What came of it; of a question of before, whose events are not loaded yet, as the list of questions has it
+export function state({ error, answer, live, question, provisional }) {
+  const isBefore = !answer && !live;
+  if (error || (isBefore && question.state === "failed")) return "failed";
+  if (answer?.finish_reason === "cancelled" || (isBefore && question.state === "cancelled")) return "stopped";
+  return answer ? answer.status ?? "answered" : isBefore ? question.status ?? "stopped" : provisional ? "provisional" : "checking";
+}
+
+const WORDS = { failed: "Failed", stopped: "Stopped", answered: "Found", unsure: "Check this", not_found: "Not found", provisional: "So far" };
+
 // The one word of a card
 export function word(told) {
-  if (told.error) return "Failed";
-  if (told.answer?.finish_reason === "cancelled") return "Stopped";
-  if (told.answer && told.question.options.answer === "summary") return "Summary";
-  if (told.answer) return { answered: "Found", unsure: "Check this", not_found: "Not found" }[told.answer.status ?? "answered"];
-  return told.provisional ? "So far" : told.written ? "Writing" : "Checking";
+  const found = state(told), { phase, question, written, before } = told;
+  if (["answered", "unsure"].includes(found) && question.options.answer === "summary") return "Summary";
+  return WORDS[found] ?? (written ? "Writing" : phase === "waiting" ? (before ? "Waiting" : "Starting") : "Checking");
 }
 
 // The quiet line below an answer: how much was checked, and how long it took; while it reads, how far it is
 export function line(told) {
   const { answer, plan } = told;
-  if (told.error) return "";
+  if (told.error || (!told.live && !answer)) return "";
   if (told.live && told.stopping) return told.stopping;
   if (answer && !(told.live && told.phase === "reading")) return summed(answer);
   const still = answer || told.provisional ? "Still checking" : "Checking";
   switch (told.phase) {
-    case "waiting": return told.before ? `Waiting behind ${many(told.before, "other question")}` : "Starting";
+    case "waiting": return told.before ? `Behind ${many(told.before, "other question")}` : "";
     case "recalling": return `Looking through ${many(told.recall.documents, "document")} of ${told.recall.library}`;
     case "comparing": return `Comparing ${told.compared.segments} of ${many(told.compared.of, "passage")}`;
     case "writing": return "Writing the answer";
   }
-  if (chooses(told)) return `${still} likely passages: ${told.nRead} of ${plan.segments.toLocaleString()}`;
+  if (chooses(told)) return `${still} likely passages first: ${told.nRead} of ${plan.segments.toLocaleString()}`;
   return told.tokens ? `${still}: ${percent(told.tokens.tokens / told.tokens.of)}${left(told)}` : `${still} ${many(plan.segments, "passage")}`;
 }
 
-function summed({ read_segments: read, segments, usage, finish_reason: end }) {
-  const { total } = usage.seconds, part = read < segments ? `${read.toLocaleString()} of ${many(segments, "passage")}` : many(segments, "passage");
-  return [`Checked ${part}`, total < 0.05 ? "at once" : `${total.toFixed(total < 10 ? 1 : 0)} s`, ENDS[end]].filter(Boolean).join(" · ");
+function summed(answer) {
+  const { read_segments: read, segments, usage, finish_reason: end } = answer, { total } = usage.seconds;
+  const part = read < segments ? `${read.toLocaleString()} of ${many(segments, "passage")}` : many(segments, "passage");
+  return [isOfWhole(answer) ? "From the whole text" : segments ? `Checked ${part}` : "", total < 0.05 ? "at once" : `${total.toFixed(total < 10 ? 1 : 0)} s`, ENDS[end]].filter(Boolean).join(" · ");
 }
 
 function left({ samples, tokens: { tokens, of } }) {
@@ -169,10 +179,12 @@ export function labelled(answer, { text, header }) {
   return cells.length ? answer.text.split("\n\n").find((one) => one.includes(" · ") && cells.every((cell) => one.includes(cell))) : undefined;
 }
 
-// The text of an answer without the quotations that are shown below it
+// The text of an answer without the quotations that are shown below it; a sentence that holds one stays
 export function own(answer) {
-  const { text, quotes = [] } = answer, isShown = (part) => quotes.some((one) => carries(part, one) || labelled(answer, one) === part);
-  return text.split("\n\n").filter((part) => !isShown(part)).join("\n\n").replace(/^Perhaps: /, "") || text;
+  const { text, quotes = [], status } = answer;
+  const beside = (part) => quotes.reduce((left, one) => left.replaceAll(`“${plain(one.text)}”`, ""), plain(part)).replace(/\([^()]*\)|\s/g, "");
+  const isShown = (part) => quotes.some((one) => (carries(part, one) && (status === "not_found" || !beside(part))) || labelled(answer, one) === part);
+  return text.split("\n\n").filter((part) => !isShown(part)).join("\n\n").replace(/^Perhaps: /, "");
 }
 
 // The passages besides those that are quoted already, in the document's order
@@ -192,6 +204,6 @@ export function markdown({ answer, question, titles }) {
     seen.add(plain(said));
     notes.push(`${notes.length + 1}. “${plain(said)}” (${[titles.get(one.document) ?? one.document, place(one)].filter(Boolean).join(", ")})`);
   }
-  const text = own(answer), said = isFound && notes.length && text !== answer.text ? `${text} [1]` : text;
+  const text = own(answer), said = text && isFound && notes.length && text !== answer.text ? `${text} [1]` : text;
   return [`**${question.question}**`, said, isFound || !notes.length ? "" : "Nearest passages:", notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
 }

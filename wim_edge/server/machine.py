@@ -1,13 +1,16 @@
-"""Routes: the state of the machine, and the values of options."""
+"""Routes: the state of the machine, the values of options, and the saved readings on this disk."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import psutil
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
 
 from wim_edge.engine import available_memory
+from wim_edge.errors import LibraryError
+from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.roles import resolved_settings
 from wim_edge.server.dependencies import ERRORS, Served
 from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, RETRIEVERS
@@ -37,9 +40,9 @@ class ServerStatus(BaseModel):
 
 
 @router.get("/status")
-async def status(served: Served) -> ServerStatus:
+def status(served: Served) -> ServerStatus:
     """Returns the state of the machine, and the values of options."""
-    resolved = await run_in_threadpool(resolved_settings, served.settings)
+    resolved = resolved_settings(served.settings)
     settings = {name: ExplainedSetting(**setting) for name, setting in resolved.explained().items()}
     return ServerStatus(
         model=served.queue.model, judge=served.queue.judge_name, waiting=served.queue.waiting,
@@ -49,3 +52,34 @@ async def status(served: Served) -> ServerStatus:
         folders=served.store.folders.paths, patterns=list(PATTERNS),
         relevances=list(RELEVANCES), margins=list(MARGINS), retrievers=list(RETRIEVERS), settings=settings,
     )  # fmt: skip
+
+
+class ReadingView(BaseModel):
+    id: int
+    title: str
+    model: str
+    shape: str = Field(description="deep or shallow.")
+    tokens: int = Field(description="The saved tokens.")
+    of_tokens: int = Field(description="The tokens of the whole text.")
+    bytes: int
+
+
+@router.get("/readings")
+def list_readings(served: Served) -> list[ReadingView]:
+    """Lists the saved readings of all models."""
+    try:
+        found = ReadingStore.of(served.settings).readings()
+    except FAILURES as error:
+        raise LibraryError(f"the readings cannot be listed: {error}", "Ask again.") from error
+    return [ReadingView.model_validate(one, from_attributes=True) for one in found]
+
+
+@router.delete("/readings/{number}", status_code=204)
+def remove_reading(served: Served, number: Annotated[int, Path(ge=1, lt=2**63)]) -> None:
+    """Removes a reading; a question about its text reads it again."""
+    if number not in [one.id for one in list_readings(served)]:
+        raise LibraryError(f"there is no reading {number}", "GET /api/readings lists them.")
+    try:
+        ReadingStore.of(served.settings).remove(number)
+    except FAILURES as error:
+        raise LibraryError(f"the reading cannot be removed: {error}", "Ask again.") from error

@@ -1,0 +1,124 @@
+"""What the page says is true at the moment when it says it, in a browser."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.browser import BROWSER, add, answered, ask, expect, last
+from tests.server.test_page_desk import USAGE, finished, margin, script
+from wim_edge import Runtime, events
+
+pytest.importorskip("playwright")
+pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
+NOON, RED = "The ferry sails at noon.", "It is red."
+QUOTES = tuple(events.Quote(text, "a", None, None, chars) for text, chars in ((NOON, (0, 24)), (RED, (25, 35))))
+BEGUN = events.ReadingStarted("m", "wim-shallow", ("a",), 2, 18, 512, 0, "likelihood", within="auto")
+
+
+def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+    go_on = threading.Semaphore(0)
+    ranked = events.ReadingRanked((events.RankedSegment(0, "a", (0, 24), 0.9, True),))
+    last_one = finished("noon", short="noon", quotes=QUOTES[:1])
+    stages: tuple[list[events.Event], ...] = ([], [BEGUN, *margin(0, "a", (0, 24), NOON)], [ranked], [last_one])
+
+    def told(*_given: Any, **_more: Any) -> Iterator[events.Event]:
+        for stage in stages:
+            yield from stage
+            if stage is not stages[-1]:
+                assert go_on.acquire(timeout=60)
+
+    monkeypatch.setattr(Runtime, "stream", told)
+    ask(page, "When does it sail?")
+    card = page.locator(".card").first
+    expect(card.locator(".word")).to_have_text("Starting")
+    expect(card.locator(".now")).to_be_hidden()  # nothing is checked that could be answered from
+    expect(card.locator(".stop")).to_be_visible()
+    ask(page, "Is it red?")
+    expect(last(page).locator(".word")).to_have_text("Waiting")
+    expect(last(page).locator(".sum")).to_have_text("Behind 1 other question")
+    expect(page.locator("#machine")).to_contain_text("busy, 1 in line")  # long before the next look at the machine
+    go_on.release()
+    expect(card.locator(".word")).to_have_text("Checking")
+    expect(card.locator(".sum")).to_have_text("Checking likely passages first: 1 of 2")
+    expect(card.locator(".now")).to_be_visible()
+    go_on.release()
+    expect(card.locator(".sum")).to_have_text("Writing the answer")
+    expect(card.locator(".now")).to_be_hidden()
+    for _ in range(5):
+        go_on.release()
+    expect(card.locator(".word")).to_have_text("Found")
+    expect(card.locator(".sum")).to_have_text("Checked 1 of 2 passages · 1.0 s")
+    answered(page)
+    expect(page.locator("#machine")).to_contain_text("idle")
+
+
+def test_what_was_asked_before_stands_as_it_ended(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+    ends = {"answered": "Found", "unsure": "Check this", "not_found": "Not found"}
+    for status in ends:
+        text = "\n".join(["It may be so, as far as is known."] * 9)
+        script(monkeypatch, BEGUN, *margin(0, "a", (0, 24), NOON), finished(text, status=status, quotes=QUOTES[:1]))
+        ask(page, f"Is it {status}?")
+        answered(page)
+    page.route("**/api/questions/*/events*", lambda _route: None)  # what was found does not come
+    page.reload()
+    expect(page.locator(".card .word")).to_have_text(list(ends.values()))
+    assert page.locator(".card .sum:visible").count() == 0
+    page.unroute("**/api/questions/*/events*")
+    page.reload()
+    expect(page.locator(".card .sum")).to_have_text(["Checked 1 of 2 passages · 1.0 s"] * 3)
+    expect(last(page).locator(".sum")).to_be_in_viewport()
+
+
+def test_a_summary_comes_from_the_whole_text(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+    text = f"“{NOON}”\n\n“{RED}”"
+    script(monkeypatch, BEGUN, events.AnswerFinished(text, "stop", "wim-shallow", "m", (), USAGE, 0, 2, None,
+                                                     short=NOON, quotes=QUOTES))  # fmt: skip
+    ask(page, "What is it about?")
+    card = last(page)
+    expect(card.locator(".sum")).to_have_text("From the whole text · 1.0 s")
+    expect(card.locator(".keep")).to_be_hidden()
+    assert card.locator(".quotes .link").all_inner_texts() == [f"“{NOON}”", f"“{RED}”"]
+    assert card.locator(".said").inner_text() == ""
+
+
+def test_an_item_with_a_quotation_leads_there(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+    text = f"The ferry\n- Times: “{NOON}”\n- Colour: “{RED}”"
+    script(monkeypatch, BEGUN, *margin(0, "a", (0, 24), NOON), finished(text, short=NOON, quotes=QUOTES))
+    ask(page, "What is it about?")
+    answered(page)
+    assert last(page).locator(".quotes .link:visible").count() == 0  # not twice
+    last(page).locator(".items button", has_text="Colour").click()
+    expect(page.locator("mark")).to_have_text(RED)
+
+
+def test_a_sentence_that_holds_a_quotation_stays(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+    script(monkeypatch, BEGUN, finished(f"The text says “{NOON}” of the ferry.", quotes=QUOTES[:1]))
+    ask(page, "What does it say?")
+    answered(page)
+    expect(last(page).locator(".said")).to_have_text(f"The text says “{NOON}” of the ferry.")
+
+
+def test_on_a_phone_the_way_to_the_conversation_is_named_for_what_is_there(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.click("[data-to=shelf]")
+    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+    expect(page.locator("#to-answer")).to_have_text("Ask a question")
+    page.click("#to-answer")
+    script(monkeypatch, BEGUN, finished("noon", short="noon", quotes=QUOTES[:1]))
+    ask(page, "When does it sail?")
+    answered(page)
+    last(page).locator(".place").click()
+    expect(page.locator("mark")).to_have_text(NOON)
+    expect(page.locator("#to-answer")).to_have_text("Back to the answer")
