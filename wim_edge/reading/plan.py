@@ -21,8 +21,8 @@ from wim_edge.engine.protocols import Model
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.cuts import labels_apart_from
-from wim_edge.reading.outlook import Outlook, outlook
 from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.ranking import Outlook, outlook
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.settings import Settings
 
