@@ -182,7 +182,7 @@ class Runtime:
         return roles_for(self._loaded, ())
 
     def with_changes(self, **changes: object) -> Runtime:
-        """Returns another runtime with these settings changed, on the same loaded models, which this one closes.
+        """Returns a runtime with these settings changed. It shares the loaded models; closing this runtime closes them.
 
         Raises InvalidRequestError for settings that belong to the loaded model.
         """

@@ -296,7 +296,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """Returns True if a value is of these kinds: a bool is no number, an int is a float, no text contains NUL."""
+    """Returns True if a value has one of these types. A bool is not a number, an int is a float, a text has no NUL."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):

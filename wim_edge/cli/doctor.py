@@ -157,7 +157,7 @@ def _with_rpc(settings: Settings) -> dict[str, Any]:
 
 
 def _in_child(given: dict[str, Any]) -> dict[str, Any]:
-    """Does the work of `_with_rpc` in its child process."""
+    """Runs the work of `_with_rpc` in a child process."""
     from wim_edge.engine import bindings, rpc
 
     rpc.allow_rpc()

@@ -219,7 +219,7 @@ def _finish(
     library: Library, total: int, found: list[IngestResult], index: bool | None, model: str | None, as_json: bool,
     removing: str = "--prune",
 ) -> None:  # fmt: skip
-    """Prints the sum of what was done, and builds the index if it is wanted."""
+    """Prints the totals, and builds the index if asked to."""
     if not as_json:
         counts = {state: sum(one.state == state for one in found) for state in _STATES}
         files = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"

@@ -201,7 +201,7 @@ def check_rpc(settings: Settings) -> None:
 
 
 def cluster_from(options: dict[str, Any]) -> Cluster | None:
-    """Removes the cluster's options and returns the cluster, with a model's share of it; None if none is named."""
+    """Removes the cluster's options from ``options``; returns the cluster and the resources of a model, or None."""
     address, actors, cpus, gpus = (options.pop(name) for name in ("ray", "ray_actors", "ray_cpus", "ray_gpus"))
     if address is None:
         if actors or cpus or gpus:

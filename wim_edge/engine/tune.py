@@ -107,7 +107,7 @@ def search(path: Path, settings: Settings, copies: Path | None) -> Iterator[tupl
 
 
 def speedup(way: RunConfig, best: RunConfig) -> float:
-    """Returns how many times as fast the best is. Measures both again: other work slows a machine for a while."""
+    """Returns how many times faster the best is. Measures both again, because other work may have slowed one down."""
     costs = [min(one.cost, _measure(one.label, one.path, one.settings).cost) for one in (way, best)]
     return costs[0] / costs[1]
 

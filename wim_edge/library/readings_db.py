@@ -187,8 +187,8 @@ class ReadingsDatabase:
         return int(state), True
 
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
-        """Makes a reading consist of these states, with so many document tokens, and drops its other states. Returns
-        its number of tokens now: 0 if one of the states is gone."""
+        """Replaces the states of a reading with these, and sets its number of document tokens. Returns
+        that number, or 0 if one of the states is gone."""
         held = set(states)
         with transaction(self._path) as db:
             known = {state for (state,) in db.execute("SELECT id FROM state")}

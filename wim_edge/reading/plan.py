@@ -92,7 +92,7 @@ class Plan:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The prompt labels that are in no document: in an answer they are echoes."""
+        """The prompt labels that are in no document. In an answer they repeat the prompt."""
         return labels_apart_from(document.text for document in self.documents)
 
     @property

@@ -69,7 +69,7 @@ class TokenIndex:
         return self.passage_runs.inside(*((int(self.bodies[at]), int(self.heads[at + 1])) for at in documents))
 
     def document_at(self, places: Ints) -> Ints:
-        """Returns the documents (places in ``ids``) that these places of the tokens lie in."""
+        """Returns the documents, as indices of ``ids``, that contain these places of the tokens."""
         return np.searchsorted(self.heads, places, side="right") - 1
 
     def char_offset(self, place: int) -> int:
@@ -212,7 +212,7 @@ def end_of(tokens: Ints) -> int:
 
 @dataclass(frozen=True)
 class TokenRange:
-    """A run of ``length`` tokens that stands at places ``first`` to ``last`` - 1 of the order."""
+    """A run of ``length`` tokens, found at the places ``first`` to ``last`` - 1 of the sorted order."""
 
     first: int
     last: int
@@ -255,7 +255,7 @@ class SuffixArray:
         return found
 
     def find(self, tokens: list[int]) -> TokenRange | None:
-        """Returns the run of these tokens; None where it occurs nowhere."""
+        """Returns the run of these tokens, or None if it does not occur."""
         run = self.all
         for token in tokens:
             following, edges = self.successors(run)
@@ -279,7 +279,7 @@ class SuffixArray:
 
 
 def sorted_places(tokens: Ints, places: Ints) -> Ints:
-    """Returns the places by the `LONGEST` tokens there, uint32; needs 64 tokens of memory for each place meanwhile."""
+    """Returns the places (uint32), sorted by the `LONGEST` tokens that begin there. Needs memory for 64 tokens each."""
     if not len(places):
         return np.zeros(0, np.uint32)
     places = np.asarray(places, np.uint32)
