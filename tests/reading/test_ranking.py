@@ -234,8 +234,8 @@ def test_real_models_read_on_as_if_all_had_been_read_at_once(
     which: str, model_file: Callable[[str], Path], long_text: str
 ) -> None:
     settings = Settings(
-        model=str(model_file(which)), pattern="wim-shallow", relevance="likelihood", save=False, segment_tokens=32,
-        margin_tokens=8, answer_tokens=6, max_passages=2, n_threads=1,
+        model=str(model_file(which)), judge="self", pattern="wim-shallow", relevance="likelihood", save=False,
+        segment_tokens=32, margin_tokens=8, answer_tokens=6, max_passages=2, n_threads=1,
     )  # fmt: skip
     document, question = Document("gpl", long_text[:500]), "Who may copy it?"
 

@@ -56,7 +56,7 @@ def test_measuring_the_question_leaves_no_trace(which: str, model_file: Callable
 
 @pytest.mark.real
 def test_shallow_scores_do_not_depend_on_the_order(smollm2: Path) -> None:
-    settings = Settings(model=str(smollm2), pattern="wim-shallow", margin_tokens=8, answer_tokens=4)
+    settings = Settings(model=str(smollm2), judge="self", pattern="wim-shallow", margin_tokens=8, answer_tokens=4)
     books = library(4, 1)
     with Runtime(settings) as runtime:
         there = ranked(list(runtime.stream(books, QUESTION)))
