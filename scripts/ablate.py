@@ -23,9 +23,8 @@ from typing import Any
 
 from wim_edge import Document, Runtime, Settings
 from wim_edge.answer.candidates import Terms, key, shares
-from wim_edge.evaluation.intervals import auroc, interval
-from wim_edge.evaluation.metrics import contains
-from wim_edge.evaluation.split import Part, take_part
+from wim_edge.evaluation.example import Part, take_part
+from wim_edge.evaluation.metrics import auroc, contains, interval
 from wim_edge.evaluation.tasks.documents import draw_evenly, load_documents, load_questions
 from wim_edge.evaluation.tasks.questions import load_multidoc
 from wim_edge.support import Evidence, SupportWeights

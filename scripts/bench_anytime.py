@@ -25,11 +25,10 @@ import numpy as np
 
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.evaluation.embedding import BEST, embed_documents, open_embedder
-from wim_edge.evaluation.intervals import interval
-from wim_edge.evaluation.metrics import contains
-from wim_edge.evaluation.split import PARTS, take_part
+from wim_edge.evaluation.example import PARTS, take_part
+from wim_edge.evaluation.metrics import contains, interval
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
-from wim_edge.reading.outlook import Outlook
+from wim_edge.reading.ranking import Outlook
 from wim_edge.settings import Within
 
 AT = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300)  # seconds

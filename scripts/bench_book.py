@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.documents.data_files import parse_rows, text_of
+from wim_edge.evaluation.example import PARTS, take_part
 from wim_edge.evaluation.metrics import contains
-from wim_edge.evaluation.split import PARTS, take_part
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
 
 CHARS_A_TOKEN = 4.4

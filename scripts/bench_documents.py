@@ -33,7 +33,7 @@ from table_documents import DOCUMENTS, FORMATS, write
 
 from wim_edge.documents import read_document
 from wim_edge.documents.units import unit_spans
-from wim_edge.evaluation.split import take_part
+from wim_edge.evaluation.example import take_part
 from wim_edge.reading.timings import peak_rss_bytes
 from wim_edge.words import scores
 

@@ -121,7 +121,7 @@ def of_a_book(page: Any, address: str, path: Path, seed: int) -> dict[str, float
     page.set_input_files("#file", str(path))
     page.wait_for_function("(name) => document.getElementById('title').textContent === name", arg=path.stem)
     page.evaluate(CLOCK)
-    Job.tell = timed  # type: ignore[method-assign]
+    Job.tell = timed  # type: ignore[method-assign, assignment]
     page.fill("#question", "From whom did she buy the old mill?")
     begun = time.process_time()
     page.press("#question", "Enter")

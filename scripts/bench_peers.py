@@ -40,12 +40,11 @@ from typing import Any
 from wim_edge import Runtime, Settings
 from wim_edge.engine.model import physical_cores
 from wim_edge.evaluation.embedding import open_embedder, require_embedder
-from wim_edge.evaluation.example import Example
+from wim_edge.evaluation.example import PARTS, Example
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.reply import Reply
-from wim_edge.evaluation.split import PARTS
+from wim_edge.evaluation.report import rows
 from wim_edge.evaluation.summary import summarize
-from wim_edge.evaluation.table import rows
 from wim_edge.evaluation.tasks import TaskOptions
 from wim_edge.evaluation.tasks.documents import TASK, score
 from wim_edge.reading.timings import peak_rss_bytes

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from bench_book import book, drawn, passages
 
-from wim_edge.evaluation.split import PARTS, take_part
+from wim_edge.evaluation.example import PARTS, take_part
 from wim_edge.evaluation.tasks.documents import load_documents, load_questions
 
 BLOCK = 512  # bytes, in which getrusage counts

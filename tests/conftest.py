@@ -1,4 +1,4 @@
-"""What all tests share: a thread for each model, no user's settings, the skips that are allowed, the models.
+"""Shared by all tests: one thread for each model, no settings of the user, the allowed skips, the models.
 
 docs/testing.md says which layer checks what.
 """
@@ -33,7 +33,7 @@ ALLOWED_SKIPS = (
     "no Node on this machine",
     "no PySide6 on this machine",
 )
-"""How the reasons of skips begin that do not fail where SKIPS=listed is set, as .ci/run does."""
+"""Beginnings of the reasons for skips that are allowed with SKIPS=listed, as .ci/run sets it."""
 hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine fails no test
 hypothesis.settings.load_profile("untimed")
 _SKIPS_ARE_LISTED = os.environ.get("SKIPS") == "listed"
@@ -47,36 +47,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Beside pytest-xdist's other workers a model has one thread, here and in what is started from here. What tests
-    write is kept in memory, where that has room: thousands of small databases wait for a disk."""
+    """Gives a model one thread if there are several workers, and keeps the tests' files in memory if it has room:
+    thousands of small databases would wait for a disk."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     if _MEMORY_DISK.is_dir() and shutil.disk_usage(_MEMORY_DISK).free > 8 * 1024**3:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY_DISK))
-    gc.disable()  # what is imported and collected stays to the end: see below
+    gc.disable()  # while tests are imported: what they need stays to the end
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """From here on garbage is looked for again, among what the tests make."""
+    """Starts garbage collection, for the objects that tests make."""
     gc.freeze()
     gc.enable()
 
 
 FAST = "not real"
-"""The expression of marks that asks for the fast layer alone."""
+"""The mark expression that selects the fast layer."""
 _REAL_AS_A_WHOLE = re.compile(r"^pytestmark = \[?pytest\.mark\.real\b", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves modules out, where the fast layer is asked for, that are real as a whole: importing them takes seconds."""
+    """Skips modules of the real layer if the fast one is selected: importing them takes seconds."""
     if config.option.markexpr != FAST or collection_path.suffix != ".py":
         return None
     return bool(_REAL_AS_A_WHOLE.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the whole of the attacks out, unless it is asked for; the files that take long first, so that short ones
-    fill what the last of them leave idle: those of the real layer, in the fast one those of the server."""
+    """Deselects the attack layer unless it is asked for, and moves slow files to the front, so that short ones fill
+    the idle workers at the end. Slow are files of the real layer; in the fast layer those of the server."""
     if "attack" not in config.option.markexpr:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("attack")])
         items[:] = [item for item in items if not item.get_closest_marker("attack")]
@@ -100,7 +100,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def _checked(report: Any) -> Any:
-    """The report of a module or a test: failed where it was skipped for a reason that is not allowed."""
+    """Returns the report of a module or a test; a skip for a reason that is not allowed becomes a failure."""
     if _SKIPS_ARE_LISTED and report.skipped:
         xfail = getattr(report, "wasxfail", None)  # none of them is listed
         reason = str(report.longrepr[2]).removeprefix("Skipped: ") if xfail is None else f"expected to fail: {xfail}"
@@ -111,7 +111,7 @@ def _checked(report: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test sees the user's settings, models or files; real models are tried once for all."""
+    """Hides the user's settings, models and files. Real models are tried once for all tests."""
     for name in list(os.environ):
         if name.startswith("WIM_EDGE_"):
             monkeypatch.delenv(name)
@@ -124,20 +124,20 @@ def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def windows(monkeypatch: pytest.MonkeyPatch) -> Windows:
-    """Windows' ways from here to the end of the test, see tests/windows.py."""
+    """Applies Windows' rules until the end of the test (tests/windows.py)."""
     return Windows(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
 def as_windows(request: pytest.FixtureRequest, clean_environment: None) -> None:
-    """Has every test meet them, where that is asked for."""
+    """Applies Windows' rules to every test if --as-windows is given."""
     if request.config.option.as_windows:
         request.getfixturevalue("windows")
 
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home of all workers together: models are made, copied and tried by the first one that needs them."""
+    """A home for all workers: the first that needs a model makes, copies and tries it."""
     mine = tmp_path_factory.getbasetemp()
     folder = (mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine) / "shared"
     (folder / "cache" / "usable").mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made_once(shared: Path, path: Path, make: Callable[[Path], object]) -> Path:
-    """The model at this path, which ``make`` writes to the path that it is given."""
+    """Returns the path of a model, which ``make`` writes if it does not exist."""
     from wim_edge.engine import load_check
 
     with FileLock(shared / f"{path.stem}.lock"):
@@ -161,7 +161,7 @@ def made_once(shared: Path, path: Path, make: Callable[[Path], object]) -> Path:
 
 @pytest.fixture(scope="session")
 def smollm2_as_it_is() -> Path:
-    """SmolLM2-135M-Instruct: plain attention. The file that users get, in Q4_1."""
+    """SmolLM2-135M-Instruct in Q4_1, the file that users get: plain attention."""
     from wim_edge.catalog import Catalog, locate
     from wim_edge.settings import Paths
 
@@ -173,7 +173,7 @@ def smollm2_as_it_is() -> Path:
 
 @pytest.fixture(scope="session")
 def smollm2(smollm2_as_it_is: Path, shared: Path) -> Path:
-    """The same in F16, as `wim-edge tune` has it: twice as fast."""
+    """The same model in F16, as `wim-edge tune` makes it: twice as fast."""
     from wim_edge.engine.tune import requantize
 
     return made_once(shared, shared / "SmolLM2-135M-Instruct.F16.gguf",
@@ -193,7 +193,7 @@ def gemma3(shared: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def model_file(smollm2: Path, gemma3: Path, shared: Path) -> Callable[[str], Path]:
-    """Finds a model by name: a real one, or a tiny one of an architecture ("mamba", "gemma3-tiny"), written once."""
+    """Returns a function from a name to a model: a real one, or a tiny one of an architecture ("gemma3-tiny")."""
 
     def find(name: str) -> Path:
         if name in ("smollm2", "gemma3"):

@@ -33,10 +33,12 @@ def test_a_step_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(STANDS.steps_back()) == 2
 
 
-def test_packages_import_what_is_drawn() -> None:
-    drawn = DRAWN.rpartition("```\n")[0].rpartition("```\n")[2].splitlines()
-    rooms = {line.split()[0]: set(line.split()[1:]) for line in drawn}
-    assert rooms == {room: others - {""} for room, others in STANDS.rooms().items() if room}
+def test_packages_import_from_lines_below() -> None:
+    lines = [line.split() for line in DRAWN.rpartition("```\n")[0].rpartition("```\n")[2].splitlines()]
+    level = {room: number for number, line in enumerate(lines) for room in line}
+    rooms = {room: others - {""} for room, others in STANDS.rooms().items() if room}
+    assert level.keys() == rooms.keys()
+    assert [f"{room} imports {one}" for room in rooms for one in rooms[room] if level[one] <= level[room]] == []
 
 
 @pytest.mark.parametrize(

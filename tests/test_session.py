@@ -168,9 +168,8 @@ def test_real_models_answer_again_as_if_for_the_first_time(
     which: str, pattern: str, model_file: Callable[[str], Path], long_text: str
 ) -> None:
     chosen = Settings(
-        model=str(model_file(which)), pattern=pattern, save=False, segment_tokens=40, margin_tokens=8,
-        answer_tokens=4, max_passages=1,
-        n_threads=1, relevance="likelihood-gain" if pattern == "wim" else "likelihood",
+        model=str(model_file(which)), judge="self", pattern=pattern, save=False, segment_tokens=40, margin_tokens=8,
+        answer_tokens=4, max_passages=1, n_threads=1, relevance="likelihood-gain" if pattern == "wim" else "likelihood",
     )  # fmt: skip
     with Runtime(chosen) as runtime:
         document = Document("gpl", long_text[:500])

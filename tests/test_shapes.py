@@ -10,8 +10,7 @@ from types import ModuleType
 import pytest
 
 from tests.script import load
-from wim_edge.catalog.catalog import Catalog
-from wim_edge.catalog.machines import held_by
+from wim_edge.catalog.catalog import Catalog, held_by
 from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.memory_estimate import estimate, kv_bytes
 from wim_edge.engine.protocols import MemoryKind
@@ -49,9 +48,7 @@ def test_a_machine_holds_the_context_that_it_is_told_to(script: ModuleType, name
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    ("name", "memory"), [("granite4.0-h-1b", MemoryKind.HYBRID), ("gemma3-4b", MemoryKind.WINDOW)]
-)
+@pytest.mark.parametrize(("name", "memory"), [("granite4.0-h-1b", MemoryKind.HYBRID), ("gemma3-4b", MemoryKind.WINDOW)])
 def test_a_small_one_of_that_shape_is_written_quantized_and_read(
     script: ModuleType, smollm2_as_it_is: Path, tmp_path: Path, name: str, memory: MemoryKind
 ) -> None:

@@ -21,7 +21,7 @@ from wim_edge.cli import main
 from wim_edge.cli.main import CommandGroup
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError, ModelError
-from wim_edge.library import temporary
+from wim_edge.library import readings_db
 from wim_edge.library.folders import folder_of, remove_library
 from wim_edge.library.library import Library
 from wim_edge.recall.index import load_index, load_or_build_index
@@ -211,9 +211,9 @@ def test_a_pipe_that_nobody_reads_ends_quietly(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_the_layer_goes_with_the_test(windows: Windows) -> None:
-    assert not hasattr(temporary.os, "getuid")  # type: ignore[attr-defined]
+    assert not hasattr(readings_db.os, "getuid")  # type: ignore[attr-defined]
     windows._patch.undo()
-    assert temporary.os is os  # type: ignore[attr-defined]
+    assert readings_db.os is os  # type: ignore[attr-defined]
 
 
 def test_an_index_that_is_in_use_is_replaced_and_goes_with_its_library() -> None:

@@ -16,9 +16,8 @@ from wim_edge.catalog.entry import WORKING_SPACE
 from wim_edge.documents import Document
 from wim_edge.errors import ModelError
 from wim_edge.loaded_models import LoadedModels
-from wim_edge.reading.pattern import automatic
 from wim_edge.reading.plan import context_limit
-from wim_edge.reading.resolved_settings import ResolvedSettings
+from wim_edge.reading.resolved_settings import ResolvedSettings, automatic
 from wim_edge.settings import Settings
 
 _SAMPLE = 1 << 14

@@ -17,7 +17,7 @@ from wim_edge.documents.readers import Documents, DocumentSource, Scan, find_sca
 from wim_edge.engine.protocols import Embedder, Interrupted, Model
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import WHY, Restater, Turn
-from wim_edge.library.in_step import InStep
+from wim_edge.library.ingest import InStep
 from wim_edge.library.library import Library, open_library
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.reading import events
@@ -27,7 +27,7 @@ from wim_edge.reading.control import Control, Decision, Policy
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.reading.stream import Stream
 from wim_edge.reading.timings import Timings
-from wim_edge.recall.library_recall import LibraryRecall
+from wim_edge.recall.recaller import LibraryRecall
 from wim_edge.roles import Roles, resolve_for, roles_for
 from wim_edge.session import Question, QuestionSession, Run, nothing_events, prepare, run_session, stopped_events
 from wim_edge.settings import Settings
@@ -182,7 +182,7 @@ class Runtime:
         return roles_for(self._loaded, ())
 
     def with_changes(self, **changes: object) -> Runtime:
-        """Returns another runtime with these settings changed, on the same loaded models, which this one closes.
+        """Returns a runtime with these settings changed. It shares the loaded models; closing this runtime closes them.
 
         Raises InvalidRequestError for settings that belong to the loaded model.
         """

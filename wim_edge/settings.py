@@ -151,9 +151,9 @@ class Settings(Limits):
 
     # The pattern; for None, models.toml may have a value for the model
     pattern: str | None = None
-    """One of PATTERNS; `wim_edge.reading.pattern` describes them and the default."""
+    """One of PATTERNS; `wim_edge.reading.resolved_settings` describes them and the default."""
     relevance: str | None = None
-    """The method that scores segments or margins, one of RELEVANCES (`wim_edge.reading.relevance.relevance`)."""
+    """The method that scores segments or margins, one of RELEVANCES (`wim_edge.reading.relevance.likelihood`)."""
     judge: str | None = None
     """The model that decides which passages answer and whether any does, named as ``model`` is; "self": the model
     itself. None: the embedded model for segments that are read alone, if it is on this disk; else the model itself."""
@@ -296,7 +296,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """Returns True if a value is of these kinds: a bool is no number, an int is a float, no text contains NUL."""
+    """Returns True if a value has one of these types. A bool is not a number, an int is a float, a text has no NUL."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):

@@ -1,6 +1,6 @@
 """Questions that people typed into a search engine (Natural Questions), on the passage with the answer and on others.
 
-Only the rows that the project chooses on are taken, never those that it reports (`wim_edge/evaluation/split.py`).
+Only the rows that the project chooses on are taken, never those that it reports (`wim_edge/evaluation/example.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from adapter.passages import NONE, Passage, Question, contains, fill, heading
 from adapter.squad import CHARACTERS, load
-from wim_edge.evaluation.split import Part, take_part
+from wim_edge.evaluation.example import Part, take_part
 
 _OTHERS = 6
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tests.reading.story import reply, run
-from wim_edge.cli.display import Live
+from wim_edge.cli.display import Live, WordWrap
 from wim_edge.testing import FakeModel
 
 
@@ -36,3 +36,27 @@ def test_live_without_margins_shows_none() -> None:
     text = shown(100, margins=False)
     assert "note:" not in text
     assert "the answer is blue" in text
+
+
+LONG = "verylongwordthatfitsnowhere"
+
+
+def test_words_are_not_broken() -> None:
+    wrap = WordWrap(20)
+    pieces = ["The board deci", "ded to rep", "lace the ro", "of in Sept", "ember.\n", "Then ", "a", LONG]
+    text = "".join(map(wrap, pieces)) + wrap.rest()
+    assert [line.rstrip() for line in text.split("\n")] == [
+        "The board decided to", "replace the roof in", "September.", "Then", "a" + LONG,
+    ]  # fmt: skip
+
+
+def test_scripts_that_do_not_part_words() -> None:
+    wrap = WordWrap(20)
+    assert wrap("卢克领先") == "卢克领", "it is shown as it comes"
+    assert wrap("，擒抱118次。") == "先，擒抱118", "a mark stays with what it closes"
+    assert wrap("他强迫对方两次") == "\n次。他强迫对方两", "each is two columns wide"
+    assert wrap.rest() == "次"
+    thai = WordWrap(10)
+    shown = thai("การทดสอบการทดสอบการทดสอบ")
+    assert shown, "two lines of it are shown before it ends"
+    assert (shown + thai.rest()).replace("\n", "") == "การทดสอบการทดสอบการทดสอบ"

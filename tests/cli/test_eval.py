@@ -92,7 +92,7 @@ def test_a_table_and_nothing_kept_without_a_folder(model: FakeModel, data: Path,
 def test_no_cell_of_a_table_in_a_pipe_is_cut(model: FakeModel, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     wide = [f"a figure with a long name, {number}" for number in range(20)]
-    monkeypatch.setattr("wim_edge.evaluation.table.rows", lambda _summary: [wide, wide])
+    monkeypatch.setattr("wim_edge.evaluation.report.rows", lambda _summary: [wide, wide])
     result = evaluate("multidoc", "--data", data, "--documents", 2, "--positions", "1", "--limit", 1)
     assert "accuracy llm 100.0%, default " in result.stderr  # the default patterns
     assert [result.stdout.count(name) for name in (wide[0] + " ", wide[-1])] == [2, 2]

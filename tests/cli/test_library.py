@@ -12,7 +12,7 @@ from tests.cli.scripted import give, run
 from tests.recall.conftest import DOCUMENTS, writes
 from wim_edge import loaded_models
 from wim_edge.errors import ModelNotFoundError
-from wim_edge.library import in_step
+from wim_edge.library import ingest
 from wim_edge.testing import FakeModel
 
 
@@ -167,7 +167,7 @@ def test_a_file_that_changed_is_read_again_before_a_question(tmp_path: Path, mon
     asked = run("ask", "--library", "default", question)
     assert "library default: changed: a.txt" in asked.stderr
     assert "1911" in run("ask", "--library", "default", "--json", question).stdout
-    monkeypatch.setattr(in_step, "SECONDS", 0.0)
+    monkeypatch.setattr(ingest, "SECONDS", 0.0)
     path.write_text("First. The lighthouse was built in 1904.")
     asked = run("ask", "--library", "default", question)
     assert "wim-edge library sync default" in asked.stderr

@@ -30,7 +30,7 @@ def model(tmp_path: Path) -> Path:
 def scripted(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
     """Speeds (prefill, decode) by label; 100 and 10 where none is given."""
     from wim_edge.engine import tune
-    from wim_edge.engine.benchmark import Speed
+    from wim_edge.engine.tune import Speed
 
     speeds: dict[str, tuple[float, float]] = {}
 
@@ -120,10 +120,10 @@ def test_a_copy_is_taken_if_it_predicts_the_same(
 
 
 def test_a_real_measurement(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge.engine import benchmark
+    from wim_edge.engine import tune
 
-    monkeypatch.setattr(benchmark, "PREFILL_SECONDS", 0.1)
-    monkeypatch.setattr(benchmark, "DECODE_SECONDS", 0.1)
+    monkeypatch.setattr(tune, "PREFILL_SECONDS", 0.1)
+    monkeypatch.setattr(tune, "DECODE_SECONDS", 0.1)
     facts = json.loads(run(model, "--json").stdout)
     assert facts["ways"][0]["prefill"] > 0
     assert {way["label"] for way in facts["ways"]} >= {"as it is", "flash attention on", "weights Q8_0", "weights F16"}

@@ -12,7 +12,7 @@ from wim_edge.engine.protocols import MemoryKind
 from wim_edge.settings import Settings
 
 if TYPE_CHECKING:
-    from wim_edge.engine.sequence import Sequence
+    from wim_edge.engine.context import Sequence
 
 STEPS = 4
 TOLERANCE = 1e-3

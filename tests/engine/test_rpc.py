@@ -1,5 +1,5 @@
 """llama.cpp's RPC in a build without it: the errors before it starts, and a question across two fake servers with a
-scripted model. scripts/check_rpc.sh tests a build that has it."""
+scripted model. test_rpc_servers.py tests a build that has it."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from tests.tiny import write_tiny
 from wim_edge.engine import tune
+from wim_edge.engine.context import Context
 from wim_edge.engine.gguf import read_header
-from wim_edge.engine.tune import RunConfig
+from wim_edge.engine.model import Model
+from wim_edge.engine.tune import RunConfig, measure_speed
 from wim_edge.errors import EngineError
 from wim_edge.settings import Settings
 
@@ -92,3 +95,30 @@ def test_the_same_weights_predict_the_same(tiny: Path, tmp_path: Path) -> None:
     assert same.agreement == 1.0
     other = write_tiny(tmp_path / "other.gguf", "llama", seed=8)
     assert not tune._measure("other", other, Settings(n_threads=1), ("F32", expected)).is_acceptable
+
+
+def test_speeds_count_evaluated_tokens(tmp_path: Path) -> None:
+    with Model(write_tiny(tmp_path / "tiny.gguf", "llama"), Settings(n_threads=1)) as model:
+        found = measure_speed(model, 512)
+    assert (found.prefill_tokens, found.decode_tokens) == (512, 48)  # a tiny model has the time for all
+    assert found.prefill > found.decode > 0
+
+
+def test_a_slow_machine_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decode = Context.decode
+
+    def slowly(self: Context, parts: list[tuple[int, int, list[int], int]]) -> object:
+        time.sleep(0.02 * sum(len(tokens) for _, _, tokens, _ in parts))
+        return decode(self, parts)
+
+    monkeypatch.setattr(Context, "decode", slowly)
+    monkeypatch.setattr(tune, "PREFILL_SECONDS", 0.5)
+    monkeypatch.setattr(tune, "DECODE_SECONDS", 0.3)
+    begun = time.monotonic()
+    with Model(write_tiny(tmp_path / "tiny.gguf", "llama"), Settings(n_threads=1)) as model:
+        found = measure_speed(model, 512)
+    assert time.monotonic() - begun < 10
+    assert 8 <= found.prefill_tokens < 64
+    assert 0 < found.decode_tokens < 48
+    assert found.prefill < 60
+    assert found.decode < 60

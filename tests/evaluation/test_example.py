@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.evaluation.stub import write
 from wim_edge.documents import Document, Mark, deduplicate
-from wim_edge.evaluation.example import Example, Passage, as_documents
+from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.example import Example, Passage, Query, as_documents, load_queries, take_part
 
 
 def test_names_become_unique() -> None:
@@ -37,3 +42,52 @@ def test_what_has_no_answer_is_asked_only_where_there_is_none() -> None:
 def test_a_passage_is_of_texts(wrong: tuple[object, object]) -> None:
     with pytest.raises(TypeError, match="where a text should be"):
         Passage(*wrong)  # type: ignore[arg-type]
+
+
+def test_kilt(tmp_path: Path) -> None:
+    row = {
+        "id": "1", "input": "who sang", "output": [
+            {"answer": "Anna", "provenance": [{"wikipedia_id": "5", "title": "Song"}, {"title": "Singer"}]},
+            {"provenance": [{"title": "Song"}]},
+        ],
+    }  # fmt: skip
+    assert load_queries(write(tmp_path / "kilt.jsonl", [row], lines=True)) == [
+        Query("who sang", (frozenset({"Song", "Singer"}), frozenset({"Song"})), ("Anna",))
+    ]
+
+
+def test_gold_titles_are_told_as_the_library_writes_them(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.jsonl", [{"question": "q", "titles": ["Ferry  line", "x" * 300]}], lines=True)
+    (query,) = load_queries(path)
+    assert sorted(map(len, query.titles)) == [10, 200]
+    assert "Ferry line" in query.titles
+    with pytest.raises(InvalidRequestError):
+        load_queries(write(tmp_path / "bad.jsonl", [{"question": "q", "titles": "Zoo"}], lines=True))
+
+
+def test_the_first_third_chooses() -> None:
+    rows = list(range(150))
+    assert take_part(rows, "choose", key=lambda row: row) == rows[:50]
+    assert take_part(rows, "report", key=lambda row: row) == rows[50:]
+    assert take_part(rows, "all", key=lambda row: row) == rows
+
+
+@given(st.lists(st.sampled_from("abcdefg"), min_size=1))
+def test_parts_are_disjoint_and_whole(keys: list[str]) -> None:
+    rows = list(enumerate(keys))
+
+    def taken(part: str) -> list[tuple[int, str]]:
+        try:
+            return take_part(rows, part, key=lambda row: row[1])  # type: ignore[arg-type]
+        except InvalidRequestError:
+            return []
+
+    choose, report = taken("choose"), taken("report")
+    assert sorted(choose + report) == rows
+    assert not {key for _, key in choose} & {key for _, key in report}  # what belongs together stays together
+    assert choose
+
+
+def test_a_part_of_one_row_is_none() -> None:
+    with pytest.raises(InvalidRequestError, match="none is left to report"):
+        take_part(["a"], "report", key=lambda row: row)

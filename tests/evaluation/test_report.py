@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.evaluation.made_up_run import RECORDS, summary
-from wim_edge.evaluation.report import write_report
+from wim_edge.evaluation.report import rows, write_report
 
 
 def test_the_report_is_one_page_without_links(tmp_path: Path) -> None:
@@ -25,3 +25,13 @@ def test_the_report_is_one_page_without_links(tmp_path: Path) -> None:
     assert "CapacityError: 9 of 5" in page
     assert "Which a?" in page
     assert "color-scheme: light dark" in page
+
+
+def test_the_table() -> None:
+    head, llm, wim, oracle = rows(summary())
+    assert head == ["pattern", "n", "accuracy", "gold first", "in first two", "95% of accuracy", "position 0",
+                    "position 4", "s/example", "x llm", "errors"]  # fmt: skip
+    assert llm[:3] == ["llm", "2", "75.0%"]
+    assert (llm[3:5], llm[6:8], llm[-1]) == (["-", "-"], ["100.0%", "50.0%"], "1")
+    assert wim[0] == "wim (wim:cascade)"
+    assert oracle[6:8] == ["-", "-"]

@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.library.wall import TEXT, ask, files, folder, scores, usage
+from wim_edge.errors import EngineError
 from wim_edge.library.array_file import DamagedError, append_parts, open_mapped, open_regular_file, parts_of
+from wim_edge.reading import events
 
 KIND = (b"a test's arrays\0", 1)
 ABOUT = {"model": "fake"}
@@ -87,3 +90,105 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(DamagedError, match="no file"):
             open_regular_file(tmp_path / "pipe")
+
+
+def test_states_under_each_others_names_are_not_taken() -> None:
+    changes = {"pattern": "wim", "relevance": "likelihood"}
+    fresh = ask(TEXT, "Whose wall?", save=False, **changes)
+    ask(TEXT, **changes)
+    paths = files()
+    contents = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, [*contents[1:], contents[0]], strict=True):
+        path.write_bytes(content)
+    found = ask(TEXT, "Whose wall?", **changes)
+    assert scores(found) == scores(fresh)
+    assert [e for e in found if isinstance(e, events.Warning) and "another text" in e.text]
+
+
+@pytest.mark.parametrize("instead", ["folder", "loop", "pipe"])
+def test_what_is_no_file_is_let_go_of(instead: str) -> None:
+    ask(TEXT, pattern="llm")
+    (path,) = files()
+    path.unlink()
+    if instead == "folder":
+        path.mkdir()
+    elif instead == "loop":
+        path.symlink_to(path)
+    else:
+        os.mkfifo(path)
+    assert usage(ask(TEXT, pattern="llm")).reused_tokens == 0
+    assert usage(ask(TEXT, pattern="llm")).reused_tokens
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "flip the last", "longer", "empty", "foreign", "older"])
+@pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
+def test_a_damaged_file_is_told_once_removed_and_the_text_read_again(pattern: str, damage: str) -> None:
+    ask(TEXT, pattern=pattern)
+    before = files()
+    for path in before:
+        data = bytearray(path.read_bytes())
+        if damage == "cut":
+            del data[len(data) // 2 :]
+        elif damage == "flip":
+            data[5] ^= 1
+        elif damage == "flip the last":
+            data[-1] ^= 1
+        elif damage == "longer":
+            data[5:5] = b"x"
+        elif damage == "empty":
+            data.clear()
+        elif damage == "foreign":
+            data[:] = b"PK\3\4" + bytes(1000)
+        else:
+            data[-12] = 1
+        path.write_bytes(data)
+    found = ask(TEXT, pattern=pattern)
+    assert usage(found).reused_tokens == 0
+    told = [e.text for e in found if isinstance(e, events.Warning) and "damaged" in e.text]
+    assert len(told) == 1
+    assert not set(before) & set(files())
+    again = ask(TEXT, pattern=pattern)
+    assert usage(again).reused_tokens > 0
+    assert not [e for e in again if isinstance(e, events.Warning) and "damaged" in e.text]
+
+
+def test_a_state_of_another_model_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(TEXT)
+    monkeypatch.setattr("wim_edge.testing.FakeContext.fingerprint", "another")
+    assert usage(ask(TEXT)).reused_tokens == 0
+
+
+def test_a_file_under_a_wrong_name_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(TEXT, pattern="wim", relevance="likelihood-gain")
+    (mine,) = files()
+    data = mine.read_bytes()
+    monkeypatch.setattr("wim_edge.testing.FakeContext.fingerprint", "another")
+    ask(TEXT, pattern="wim", relevance="likelihood-gain")
+    (other,) = [path for path in files() if path != mine]
+    other.write_bytes(data)
+    assert usage(ask(TEXT, pattern="wim", relevance="likelihood-gain")).reused_tokens == 0
+
+
+def test_a_disk_that_takes_nothing_is_told_and_the_answer_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("wim_edge.library.array_file.os.fsync", full)
+    found = ask(TEXT)
+    assert [e.text for e in found if isinstance(e, events.Warning) and "No space left" in e.text]
+    assert found[-1].text  # type: ignore[attr-defined]
+    assert not list(folder().glob("*.part"))
+    assert not files()
+
+
+def test_a_state_that_the_engine_refuses_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(TEXT, pattern="llm")
+
+    def refuse(*_: object) -> None:
+        raise EngineError("llama.cpp could not restore a sequence's state", "")
+
+    monkeypatch.setattr("wim_edge.testing.FakeSequence.restore", refuse)
+    found = ask(TEXT, pattern="llm")
+    assert usage(found).reused_tokens == 0
+    assert [e.text for e in found if isinstance(e, events.Warning) and "read again" in e.text]
+    assert found[-1].text  # type: ignore[attr-defined]

@@ -13,10 +13,20 @@ import pytest
 
 from tests.documents.scanned import said, scan, scripted
 from tests.library.conftest import documents, write_rows
+from wim_edge.library import ingest
 from wim_edge.library.file_state import state_of
-from wim_edge.library.ingest import IngestResult, add, sync
+from wim_edge.library.ingest import LEFT_OUT, IngestResult, InStep, LeftOut, add, sync
 from wim_edge.library.library import Library
 from wim_edge.settings import Limits
+
+
+def papers(home: Path, **texts: str) -> Path:
+    """Returns a folder with a text file of each name."""
+    folder = home / "papers"
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    return folder
 
 
 def states(found: list[IngestResult]) -> dict[str, str]:
@@ -61,8 +71,7 @@ def test_a_scan_waits_for_sync_and_tells_of_its_pages(
 
 
 def test_a_named_file_of_another_kind_changes_with_its_folder(home: Path, library: Library) -> None:
-    folder = home / "papers"
-    folder.mkdir()
+    folder = papers(home)
     (folder / "data.odd").write_text("ferry,noon")
     assert states(list(add(library, [folder, folder / "data.odd"]))) == {"data.odd": "added"}
     (folder / "data.odd").write_text("ferry,midnight")
@@ -71,8 +80,7 @@ def test_a_named_file_of_another_kind_changes_with_its_folder(home: Path, librar
 
 
 def test_json_is_rows_where_it_holds_any_and_else_a_text(home: Path, library: Library) -> None:
-    folder = home / "papers"
-    folder.mkdir()
+    folder = papers(home)
     rows = [{"title": "Ferry", "text": "It sails."}, {"title": "Crane", "text": "It lifts."}]
     (folder / "rows.json").write_text(json.dumps(rows))
     (folder / "settings.json").write_text('{"harbour": {"depth": 4}}')
@@ -85,10 +93,7 @@ def test_json_is_rows_where_it_holds_any_and_else_a_text(home: Path, library: Li
 
 
 def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: Library) -> None:
-    folder = home / "papers"
-    folder.mkdir()
-    for name in "ab":
-        (folder / f"{name}.txt").write_text(f"Text {name} of the harbour.")
+    folder = papers(home, a="Text a of the harbour.", b="Text b of the harbour.")
     list(add(library, [folder]))
     (folder / "b.txt").unlink()
     assert states(list(add(library, [folder]))) == {"a.txt": "unchanged", "b.txt": "gone"}
@@ -113,16 +118,12 @@ def test_what_a_moved_file_held_stays_as_it_is(home: Path, library: Library) -> 
     assert library.documents_of(str(folder / "new" / "a.txt")) == [number]
     assert library.version == version
     (folder / "old" / "b.txt").rename(folder / "old" / "crane.txt")  # its name is its title
-    assert states(list(sync(library))) == {
-        "a.txt": "unchanged", "crane.txt": "moved",
-    }  # fmt: skip
+    assert states(list(sync(library))) == {"a.txt": "unchanged", "crane.txt": "moved"}
     assert set(documents(library)) == {"a", "crane"}
 
 
 def test_a_library_is_kept_in_step_with_what_was_added(home: Path, library: Library) -> None:
-    folder, other = home / "papers", home / "other.odd"
-    folder.mkdir()
-    (folder / "a.txt").write_text("The ferry sails.")
+    folder, other = papers(home, a="The ferry sails."), home / "other.odd"
     other.write_text("A named file.")
     list(add(library, [folder, other, folder / "a.txt"]))
     assert library.roots() == [other, folder]
@@ -330,3 +331,70 @@ def test_reports_whose_year_is_in_the_file_name_alone(home: Path, library: Libra
     (home / "report-2024.md").unlink()
     list(sync(library))
     assert len(library.search("report 2024", 5)) == 2
+
+
+def test_patterns_are_those_of_a_gitignore_and_the_nearest_count_first(tmp_path: Path) -> None:
+    (tmp_path / LEFT_OUT).write_text("*.log\n/build/\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / LEFT_OUT).write_text("!keep.log\n")
+    rules = LeftOut()
+    rules.read(str(tmp_path))
+    rules.read(str(tmp_path / "sub"))
+    top, sub = str(tmp_path), str(tmp_path / "sub")
+    assert rules.match(top, "a.log")
+    assert rules.match(top, "build/")
+    assert not rules.match(sub, "build/")
+    assert rules.match(sub, "a.log")
+    assert not rules.match(sub, "keep.log")
+    assert rules.match(top, "keep.log")
+    assert not rules.match(f"{top}-other", "a.log")
+
+
+def test_what_cannot_be_read_leaves_nothing_out(tmp_path: Path) -> None:
+    (tmp_path / LEFT_OUT).mkdir()
+    rules = LeftOut()
+    rules.read(str(tmp_path))
+    assert not rules.match(str(tmp_path), "a.log")
+
+
+def test_a_question_sees_what_is_there_now(home: Path, library: Library) -> None:
+    folder = papers(home, a="a", b="b", c="c", d="d")
+    list(add(library, [folder]))
+    (folder / "a.txt").write_text("changed")
+    (folder / "b.txt").unlink()
+    (folder / "e.txt").write_text("e")
+    (folder / ".wimignore").write_text("c.txt\n")
+    compared = InStep()
+    told = "library papers: new: e.txt; changed: a.txt; deleted or left out: b.txt, c.txt"
+    assert compared.bring(library, Limits()) == told
+    assert documents(library) == {"a": "changed", "d": "d", "e": "e"}
+    (folder / "a.txt").write_text("once more")
+    assert compared.bring(library, Limits()) == ""
+    assert documents(library)["a"] == "changed"  # it was compared a moment ago
+    assert InStep().bring(library, Limits()) == "library papers: changed: a.txt"
+
+
+def test_what_may_be_on_a_disk_that_is_not_there_stays(home: Path, library: Library) -> None:
+    folder, alone = papers(home, a="a", b="b", c="c", d="d"), home / "alone.txt"
+    alone.write_text("alone")
+    list(add(library, [folder, alone]))
+    for file in (*folder.iterdir(), alone):
+        file.unlink()
+    told = "library papers: not there, but still in the library: alone.txt, a.txt, b.txt and 2 more"
+    assert InStep().bring(library, Limits()) == f"{told}; wim-edge library sync papers"
+    assert len(library) == 5
+    folder.rename(home / "away")
+    assert "not there, but still in the library: alone.txt, papers" in InStep().bring(library, Limits())
+
+
+def test_what_is_gone_stays_while_another_file_waits(
+    home: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = papers(home, a="a", b="b")
+    list(add(library, [folder]))
+    (folder / "a.txt").rename(folder / "c.txt")
+    monkeypatch.setattr(ingest, "SECONDS", 0.0)
+    (folder / "b.txt").write_text("changed")
+    told = "new or changed, but not read yet: b.txt, c.txt; not there, but still in the library: a.txt"
+    assert InStep().bring(library, Limits()) == f"library papers: {told}; wim-edge library sync papers"
+    assert documents(library) == {"a": "a", "b": "b"}

@@ -15,7 +15,7 @@ from tests.library.wall import MODEL, SMALL, TEXT, ask, files, folder, usage
 from wim_edge import Document, Runtime, Settings
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import ReadingStore
-from wim_edge.library.state_file import read as read_state
+from wim_edge.library.array_file import read_state
 from wim_edge.reading import events
 
 
@@ -68,8 +68,9 @@ def test_reading_ahead(tmp_path: Path) -> None:
     with Runtime(unsaved, model=MODEL) as runtime, pytest.raises(InvalidRequestError, match="saving"):
         runtime.read(Document("wall.txt", TEXT))
     (tmp_path / "file").write_text("x")
-    with Runtime(SMALL.with_changes(readings=tmp_path / "file"), model=MODEL) as runtime, pytest.raises(
-        LibraryError, match="cannot be saved"
+    with (
+        Runtime(SMALL.with_changes(readings=tmp_path / "file"), model=MODEL) as runtime,
+        pytest.raises(LibraryError, match="cannot be saved"),
     ):
         runtime.read(Document("wall.txt", TEXT))
 

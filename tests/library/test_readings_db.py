@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.library.wall import MODEL, SMALL, TEXT, ask, files, folder, usage
 from wim_edge import Document, Runtime, Settings
 from wim_edge.library import ReadingStore
-from wim_edge.library.readings_db import ReadingsDatabase
+from wim_edge.library.readings_db import LOCK, PREFIX, ReadingsDatabase, kept_meanwhile, sweep
 from wim_edge.reading import events
 
 
@@ -115,3 +118,45 @@ def test_parts_that_another_process_removed_are_not_said_to_be_kept() -> None:
     reading = index.readings()[0]
     assert index.keep(reading.id, [10**6], reading.tokens) == 0
     assert index.readings()[0].tokens == 0
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+def left(temporary: Path, name: str, seconds: float = 60) -> Path:
+    made = temporary / f"{PREFIX}{name}"
+    made.mkdir()
+    (made / "a.reading").write_text("read")
+    (made / LOCK).touch()
+    os.utime(made / LOCK, (time.time() - seconds,) * 2)
+    return made
+
+
+def test_it_goes_at_the_end(temporary: Path) -> None:
+    with kept_meanwhile(Settings(save=False)) as settings:
+        assert settings.save
+        assert settings.readings is not None
+        (settings.readings / "a.reading").write_text("read")
+        sweep()  # of another one
+        assert (settings.readings / "a.reading").exists()
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_is_to_be_kept_lies_elsewhere(temporary: Path) -> None:
+    with kept_meanwhile(Settings()) as settings:
+        assert settings == Settings()
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_process_left_goes_with_the_next(temporary: Path) -> None:
+    killed, young, alive = left(temporary, "killed"), left(temporary, "young", 1), left(temporary, "alive")
+    link = temporary / f"{PREFIX}link"
+    link.symlink_to(left(temporary / "..", f"{temporary.name}-elsewhere"))
+    with FileLock(alive / LOCK), kept_meanwhile(Settings(save=False)):
+        assert not killed.exists()
+        assert young.exists()
+        assert alive.exists()
+        assert (link / "a.reading").exists()

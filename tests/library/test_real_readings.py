@@ -60,10 +60,9 @@ def test_the_second_question_of_another_process_reads_nothing(
     which: str, pattern: str, model_file: Callable[[str], Path], forked: BaseContext
 ) -> None:
     options = {
-        "model": str(model_file(which)), "pattern": pattern, "segment_tokens": 64, "answer_tokens": 12,
-        "margin_tokens": 8,
-        "max_passages": 1, "n_threads": 1, "relevance": "likelihood-gain" if pattern == "wim" else "likelihood",
-        "within": "all",
+        "model": str(model_file(which)), "judge": "self", "pattern": pattern, "segment_tokens": 64,
+        "answer_tokens": 12, "margin_tokens": 8, "max_passages": 1, "n_threads": 1, "within": "all",
+        "relevance": "likelihood-gain" if pattern == "wim" else "likelihood",
     }  # fmt: skip
     fresh = ask({**options, "save": False}, "Who may copy it?")
     first = ask(options, "What is the GPL for?")
@@ -129,7 +128,8 @@ def test_a_changed_model_file_is_another_model(tmp_path: Path, long_text: str) -
 
 def test_a_document_that_grew_and_one_that_was_stopped(model_file: Callable[[str], Path], long_text: str) -> None:
     model = model_file("llama")
-    settings = Settings(model=str(model), pattern="wim-shallow", segment_tokens=128, margin_tokens=8, answer_tokens=4)
+    settings = Settings(model=str(model), judge="self", pattern="wim-shallow", segment_tokens=128, margin_tokens=8,
+                        answer_tokens=4)  # fmt: skip
     with Runtime(settings) as runtime:
         for event in runtime.stream(Document("text", long_text[:2000]), "Why?"):
             if isinstance(event, events.SegmentRead) and event.segment == 1:

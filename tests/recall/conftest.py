@@ -12,7 +12,7 @@ import pytest
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.library.library import Library
-from wim_edge.recall.suffix_array import SuffixArray, end_of, sorted_places
+from wim_edge.recall.index import SuffixArray, end_of, sorted_places
 from wim_edge.testing import FakeModel
 
 

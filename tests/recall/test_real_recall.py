@@ -11,8 +11,7 @@ import pytest
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
 from wim_edge.library.library import Library
-from wim_edge.recall.index import load_or_build_index
-from wim_edge.recall.suffix_array import TokenRange
+from wim_edge.recall.index import TokenRange, load_or_build_index
 from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real

@@ -16,7 +16,7 @@ from wim_edge.batch.result import Result, failed, observed, write_parquet
 from wim_edge.documents import document_of
 from wim_edge.documents.readers import bytes_of
 from wim_edge.errors import DocumentError, EngineError, ModelError, WimEdgeError
-from wim_edge.library.temporary import kept_meanwhile, sweep
+from wim_edge.library.readings_db import kept_meanwhile, sweep
 from wim_edge.loaded_models import Identity, check_same
 from wim_edge.settings import Limits, Settings
 from wim_edge.system.journal import Journal, Watcher, settings_identity

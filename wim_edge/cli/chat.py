@@ -11,10 +11,9 @@ from typing import Any
 
 import click
 
-from wim_edge.cli.interrupt import Interruptible, exit_on_signals
+from wim_edge.cli.interrupt import Interruptible, exit_on_signals, may_read_on
 from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import check_display, display_options, question_options, save_option, settings_from
-from wim_edge.cli.reading_on import may_read_on
 from wim_edge.cli.terminal import show_error
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 
@@ -53,7 +52,7 @@ def chat(
     from wim_edge.documents import read_documents
     from wim_edge.followup import Turn
     from wim_edge.library.library import Library
-    from wim_edge.library.temporary import kept_meanwhile
+    from wim_edge.library.readings_db import kept_meanwhile
     from wim_edge.reading.events import AnswerFinished
     from wim_edge.runtime import Runtime
 

@@ -14,8 +14,7 @@ from wim_edge import errors
 from wim_edge.catalog import SCOUT
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.explain import setting_line
-from wim_edge.cli.options import check_rpc, engine_options, json_option, rpc_option, settings_from
+from wim_edge.cli.options import check_rpc, engine_options, json_option, rpc_option, setting_line, settings_from
 from wim_edge.cli.terminal import print_json
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_dict
@@ -70,8 +69,7 @@ def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
 
 def _show_held(machine_name: str, as_json: bool) -> None:
     """Shows which models of the catalog fit a machine, the best first."""
-    from wim_edge.catalog.catalog import Catalog
-    from wim_edge.catalog.machines import held_by, memory_of
+    from wim_edge.catalog.catalog import Catalog, held_by, memory_of
 
     memory = memory_of(machine_name)
     held = held_by(memory, Catalog.load(Paths.from_environment()))
@@ -98,7 +96,7 @@ def _recommended(paths: Paths) -> dict[str, Any]:
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
     """Returns the models and the settings that `ask` would use, and the measured speed of the model."""
     from wim_edge.catalog import resolve
-    from wim_edge.engine.benchmark import measure_speed
+    from wim_edge.engine.tune import measure_speed
     from wim_edge.loaded_models import LoadedModels, open_model
     from wim_edge.roles import resolved_settings, roles_for
 
@@ -159,7 +157,7 @@ def _with_rpc(settings: Settings) -> dict[str, Any]:
 
 
 def _in_child(given: dict[str, Any]) -> dict[str, Any]:
-    """Does the work of `_with_rpc` in its child process."""
+    """Runs the work of `_with_rpc` in a child process."""
     from wim_edge.engine import bindings, rpc
 
     rpc.allow_rpc()

@@ -26,11 +26,11 @@ from wim_edge.cli.terminal import print_json, print_table
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from wim_edge.evaluation.split import Part
+    from wim_edge.evaluation.example import Part
     from wim_edge.evaluation.tasks.task import Order
 
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
-PARTS = ("all", "choose", "report")  # as in evaluation/split.py, which --help need not load
+PARTS = ("all", "choose", "report")  # as in evaluation/example.py, which --help need not load
 _OF_TASKS = ("patterns", "documents", "positions", "order", "length")
 """The parameters that recall does not take."""
 _OF_RECALL = {"retrievers": "retriever", "size": "size", "prefix": "prefix", "titles": "titles"}
@@ -80,38 +80,92 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 
 @click.command("eval", short_help="Measure accuracy and cost on a task.", help=_HELP)
 @click.argument("task_name", metavar="TASK", shell_complete=_task_names)
-@click.option("-p", "--pattern", "patterns", default="llm,default", show_default=True, metavar="P[,P...]",
-              help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
-                   "rag:embed: chunks and an embedding model; llm:source: the publication's own prompt; "
-                   "margins-alone; oracle shows the gold documents alone, closed-book none.")
-@click.option("--data", type=click.Path(path_type=Path), metavar="PATH",
-              help="The task's rows, .json or .jsonl, gzip-compressed or not; for documents, a folder of them.")
-@click.option("--part", type=click.Choice(PARTS),
-              help="choose: the first third of the data, to choose settings on; report: the rest. Default: all.")
+@click.option(
+    "-p",
+    "--pattern",
+    "patterns",
+    default="llm,default",
+    show_default=True,
+    metavar="P[,P...]",
+    help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
+    "rag:embed: chunks and an embedding model; llm:source: the publication's own prompt; "
+    "margins-alone; oracle shows the gold documents alone, closed-book none.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="The task's rows, .json or .jsonl, gzip-compressed or not; for documents, a folder of them.",
+)
+@click.option(
+    "--part",
+    type=click.Choice(PARTS),
+    help="choose: the first third of the data, to choose settings on; report: the rest. Default: all.",
+)
 @click.option("--library", type=_FILE, metavar="FILE", help="Passages of {title, text} (reader, recall, multihoprag).")
-@click.option("--retriever", "retrievers", default="bm25,recall,hybrid", show_default=True, metavar="C[,C...]",
-              help="recall: bm25, recall, hybrid, and their variants (docs/evaluation.md).")
+@click.option(
+    "--retriever",
+    "retrievers",
+    default="bm25,recall,hybrid",
+    show_default=True,
+    metavar="C[,C...]",
+    help="recall: bm25, recall, hybrid, and their variants (docs/evaluation.md).",
+)
 @click.option("--size", type=click.IntRange(min=1), metavar="N", help="recall: passages in the library. Default: all.")
-@click.option("--prefix", type=click.IntRange(1, 63), default=16, show_default=True, metavar="TOKENS",
-              help="recall: most tokens of a passage that are decoded.")
-@click.option("--titles", type=click.IntRange(1, 15), default=5, show_default=True, metavar="K",
-              help="recall: titles whose passages are searched.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N",
-              help="The first N questions; for documents, N sampled evenly. "
-                   "Default: all; 50 of generated tasks (kv, cwe).")
-@click.option("--documents", callback=_numbers, metavar="K[,K...]",
-              help="Documents in the context; several for reader. Default: 10; kv 75; reader 1,5,10,20.")
-@click.option("--positions", callback=_numbers, metavar="I[,I...]",
-              help="Positions of the gold document, from 0 (multidoc, kv). Default: first, middle, last.")
-@click.option("--order", type=click.Choice(("relevance", "random")),
-              help="Order of the documents that do not answer (multidoc). Default: relevance.")
-@click.option("--length", callback=_numbers, metavar="TOKENS[,TOKENS...]",
-              help="Length of the context (hotpotqa, musique, multihoprag, squad, cwe). Default: 4000.")
+@click.option(
+    "--prefix",
+    type=click.IntRange(1, 63),
+    default=16,
+    show_default=True,
+    metavar="TOKENS",
+    help="recall: most tokens of a passage that are decoded.",
+)
+@click.option(
+    "--titles",
+    type=click.IntRange(1, 15),
+    default=5,
+    show_default=True,
+    metavar="K",
+    help="recall: titles whose passages are searched.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The first N questions; for documents, N sampled evenly. Default: all; 50 of generated tasks (kv, cwe).",
+)
+@click.option(
+    "--documents",
+    callback=_numbers,
+    metavar="K[,K...]",
+    help="Documents in the context; several for reader. Default: 10; kv 75; reader 1,5,10,20.",
+)
+@click.option(
+    "--positions",
+    callback=_numbers,
+    metavar="I[,I...]",
+    help="Positions of the gold document, from 0 (multidoc, kv). Default: first, middle, last.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(("relevance", "random")),
+    help="Order of the documents that do not answer (multidoc). Default: relevance.",
+)
+@click.option(
+    "--length",
+    callback=_numbers,
+    metavar="TOKENS[,TOKENS...]",
+    help="Length of the context (hotpotqa, musique, multihoprag, squad, cwe). Default: 4000.",
+)
 @reading_options
 @engine_options
 @cluster_options
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Keep run.json, examples.jsonl and summary.json here; a stopped run continues there.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Keep run.json, examples.jsonl and summary.json here; a stopped run continues there.",
+)
 @json_option
 @click.option("--report", is_flag=True, help="Write DIR/report.html and its plots (needs matplotlib).")
 @click.pass_context
@@ -125,7 +179,7 @@ def eval_command(
     from wim_edge.cli.progress import Progress, RunProgress, Scores
     from wim_edge.evaluation import commands, recall
     from wim_edge.evaluation.conditions import parse_conditions
-    from wim_edge.evaluation.table import rows
+    from wim_edge.evaluation.report import rows
     from wim_edge.evaluation.tasks import TaskOptions, task_named
 
     cluster = cluster_from(options)
@@ -216,6 +270,6 @@ def _show(summary: dict[str, Any], table: list[list[str]], as_json: bool) -> Non
     print_table(head, body, head[1:], title=f"{summary['task']}, {summary['model']}")
     for found in figures:
         if "support" in found:
-            click.echo(f'# {found["pattern"]}: AUROC {found["support_auroc"]:.2f} on questions it was not fitted on')
+            click.echo(f"# {found['pattern']}: AUROC {found['support_auroc']:.2f} on questions it was not fitted on")
             click.echo(f'[models."{summary["model"]}".support]')
             click.echo("".join(f"{name} = {value}\n" for name, value in found["support"].items()))

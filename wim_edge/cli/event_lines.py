@@ -27,7 +27,7 @@ class ShownLine:
 
 
 def lines_of(event: events.Event) -> Iterator[ShownLine]:
-    """Yields the lines for an event that every display shows alike; none for the others."""
+    """Yields the lines that every display prints for an event, if it has any."""
     match event:
         case events.QuestionSettled():
             yield ShownLine(f"asked as: {clean(event.asked_as)}", is_result=True)
@@ -116,7 +116,7 @@ def short_answer_of(event: events.MarginJudged) -> str:
 
 
 def format_provisional(event: events.AnswerProvisional, several: bool) -> str:
-    """Returns the answer so far on a line, with its place."""
+    """Returns the provisional answer as a line, with its place."""
     return f"so far: {' '.join(clean(event.short).split())} ({format_place(event.quote, several)})"
 
 

@@ -1,4 +1,5 @@
-"""Ctrl-C while the engine works: the first asks for the answer, the second cancels. SIGTERM and SIGHUP exit cleanly."""
+"""Ctrl-C while the engine works: the first asks for the answer, the second cancels. SIGTERM and SIGHUP exit cleanly.
+After an answer from a part of the text, Enter reads on."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
+
+import click
 
 if TYPE_CHECKING:
     from wim_edge.cli.display import Display
@@ -115,3 +118,26 @@ class Interruptible:
             self._runtime.answer_now()
         else:
             self._runtime.cancel()
+
+
+def is_terminal() -> bool:
+    """Returns True if standard input and output are both a terminal."""
+    return all(end is not None and end.isatty() for end in (sys.stdin, sys.stdout))
+
+
+def may_read_on(last: Event | None) -> bool:
+    """Returns True if the text that was not read for this answer may hold a better passage."""
+    from wim_edge.reading.events import AnswerFinished
+
+    if not isinstance(last, AnswerFinished) or last.finish_reason == "cancelled":
+        return False
+    return last.unread_probability is not None and last.read_segments < last.segments
+
+
+def ask_to_read_on() -> bool:
+    """Prompts the reader; returns True for Enter, False for other text, the end of the input or an interrupt."""
+    try:
+        return not input("\nEnter reads on, Ctrl-D ends ").strip()
+    except (EOFError, KeyboardInterrupt):
+        click.echo()
+        return False

@@ -69,8 +69,15 @@ def library() -> None:
 
 @library.command()
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path())
-@click.option("--to", "name", default=_DEFAULT, show_default=True, metavar="NAME", shell_complete=library_names,
-              help="The library; a new name creates one.")
+@click.option(
+    "--to",
+    "name",
+    default=_DEFAULT,
+    show_default=True,
+    metavar="NAME",
+    shell_complete=library_names,
+    help="The library; a new name creates one.",
+)
 @click.option("--prune", is_flag=True, help="Remove documents whose files in these folders are gone.")
 @_ingest_options
 def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, model: str | None, as_json: bool) -> None:
@@ -212,7 +219,7 @@ def _finish(
     library: Library, total: int, found: list[IngestResult], index: bool | None, model: str | None, as_json: bool,
     removing: str = "--prune",
 ) -> None:  # fmt: skip
-    """Prints the sum of what was done, and builds the index if it is wanted."""
+    """Prints the totals, and builds the index if asked to."""
     if not as_json:
         counts = {state: sum(one.state == state for one in found) for state in _STATES}
         files = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"
@@ -299,7 +306,7 @@ def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
     """Remove a library, or its documents of some files. The files themselves stay, and so do readings of them
     (`wim-edge readings list`)."""
     from wim_edge.library.folders import folder_of, remove_library
-    from wim_edge.library.left_out import LEFT_OUT
+    from wim_edge.library.ingest import LEFT_OUT
     from wim_edge.library.library import Library
 
     _check_paths(paths)

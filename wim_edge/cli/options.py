@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share, and `--explain-settings`, which prints where each setting comes from."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from wim_edge.cli.terminal import one_line, print_json
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import ANSWERS, KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
@@ -200,7 +201,7 @@ def check_rpc(settings: Settings) -> None:
 
 
 def cluster_from(options: dict[str, Any]) -> Cluster | None:
-    """Removes the cluster's options and returns the cluster, with a model's share of it; None if none is named."""
+    """Removes the cluster's options from ``options``; returns the cluster and the resources of a model, or None."""
     address, actors, cpus, gpus = (options.pop(name) for name in ("ray", "ray_actors", "ray_cpus", "ray_gpus"))
     if address is None:
         if actors or cpus or gpus:
@@ -220,3 +221,26 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
 def settings_from(options: dict[str, Any]) -> Settings:
     """Returns the environment's settings, changed by the options that were given."""
     return Settings.from_environment().with_changes(**options)
+
+
+def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> None:
+    """Prints the settings that these documents would be read with. Raises the errors of `Runtime.resolve`."""
+    if settings.rpc is not None:
+        raise InvalidRequestError("--explain-settings connects to no other machine", "Leave out --rpc.")
+    from wim_edge.runtime import Runtime
+
+    with Runtime(settings) as runtime:
+        resolved = runtime.resolve(documents)
+    explained = resolved.explained()
+    if as_json:
+        print_json(explained)
+        return
+    for name, setting in explained.items():
+        why = f" ({resolved.why})" if name == "pattern" and resolved.why else ""
+        click.echo(setting_line(name, **setting) + why)
+
+
+def setting_line(name: str, value: object, origin: object) -> str:
+    """Returns a setting's name, its value as a person reads it, and where it comes from."""
+    shown = "-" if value in (None, []) else one_line(str(value))
+    return f"{name:<20} {shown:<16} {origin}"

@@ -173,9 +173,10 @@ class _Writer:
         if attributes:
             look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
         else:  # lxml gives a mapping that is slow
-            attributes, look, is_decoration = _NO_ATTRIBUTES, self._bare.get(tag), False
-            if look is None:
-                look = self._bare[tag] = self._style.look(tag, attributes)
+            attributes, is_decoration = _NO_ATTRIBUTES, False
+            if tag not in self._bare:
+                self._bare[tag] = self._style.look(tag, attributes)
+            look = self._bare[tag]
         if tag in _DROPPED or look in (HIDDEN, STRUCK):
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
                 self._begin_cell(tag, attributes)  # which keeps its column

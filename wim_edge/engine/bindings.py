@@ -1,4 +1,4 @@
-"""llama.cpp: the only import of it, its log, its devices, and the two calls on which every model file depends.
+"""llama.cpp: the only import of it, its log, its devices, Ctrl-C while it runs, and what every model file needs.
 
 The log goes to the logger `wim_edge.llama`, silent unless the host configures it. llama_cpp installs a log callback
 when it is imported, so ours is set afterwards. It stays referenced because llama.cpp logs in destructors too.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import signal
+import threading
 from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -18,7 +20,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wim_edge.engine.signals import signals_held
 from wim_edge.errors import EngineError, ModelFileError
 
 
@@ -204,3 +205,26 @@ def model_params(weights: Collection[int] = ()) -> Any:
 def system_info() -> str:
     """Returns the features of the processor that this build of llama.cpp uses (AVX2 = 1, ...)."""
     return str(lib.llama_print_system_info().decode("utf-8", "replace")).strip()
+
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Delays Python's signal handlers to the end of the block. They run in the main thread only: in others this does
+    nothing."""
+    numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+    handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    if threading.current_thread() is not threading.main_thread():
+        handlers = {}
+    came: list[int] = []
+    for number in handlers:
+        signal.signal(number, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            handlers[number](number, None)

@@ -1,4 +1,4 @@
-"""A GGUF model loaded by llama.cpp: its tokenizer, its facts and its contexts."""
+"""A GGUF model loaded by llama.cpp: its tokenizer, its facts, its adapter and its contexts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import ctypes
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from wim_edge.engine import available_memory
-from wim_edge.engine.adapter import Adapter
-from wim_edge.engine.bindings import lib, load_weights, model_params, tokenize
+from wim_edge.engine.bindings import last_errors, lib, load_weights, model_params, tokenize
 from wim_edge.engine.context import Context
 from wim_edge.engine.fingerprint import fingerprint
 from wim_edge.engine.gguf import GGUFHeader, read_header
@@ -183,9 +183,7 @@ class Model:
     def largest_n_ctx(self) -> int:
         return largest_n_ctx(self.header, self.settings, self.info.n_ctx_train, self._free())
 
-    def context(
-        self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None
-    ) -> Context:
+    def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None) -> Context:
         """Implements `protocols.Model.context`. ``swa_full`` None: a sliding-window cache of full size if memory
         allows (rollback by position), else of window size (rollback by saved states)."""
         self._check_open()
@@ -264,3 +262,38 @@ def physical_cores() -> int:
         cores = min(cores, len(os.sched_getaffinity(0)))
     most = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(most)) if most.isdecimal() else cores)
+
+
+_MAGIC = b"GGUF"
+
+
+class Adapter:
+    """A LoRA adapter, loaded for one model, which frees it.
+
+    Cells that are filled while it is off keep the plain model's values (an activated LoRA), so one saved reading
+    serves both. Raises ModelFileError for a file that is not an adapter of the model.
+    """
+
+    def __init__(self, model_handle: object, path: Path) -> None:
+        try:
+            with open(path, "rb") as file:
+                is_gguf = file.read(len(_MAGIC)) == _MAGIC
+        except OSError as error:
+            raise ModelFileError(f"{path}: {error.strerror or error}", "Check the adapter's path.") from error
+        last_errors()
+        self.handle = lib.llama_adapter_lora_init(model_handle, os.fsencode(path)) if is_gguf else None
+        if not self.handle:
+            raise ModelFileError(
+                f"{path} is no adapter for this model: {last_errors() or 'not a GGUF file'}",
+                "Name the adapter that was made for the model, or use --adapter none.",
+            )
+
+    @contextmanager
+    def on(self, context_handle: object) -> Iterator[None]:
+        """Applies the adapter to what this context evaluates in the block."""
+        adapters = (lib.llama_adapter_lora_p_ctypes * 1)(self.handle)
+        lib.llama_set_adapters_lora(context_handle, adapters, 1, (ctypes.c_float * 1)(1.0))
+        try:
+            yield
+        finally:
+            lib.llama_set_adapters_lora(context_handle, None, 0, None)

@@ -1,4 +1,4 @@
-"""Strategies to fork and truncate sequences, by kind of memory; each context has one.
+"""Strategies to fork and truncate sequences, by kind of memory; and the saved states that they use.
 
 ByPosition      plain attention: cells are shared and freed by token position.
 ByHeldPosition  sliding windows with a full-size cache: by position too. A second id holds each sequence's cells,
@@ -11,16 +11,22 @@ llama.cpp does not reject a bad fork, it computes wrong logits; so positions are
 
 from __future__ import annotations
 
+import ctypes
+import os
 from collections.abc import Sequence as Seq
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
-from wim_edge.engine import state
-from wim_edge.engine.bindings import lib
+import numpy as np
+
+from wim_edge.engine import available_memory
+from wim_edge.engine.bindings import last_errors, lib
+from wim_edge.engine.memory_estimate import readable
 from wim_edge.engine.protocols import MemoryKind, SequenceState, Snapshot, StateFile
-from wim_edge.errors import EngineError
+from wim_edge.errors import EngineError, MemoryBudgetError
 
 if TYPE_CHECKING:
-    from wim_edge.engine.sequence import Sequence
+    from wim_edge.engine.context import Sequence
 
 
 def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
@@ -76,9 +82,9 @@ class ByPosition:
         seq.forget(0)
         try:
             if isinstance(snapshot.state, StateFile):
-                state.read(seq, snapshot.state)
+                read_state(seq, snapshot.state)
             else:
-                state.put(seq, snapshot.state)
+                put_state(seq, snapshot.state)
         except EngineError:
             self.erase(seq)
             raise
@@ -109,16 +115,16 @@ class ByState(ByPosition):
 
     def before_prefill(self, seq: Sequence) -> None:
         # An interrupted batch damages a recurrent state for good: keep one to return to
-        seq.recovery = (len(seq), state.get(seq, partial=True) if len(seq) else None)
+        seq.recovery = (len(seq), get_state(seq, partial=True) if len(seq) else None)
 
     def fork(self, source: Sequence, target: Sequence, at: int) -> None:
         base = _nearest(source, at)
         if base:
             saved = source.marks.get(base)
             if saved is None:
-                saved = state.get(source, partial=True)
+                saved = get_state(source, partial=True)
             lib.llama_memory_seq_cp(source.context.memory, source.id, target.id, 0, base)
-            state.put(target, saved, partial=True)
+            put_state(target, saved, partial=True)
             target.tokens = source.tokens[:base]
             target.marks = {p: s for p, s in source.marks.items() if p <= base} | {base: saved}
         verify(target)
@@ -134,7 +140,7 @@ class ByState(ByPosition):
 
     def checkpoint(self, seq: Sequence) -> None:
         if len(seq):
-            seq.marks[len(seq)] = state.get(seq, partial=True)
+            seq.marks[len(seq)] = get_state(seq, partial=True)
 
     def append_kept(self, seq: Sequence, snapshot: Snapshot, at: int) -> bool:
         return False  # a recurrent state, or a window that lost its history, cannot be moved
@@ -152,7 +158,7 @@ class ByState(ByPosition):
             seq.forget(0)
         else:
             # The state first: a recurrent memory refuses to remove tokens that its state contains
-            state.put(seq, saved, partial=True)
+            put_state(seq, saved, partial=True)
             _remove(seq, seq.id, position)
             seq.forget(position)
         # The former recovery state may be of a later position
@@ -231,3 +237,73 @@ def _remove(seq: Sequence, seq_id: int, start: int) -> None:
         raise EngineError(
             f"llama.cpp refused to remove positions from {start} on", "Please report this with the model's name."
         )
+
+
+_LARGE = 1 << 26  # bytes: a smaller state is saved without a look at the free memory
+
+
+def state_size(seq: Sequence, *, partial: bool = False) -> int:
+    """Returns the bytes of the state. ``partial``: of the recurrent part or the window alone, here and below
+    (LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)."""
+    return int(lib.llama_state_seq_get_size_ext(seq.context.handle, seq.id, int(partial)))
+
+
+def get_state(seq: Sequence, *, partial: bool = False) -> SequenceState:
+    """Returns the state. Raises MemoryBudgetError, EngineError."""
+    n = state_size(seq, partial=partial)
+    if n > _LARGE and n > available_memory.available():
+        raise MemoryBudgetError(
+            f"a sequence's state takes {readable(n)}, {readable(available_memory.available())} are free",
+            f"Use a smaller context, or {available_memory.memory_hint()}.",
+        )
+    state = np.empty(n, np.uint8)
+    if lib.llama_state_seq_get_data_ext(seq.context.handle, _pointer(state), n, seq.id, int(partial)) != n:
+        raise EngineError("llama.cpp could not save a sequence's state", "Please report this with the model's name.")
+    return state
+
+
+def put_state(seq: Sequence, state: SequenceState, *, partial: bool = False) -> None:
+    """Replaces the sequence's state. Raises EngineError."""
+    n = state.size
+    if lib.llama_state_seq_set_data_ext(seq.context.handle, _pointer(state), n, seq.id, int(partial)) != n:
+        _refuse(seq)
+
+
+def write_state(seq: Sequence, path: Path) -> StateFile:
+    """Writes the state over a file, layer by layer. Raises OSError."""
+    last_errors()
+    n = lib.llama_state_seq_save_file(seq.context.handle, _file_name(path), seq.id, None, 0)
+    # llama.cpp misses what its last flush could not write
+    if not n or path.stat().st_size != n:
+        raise OSError(last_errors() or "the disk does not take all of it")
+    return StateFile(path, n)
+
+
+def read_state(seq: Sequence, file: StateFile) -> None:
+    """Replaces the sequence's state by that in a file. Raises EngineError."""
+    try:
+        whole = file.path.stat().st_size >= file.nbytes  # llama.cpp may abort on a file that was cut short
+    except OSError:
+        whole = False
+    tokens, n_tokens = (ctypes.c_int32 * 1)(), ctypes.c_size_t()  # there are none, but it needs the array
+    if not whole or not lib.llama_state_seq_load_file(
+        seq.context.handle, _file_name(file.path), seq.id, tokens, 1, ctypes.byref(n_tokens)
+    ):
+        _refuse(seq)
+
+
+def _file_name(path: Path) -> bytes:
+    """Returns a path in the encoding with which llama.cpp opens files."""
+    return str(path).encode() if os.name == "nt" else os.fsencode(path)
+
+
+def _pointer(state: SequenceState) -> object:
+    return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+
+
+def _refuse(seq: Sequence) -> NoReturn:
+    lib.llama_memory_seq_rm(seq.context.memory, seq.id, -1, -1)
+    raise EngineError(
+        "llama.cpp could not restore a sequence's state: another model, other cache types, or too few free cells",
+        "Read the document again.",
+    )

@@ -13,7 +13,7 @@ from wim_edge.evaluation.embedding import BEST, Chunks, embed_documents, rag_pro
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.reply import Reply, ask
 from wim_edge.evaluation.tasks import Task
-from wim_edge.library.temporary import kept_meanwhile
+from wim_edge.library.readings_db import kept_meanwhile
 from wim_edge.reading import events
 from wim_edge.reading.timings import peak_rss_bytes
 from wim_edge.runtime import Runtime

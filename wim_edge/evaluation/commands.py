@@ -18,11 +18,10 @@ from wim_edge.engine.protocols import Model
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation import recall
 from wim_edge.evaluation.conditions import Condition
-from wim_edge.evaluation.queries import load_queries
+from wim_edge.evaluation.example import load_queries, take_part
 from wim_edge.evaluation.records import Record, RecordStore, read_records
 from wim_edge.evaluation.report import write_recall_report, write_report
 from wim_edge.evaluation.runner import StoppedRun, evaluate
-from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.summary import summarize
 from wim_edge.evaluation.tasks import Task, TaskOptions
 from wim_edge.library.ingest import rows_of

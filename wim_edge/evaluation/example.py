@@ -1,13 +1,17 @@
-"""An example, as a task produces it, ready to be asked; and the passages that examples are made of."""
+"""Examples of a task with their passages, queries of a library, and the part of the rows that a run takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
 
 from wim_edge.documents import Document, with_unique_names
-from wim_edge.documents.data_files import text_of
+from wim_edge.documents.data_files import Row, answers_of, flag_of, list_of, parse_rows, text_of
+from wim_edge.documents.document import short
+from wim_edge.errors import InvalidRequestError
 
 CountTokens = Callable[[str], int]
 """A function that counts the tokens that the evaluated model makes of a text."""
@@ -72,3 +76,63 @@ def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tup
     found = with_unique_names(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
     documents = tuple(replace(document, title=document.name) for document in found)
     return documents, tuple(index for index, passage in enumerate(passages) if passage.gold)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question, its answers, where known, and the pages, by title, that hold them."""
+
+    question: str
+    evidence: tuple[frozenset[str], ...]
+    """Sets of pages: all of one set together answer the question."""
+    answers: tuple[str, ...]
+
+    @property
+    def titles(self) -> frozenset[str]:
+        """Returns the titles of all pages of evidence."""
+        return frozenset().union(*self.evidence)
+
+
+def load_queries(path: Path) -> list[Query]:
+    """Returns queries from rows of {question, titles, answers}, or ``ctxs`` (``isgold`` ones name the titles), or
+    KILT (Petroni et al. 2021): ``input`` and ``output``, each with its ``answer`` and its ``provenance``'s titles."""
+    return parse_rows(path, _parse, "{question, titles, answers} or {input, output: [{answer, provenance: [{title}]}]}")
+
+
+def _parse(row: Row, _number: int) -> Iterator[Query]:
+    if "output" in row:
+        output = row["output"]
+        sets = [[place["title"] for place in one.get("provenance") or ()] for one in output]
+        answers = answers_of([one["answer"] for one in output if one.get("answer")])
+        question = row["input"]
+    else:
+        gold_ctxs = [c["title"] for c in row.get("ctxs", ()) if flag_of(c["isgold"])]
+        sets = [list_of(row["titles"]) if "ctxs" not in row else gold_ctxs]
+        question, answers = row["question"], answers_of(row.get("answers") or ())
+    evidence = dict.fromkeys(frozenset(short(text_of(title)) for title in titles) for titles in sets if titles)
+    if not evidence:
+        raise ValueError("no gold titles")
+    yield Query(text_of(question), tuple(evidence), answers)
+
+
+Part = Literal["all", "choose", "report"]
+PARTS: tuple[Part, ...] = get_args(Part)
+CHOSEN_SHARE = 1 / 3
+
+T = TypeVar("T")
+
+
+def take_part(rows: Iterable[T], part: Part, key: Callable[[T], Hashable]) -> list[T]:
+    """Returns the rows of a part, in their order; rows with the same key are in the same part.
+
+    Raises InvalidRequestError where nothing is left, as of a data set of one row.
+    """
+    rows = list(rows)
+    if part == "all":
+        return rows
+    keys = list(dict.fromkeys(map(key, rows)))
+    chosen = set(keys[: math.ceil(len(keys) * CHOSEN_SHARE)])
+    kept = [row for row in rows if (key(row) in chosen) == (part == "choose")]
+    if not kept:
+        raise InvalidRequestError(f"of {len(keys)} rows none is left to {part}", "Leave --part away.")
+    return kept

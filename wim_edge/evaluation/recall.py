@@ -21,26 +21,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from wim_edge.documents import Document
 from wim_edge.documents.document import short
-from wim_edge.engine.protocols import Model
+from wim_edge.engine.protocols import Context, Model
 from wim_edge.errors import InvalidRequestError, WimEdgeError
-from wim_edge.evaluation.intervals import interval
-from wim_edge.evaluation.metrics import contains
-from wim_edge.evaluation.mindref_ablations import AblatedMindRef, WholeMindRef
-from wim_edge.evaluation.queries import Query
+from wim_edge.evaluation.example import Query
+from wim_edge.evaluation.metrics import contains, interval
 from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.library.library import Library
 from wim_edge.reading import events
 from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.prompts import Prompts
-from wim_edge.recall.index import TokenIndex
-from wim_edge.recall.mindref import PASSAGE, Title
+from wim_edge.recall.beams import Search
+from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex
+from wim_edge.recall.mindref import PASSAGE, PASSAGE_WIDTH, MindRef, Prefix, Title
 from wim_edge.recall.recaller import Candidate, Recaller
 from wim_edge.settings import RETRIEVERS
 from wim_edge.system.journal import Watcher
@@ -281,3 +281,56 @@ def _made_up(passages: Sequence[tuple[str, Document]], n: int, rng: np.random.Ge
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
+
+
+class AblatedMindRef(MindRef):
+    """MindRef with either stage alone, and with titles that nothing constrains."""
+
+    def cells(self, query: str) -> int:
+        return super().cells(query) + sum(map(len, self._flat))
+
+    def positions(self, query: str) -> int:
+        return super().positions(query) + sum(map(len, self._flat))
+
+    def find_without_titles(self, context: Context, query: str, most: int) -> list[Prefix]:
+        """Returns passages of the whole library, without titles: the paper's ablation."""
+        opening = self._standing(context, "flat", self._flat[0])
+        with opening.fork() as sequence:
+            sequence.append([*self._model.tokenize(" " + query), *self._flat[1]])
+            return self._prefixes(self.index.passage_runs, context, sequence, most)
+
+    def write_free_title(self, context: Context, query: str) -> Title:
+        """Returns the title that the model writes when nothing constrains it, and the documents, perhaps none, that
+        bear it."""
+        said: list[int] = []
+        with self._after_question(context, query).fork() as sequence:
+            while len(said) < LONGEST - 1:
+                token = int(sequence.logits.argmax())
+                if token == self._paged[2][0] or self._model.is_eog(token):
+                    break
+                said.append(token)
+                sequence.append([token])
+        self.decoded_tokens += len(said)
+        runs = self.index.title_runs
+        found = runs.find([*said, runs.end]) if said else None
+        documents = tuple(self.index.document_at(runs.places(found)).tolist()) if found else ()
+        return Title(documents, tuple(said), 0.0)
+
+    @cached_property
+    def _flat(self) -> list[list[int]]:
+        """Tokens before the question and before the passage."""
+        bos, (examples, *parts) = self._model.bos_tokens, self._prompts.recall(paged=False)
+        return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
+
+
+class WholeMindRef(MindRef):
+    """MindRef whose passages are decoded to their end, rather than located by a short prefix."""
+
+    def cells(self, query: str) -> int:
+        return super().cells(query) + PASSAGE_WIDTH * (PASSAGE - self._prefix)
+
+    def positions(self, query: str) -> int:
+        return super().positions(query) + PASSAGE - self._prefix
+
+    def _search(self, runs: SuffixArray) -> Search:
+        return replace(super()._search(runs), longest=PASSAGE, whole=True)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from wim_edge.documents import Document
 from wim_edge.reading import events
-from wim_edge.reading.pattern import PATTERNS
+from wim_edge.reading.resolved_settings import PATTERNS
 from wim_edge.settings import Settings
 
 Span = tuple[str, tuple[int, int]]

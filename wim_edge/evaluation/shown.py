@@ -54,7 +54,7 @@ def has_echo(text: str, documents: Sequence[str]) -> float:
 
 
 def says_not_found(text: str) -> float:
-    """Returns 1 if the answer's first sentence says, in English, that the document does not say, else 0."""
+    """Returns 1 if the answer's first sentence says, in English, that the document does not answer, else 0."""
     first = re.split(r"(?<=[.!?])\s", text.strip().replace("\u2019", "'"), maxsplit=1)[0]
     return float(bool(_NOT_FOUND.search(first)))
 

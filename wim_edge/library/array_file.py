@@ -1,4 +1,4 @@
-"""Arrays in one file, checked before use.
+"""Arrays in one file, checked before use; among them the saved state of a sequence.
 
     parts     one after the other
     header    JSON: ``about`` (what the file belongs to) and ``parts`` (name, type, count, CRC-32)
@@ -12,15 +12,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
+import uuid
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from collections.abc import Sequence as Seq
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from wim_edge.engine.protocols import Sequence, Snapshot, StateFile
+from wim_edge.system.atomic_files import PART, replace_file
 
 _TAIL = struct.Struct("<16s3I")
 _CHUNK = 1 << 20  # bytes read at once to be checked
@@ -35,7 +41,7 @@ class DamagedError(Exception):
 
 def append_parts(
     path: Path, kind: tuple[bytes, int], about: Mapping[str, Any], parts: Mapping[str, NDArray[Any]],
-    listed: Sequence[Listed] = (),
+    listed: Seq[Listed] = (),
 ) -> int:  # fmt: skip
     """Completes a file that may already contain the ``listed`` parts; returns its size in bytes. Raises OSError."""
     all_listed = list(listed)
@@ -116,3 +122,50 @@ def _write_all(file: FileIO, data: memoryview | bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(file.fileno(), view[: 1 << 28]) :]
+
+
+ENDING = ".reading"
+_NAME = re.compile(rf"[0-9a-f]{{32}}({re.escape(ENDING)}|{re.escape(PART)})")
+_KIND = (b"wim-edge reading", 2)
+
+
+def is_state_file(name: object) -> bool:
+    """Returns True for a name that `write` gives: other programs may use the folder, and the index may be foreign."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[Path, int]:
+    """Writes what a sequence holds to a new file of ``folder``; returns its path and its bytes. Raises OSError."""
+    path = folder / (uuid.uuid4().hex + ENDING)
+    with replace_file(path, private=True) as part_path:
+        snapshot = sequence.snapshot(part_path)
+        parts: dict[str, NDArray[Any]] = {
+            "tokens": np.array(snapshot.tokens, np.int32),
+            "logits": np.zeros(0, np.float32) if snapshot.logits is None else snapshot.logits,
+        }
+        parts |= {f"mark.{position}": state for position, state in snapshot.marks.items()}
+        with open(part_path, "rb", buffering=0) as file:
+            nbytes = os.fstat(file.fileno()).st_size
+            state = ("state", "|u1", nbytes, checksum(file, nbytes))
+        size = append_parts(part_path, _KIND, about, parts, [state])
+    return path, size
+
+
+def read_state(path: Path, about: Mapping[str, Any]) -> Snapshot:
+    """Reads a file that should be ``about`` this; the snapshot's state stays there. Raises DamagedError, OSError."""
+    with open_regular_file(path) as file:
+        listed = parts_of(file, _KIND, about)
+        parts: dict[str, NDArray[Any]] = {}
+        for name, dtype, count, crc in listed:
+            nbytes = count * np.dtype(dtype).itemsize
+            data = b"" if name == "state" else file.read(nbytes)
+            if (checksum(file, nbytes) if name == "state" else zlib.crc32(data)) != crc:
+                raise DamagedError(f"{name} is damaged")
+            parts[name] = np.frombuffer(data, dtype)
+    try:
+        tokens, logits, _ = (parts.pop(name) for name in ("tokens", "logits", "state"))
+        marks = {int(name.removeprefix("mark.")): part for name, part in parts.items()}
+    except (KeyError, ValueError) as error:
+        raise DamagedError("parts are missing") from error
+    state = StateFile(path, listed[0][2])
+    return Snapshot(tuple(tokens.tolist()), state, marks, logits if logits.size else None)

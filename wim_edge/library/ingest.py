@@ -1,4 +1,5 @@
-"""Ingest: reads files and folders into the documents of a library, and skips files that have not changed."""
+"""Ingest: reads files and folders into the documents of a library, skips files that have not changed, and brings a
+library in step with its files before it is asked."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ import time
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from stat import S_ISDIR, S_ISREG
-from typing import Literal
+from typing import Any, Literal
 
 from wim_edge.documents import Document, read_document
 from wim_edge.documents.data_files import Row, parse_rows, text_of
@@ -21,7 +22,6 @@ from wim_edge.documents.plain import plain
 from wim_edge.documents.readers import find_scans
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.file_state import digest_of, state_of
-from wim_edge.library.left_out import LEFT_OUT, LeftOut
 from wim_edge.library.library import Library, SourceFile
 from wim_edge.settings import Limits
 
@@ -158,9 +158,7 @@ def _is_missing(name: str) -> bool:
     return False
 
 
-def files_of(
-    root: Path, known: Container[str] = (), named: Iterable[Path] = ()
-) -> Iterator[Path | IngestResult]:
+def files_of(root: Path, known: Container[str] = (), named: Iterable[Path] = ()) -> Iterator[Path | IngestResult]:
     """Yields the files of a folder: of other kinds only those that are ``known``, and of those that a `LEFT_OUT` file
     excludes only those that were ``named`` themselves. Also yields a result for each path of another kind, and for each
     folder that cannot be read."""
@@ -267,3 +265,72 @@ def _row(path: Path, row: Row, number: int) -> tuple[str, Document]:
         text = "".join(map(text_of, text))
     title = short(title) or f"{path.name.partition('.')[0]} {number + 1}"
     return title, replace(plain(title, text_of(text)), path=path)
+
+
+LEFT_OUT = ".wimignore"
+
+
+class LeftOut:
+    """The patterns of the folders that were visited so far; each applies to its own folder's content."""
+
+    def __init__(self) -> None:
+        self._rules: list[tuple[str, Any]] = []
+
+    def read(self, folder: str) -> None:
+        """Reads the patterns of a folder; a file that cannot be read excludes nothing."""
+        from pathspec import GitIgnoreSpec
+
+        try:
+            with open(os.path.join(folder, LEFT_OUT), encoding="utf-8", errors="replace") as file:
+                self._rules.append((folder, GitIgnoreSpec.from_lines(file)))
+        except (OSError, ValueError):
+            return
+
+    def match(self, folder: str, name: str) -> bool:
+        """Returns True if the file of this name in the folder, or the folder if it ends in a slash, is excluded."""
+        for base, spec in reversed(self._rules):  # the nearest folder's first
+            if folder == base or folder.startswith(base + os.sep):
+                found = spec.check_file(os.path.join(os.path.relpath(folder, base), name)).include
+                if found is not None:
+                    return bool(found)
+        return False
+
+
+SECONDS = 5.0
+"""The time that a question waits for files that are new or have changed."""
+_AGAIN = 30.0
+
+_SHOWN = 3
+_DONE = {"added": "new", "changed": "changed", "moved": "moved", "removed": "deleted or left out"}
+_LEFT = {"waiting": "new or changed, but not read yet", "gone": "not there, but still in the library"}
+"""The words for the files of each state (`ingest.IngestResult`)."""
+
+
+class InStep:
+    """Compares libraries with their files, each at most every `_AGAIN` seconds."""
+
+    def __init__(self) -> None:
+        self._compared: dict[str, float] = {}
+
+    def bring(self, library: Library, limits: Limits) -> str:
+        """Reads new and changed files for at most `SECONDS`, removes missing ones, and returns a message that names
+        them, those that still wait, and those that may be on a disk that is not mounted; empty if nothing changed."""
+        now = time.monotonic()
+        if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
+            return ""
+        files: dict[str, list[str]] = {}
+        roots = set(map(str, library.roots()))
+        for one in sync(library, limits=limits, seconds=SECONDS):
+            is_gone = one.state == "failed" and one.path in roots and not os.path.exists(one.path)
+            state = "gone" if is_gone else one.state
+            files.setdefault(state, []).append(PurePath(one.path).name)
+        self._compared[library.name] = time.monotonic()
+        told, left = ([f"{words}: {_names(files[one])}" for one, words in of.items() if one in files]
+                      for of in (_DONE, _LEFT))  # fmt: skip
+        rest = f"; wim-edge library sync {library.name}" if left else ""
+        return f"library {library.name}: {'; '.join([*told, *left])}{rest}" if told or left else ""
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

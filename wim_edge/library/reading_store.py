@@ -25,8 +25,7 @@ from wim_edge.documents import Document
 from wim_edge.engine.protocols import Sequence as Cached
 from wim_edge.engine.protocols import Snapshot, Vector
 from wim_edge.errors import LibraryError
-from wim_edge.library import state_file
-from wim_edge.library.array_file import DamagedError
+from wim_edge.library.array_file import ENDING, DamagedError, is_state_file, read_state, write_state
 from wim_edge.library.readings_db import ReadingRecord, ReadingsDatabase
 from wim_edge.settings import Paths, Settings
 from wim_edge.system.atomic_files import move_over
@@ -86,7 +85,7 @@ class ReadingStore:
             move_over(path, aside)
         for name in (path.name + "-wal", path.name + "-shm"):
             path.with_name(name).unlink(missing_ok=True)
-        self.delete([old for old in os.listdir(self.folder) if old.endswith(state_file.ENDING)])
+        self.delete([old for old in os.listdir(self.folder) if old.endswith(ENDING)])
         self.index = ReadingsDatabase(path)
         return self.index
 
@@ -128,7 +127,7 @@ class ReadingStore:
 
     def delete(self, names: list[str]) -> None:
         """Deletes files of the folder, only those of ours."""
-        for name in filter(state_file.is_ours, names):
+        for name in filter(is_state_file, names):
             with suppress(OSError):  # open in another process (Windows); a later sweep finds it
                 (self.folder / name).unlink(missing_ok=True)
 
@@ -156,9 +155,7 @@ class SavedReading:
             self._index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
         )
 
-    def find(
-        self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False
-    ) -> Snapshot | None:
+    def find(self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False) -> Snapshot | None:
         """Returns the saved state with the longest part of ``tokens``, up to one of the ascending ``ends``.
 
         Other tokens may follow, but at most ``most`` in all. ``aside``: the reading does not continue from it.
@@ -171,9 +168,9 @@ class SavedReading:
                     return None
                 state, file = found
                 try:
-                    if not state_file.is_ours(file):
+                    if not is_state_file(file):
                         raise DamagedError("its file is none of ours")
-                    snapshot = state_file.read(self._store.folder / file, {"fingerprint": self._fingerprint})
+                    snapshot = read_state(self._store.folder / file, {"fingerprint": self._fingerprint})
                     if common_prefix_length(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
                         raise DamagedError("it holds another text")
                     self._note_state(state, snapshot.tokens, aside)
@@ -203,7 +200,7 @@ class SavedReading:
                 self._whole = False
                 self._note(f"the reading is not saved whole: it takes more than {limit:,} bytes")
                 return
-            path, size = state_file.write(self._store.folder, {"fingerprint": self._fingerprint}, sequence)
+            path, size = write_state(self._store.folder, {"fingerprint": self._fingerprint}, sequence)
             new = False
             try:
                 prefixes = list(zip(digests(tokens, ends), ends, strict=True))

@@ -11,14 +11,21 @@ others read; a process killed at any moment leaves the last transaction's state.
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from wim_edge.library.database import connected, transaction
+from wim_edge.settings import Settings
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS reading (
@@ -140,9 +147,7 @@ class ReadingsDatabase:
         with transaction(self._path) as db:
             db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)", rows)
 
-    def open_reading(
-        self, fingerprint: str, source: str, shape: str, *, title: str, model: str, of_tokens: int
-    ) -> int:
+    def open_reading(self, fingerprint: str, source: str, shape: str, *, title: str, model: str, of_tokens: int) -> int:
         """Returns the id of this reading, new or known, and marks it as used now."""
         now = time.time()
         with transaction(self._path) as db:
@@ -182,8 +187,8 @@ class ReadingsDatabase:
         return int(state), True
 
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
-        """Makes a reading consist of these states, with so many document tokens, and drops its other states. Returns
-        its number of tokens now: 0 if one of the states is gone."""
+        """Replaces the states of a reading with these, and sets its number of document tokens. Returns
+        that number, or 0 if one of the states is gone."""
         held = set(states)
         with transaction(self._path) as db:
             known = {state for (state,) in db.execute("SELECT id FROM state")}
@@ -208,3 +213,36 @@ class ReadingsDatabase:
             files = [file for (file,) in db.execute(f"SELECT file {unused}")]
             db.execute(f"DELETE {unused}")
         return files
+
+
+PREFIX, LOCK = "wim-edge-readings-", "lock"
+_YOUNG = 5.0  # seconds in which a folder may not have its lock yet
+
+
+@contextmanager
+def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
+    """Yields settings with a temporary folder for readings, so that later questions of this command reuse them."""
+    if settings.save:
+        yield settings
+        return
+    sweep()
+    # What is open at the end stays on Windows, until the next sweep
+    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder, ExitStack() as held:
+        with suppress(NotImplementedError):  # a file system without locks
+            held.enter_context(FileLock(Path(folder, LOCK)))
+        yield settings.with_changes(save=True, readings=Path(folder))
+
+
+def sweep() -> None:
+    """Removes the folders of killed processes: they are not locked."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError, Timeout, NotImplementedError):
+            if _ours(folder) and time.time() - (folder / LOCK).stat().st_mtime > _YOUNG:
+                with FileLock(folder / LOCK, timeout=0):
+                    pass  # nobody holds it, and while we did Windows would not delete it
+                shutil.rmtree(folder)
+
+
+def _ours(folder: Path) -> bool:
+    """Tells whether this user made the folder: others may write to the folder for temporary files too."""
+    return not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()

@@ -101,7 +101,7 @@ class Repeats(_Cut):
         return self._cut(self._words[-self._matched][1] if self._matched else begun)
 
     def _cut(self, start: int) -> int:
-        """Returns the end of the text before a word, without white space, a bracket or a list's number before it."""
+        """Returns where the text before a word ends, without the white space, bracket or list number in front of it."""
         before = self._text[:start]
         attached = re.search(r"\S*\Z", before)
         assert attached is not None

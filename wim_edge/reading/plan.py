@@ -21,8 +21,8 @@ from wim_edge.engine.protocols import Model
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
 from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.cuts import labels_apart_from
-from wim_edge.reading.outlook import Outlook, outlook
 from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.ranking import Outlook, outlook
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.settings import Settings
 
@@ -92,7 +92,7 @@ class Plan:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The prompt labels that are in no document: in an answer they are echoes."""
+        """The prompt labels that are in no document. In an answer they repeat the prompt."""
         return labels_apart_from(document.text for document in self.documents)
 
     @property

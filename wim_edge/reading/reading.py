@@ -9,7 +9,7 @@ Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep rea
     ...
     [opening][segment 0] ... [segment n][margins][query][answer]
 
-Shallow reading has windows of one segment, in the order of outlook.py; the cache returns to the opening before each.
+Shallow reading has windows of one segment, in the order of ranking.py; the cache returns to the opening before each.
 The known beginning of a window is restored from a saved reading; the sequence at each segment's end is a fork of it.
 A segment gets a margin if it would be chosen now. For a method that judges margins (`verdict`) all are written first,
 as in the paper. Known segments are all scored before any margin is written.
@@ -35,7 +35,7 @@ from wim_edge.reading.plan import Plan, PlannedSegment
 from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.prompt_cache import PromptCache
 from wim_edge.reading.ranking import Ranking
-from wim_edge.reading.relevance.relevance import Relevance
+from wim_edge.reading.relevance.likelihood import Relevance
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.reading.similarity import Similarity
 from wim_edge.reading.timings import Timings

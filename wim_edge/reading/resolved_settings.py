@@ -1,11 +1,11 @@
-"""Resolved settings and their origins: the only place that merges the sources of settings.
+"""Patterns, and resolved settings with their origins: the only place that merges the sources of settings.
 
 A setting comes from the first of these that has a value:
 
     given         an option, a variable ``WIM_EDGE_*``, or a field of `Settings`
     tuned.json    the fastest on this machine, by `wim-edge tune` (`wim_edge.tuned`)
     models.toml   the best for the model
-    length        the pattern alone, by text length and model speed (`wim_edge.reading.pattern.automatic`)
+    length        the pattern alone, by text length and model speed (`wim_edge.reading.resolved_settings.automatic`)
     pattern       the values that go with the pattern
     default       the values in `wim_edge.settings`
 """
@@ -17,12 +17,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from wim_edge.reading.pattern import PATTERNS, Pattern
 from wim_edge.reading.pointing import BEAMS, LONGEST
 from wim_edge.settings import MARGINS, Settings
 
 _ALL = 1 << 16
-_SEGMENT, _SEGMENT_ALONE = 1024, 256  # tokens; the weights in outlook.py were fitted with the latter
+_SEGMENT, _SEGMENT_ALONE = 1024, 256  # tokens; the weights in ranking.py were fitted with the latter
 _QUOTATION, _OWN_WORDS = 128, 64  # tokens of a margin; a quotation's length costs no decoding
 _PASSAGES, _POINTED = 4, "verbatim"
 _MEASURED_TOGETHER = frozenset({"flash_attn", "kv_type"})
@@ -127,3 +126,67 @@ def resolve(
         prose=settings.prose is not False or not is_pointed or not pattern.margins,
         why=why,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A way of reading a document.
+
+    ``deep``: all segments are read in one sequence, else each alone after the system text. ``answers_from_passages``:
+    the answer comes from chosen segments, else from the context.
+    """
+
+    name: str
+    deep: bool
+    margins: bool
+    answers_from_passages: bool
+
+    @property
+    def scores(self) -> bool:
+        """Returns whether segments or margins are scored."""
+        return self.margins or self.answers_from_passages
+
+    @property
+    def needs_full_context(self) -> bool:
+        """Returns whether the documents must fit the context."""
+        return self.deep and not self.margins
+
+
+PATTERNS = {
+    pattern.name: pattern
+    for pattern in (
+        Pattern("llm", deep=True, margins=False, answers_from_passages=False),
+        Pattern("rag", deep=False, margins=False, answers_from_passages=True),
+        Pattern("wim", deep=True, margins=True, answers_from_passages=False),
+        Pattern("wim-focus", deep=True, margins=True, answers_from_passages=True),
+        Pattern("wim-shallow", deep=False, margins=True, answers_from_passages=True),
+    )
+}
+
+_SECONDS = 30.0  # a text that takes no longer is read whole
+_SHORT = 2048  # tokens of a text that is read whole if the speed is unknown
+_BESIDE = 1024  # tokens for prompts, margins and the answer
+
+
+def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
+    """Returns the pattern and the reason for it: `wim` if the text fits the context and is soon read, else
+    `wim-shallow`.
+
+    Args:
+        tokens: the approximate number of tokens in the documents.
+        n_ctx: the most cells of a context.
+        speed: tokens per second of reading, if known.
+    """
+    seconds = tokens / speed if speed else None
+    if tokens + _BESIDE > n_ctx:
+        return "wim-shallow", f"longer than the context of {n_ctx:,} tokens"
+    if seconds is None:
+        short = tokens <= _SHORT
+        return ("wim", "a short text is read whole") if short else ("wim-shallow", "--pattern wim reads all of it")
+    if seconds <= _SECONDS:
+        return "wim", f"read whole, in about {_time(seconds)}"
+    return "wim-shallow", f"whole, with --pattern wim, it would take about {_time(seconds)}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

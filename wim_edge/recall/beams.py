@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wim_edge.engine import beams
 from wim_edge.engine.protocols import Context, Logits, Sequence
 from wim_edge.engine.sampling import log_softmax
-from wim_edge.recall.suffix_array import LONGEST, SuffixArray, TokenRange
+from wim_edge.recall.index import LONGEST, SuffixArray, TokenRange
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The index of a library for recall with one model: its tokens, and the places where titles and sentences begin.
 
-    tokens   of each document: its title, an end, its text, an end (see `suffix_array.end_of`); uint16, or uint32 for
+    tokens   of each document: its title, an end, its text, an end (see `end_of`); uint16, or uint32 for
              large vocabularies
     ids      of the documents, int64; ``digests`` of their titles and texts, 16 bytes each
     heads    where each title begins, and at last the end of all; ``bodies``: where each text begins
@@ -18,15 +18,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import LibraryError
 from wim_edge.library.array_file import DamagedError, append_parts, open_mapped
 from wim_edge.library.library import Library
-from wim_edge.reading.token_offsets import beginnings
-from wim_edge.recall.suffix_array import LONGEST, Ints, SuffixArray, end_of, sorted_places
+from wim_edge.reading.pointing import beginnings
 from wim_edge.system.atomic_files import replace_file
 
 _KIND = (b"wim-edge  recall", 1)
@@ -68,7 +69,7 @@ class TokenIndex:
         return self.passage_runs.inside(*((int(self.bodies[at]), int(self.heads[at + 1])) for at in documents))
 
     def document_at(self, places: Ints) -> Ints:
-        """Returns the documents (places in ``ids``) that these places of the tokens lie in."""
+        """Returns the documents, as indices of ``ids``, that contain these places of the tokens."""
         return np.searchsorted(self.heads, places, side="right") - 1
 
     def char_offset(self, place: int) -> int:
@@ -194,3 +195,96 @@ def _taken(index: TokenIndex, at: int) -> _IndexArrays:
     return _IndexArrays(
         index.tokens[head:end], int(index.bodies[at] - head), index.starts[first:last] - head, index.chars[first:last]
     )
+
+
+LONGEST = 64
+"""The most tokens of a run."""
+_MANY = 1024  # places: the steps of larger ranges are kept
+
+Ints = NDArray[Any]
+"""Integers of an unsigned type: token ids, or places in a text."""
+
+
+def end_of(tokens: Ints) -> int:
+    """Returns the token that stands after every title and body, and that no run goes beyond: the type's last number."""
+    return int(np.iinfo(tokens.dtype).max)
+
+
+@dataclass(frozen=True)
+class TokenRange:
+    """A run of ``length`` tokens, found at the places ``first`` to ``last`` - 1 of the sorted order."""
+
+    first: int
+    last: int
+    length: int
+
+    def __len__(self) -> int:
+        """Counts the places where the run occurs."""
+        return self.last - self.first
+
+
+class SuffixArray:
+    """The runs of tokens that begin at some places of a text.
+
+    Args:
+        tokens: the text, (n,), an end after each part (see `end_of`). May be memory-mapped, as may the order.
+        order: places (indices into ``tokens``), sorted by the `LONGEST` tokens that stand there.
+    """
+
+    def __init__(self, tokens: Ints, order: Ints) -> None:
+        self.tokens, self.order, self.end = tokens, order, end_of(tokens)
+        self.all = TokenRange(0, len(order), 0)
+        """The empty run, which begins everywhere."""
+        self._kept: dict[TokenRange, tuple[Ints, Ints]] = {}
+
+    def inside(self, *spans: tuple[int, int]) -> SuffixArray:
+        """Returns the runs that begin inside these spans ``[start, end)`` of the text."""
+        chosen = np.zeros(len(self.order), bool)
+        for start, end in spans:
+            chosen |= (self.order >= start) & (self.order < end)
+        return SuffixArray(self.tokens, self.order[chosen])
+
+    def successors(self, run: TokenRange) -> tuple[Ints, Ints]:
+        """Returns the tokens that follow a run somewhere, ascending (the end last, if it may end): (k,); and where the
+        places of each begin in the order, with the end of the last: (k + 1,)."""
+        found = self._kept.get(run)
+        if found is None:
+            found = self._steps(run)
+            if len(run) > _MANY:
+                self._kept[run] = found
+        return found
+
+    def find(self, tokens: list[int]) -> TokenRange | None:
+        """Returns the run of these tokens, or None if it does not occur."""
+        run = self.all
+        for token in tokens:
+            following, edges = self.successors(run)
+            at = int(np.searchsorted(following, token))
+            if at == len(following) or following[at] != token:
+                return None
+            run = TokenRange(int(edges[at]), int(edges[at + 1]), run.length + 1)
+        return run
+
+    def places(self, run: TokenRange) -> Ints:
+        """Returns the places where a run stands in the text, ascending."""
+        return np.sort(self.order[run.first : run.last])
+
+    def _steps(self, run: TokenRange) -> tuple[Ints, Ints]:
+        if run.length >= LONGEST and len(run) > 1:
+            raise ValueError(f"a run of more than {LONGEST} tokens")
+        following = self.tokens[self.order[run.first : run.last].astype(np.int64) + run.length]
+        steps = np.flatnonzero(following[1:] != following[:-1]) + 1
+        starts = np.concatenate([np.zeros(min(1, len(following)), steps.dtype), steps])
+        return following[starts], np.append(starts, len(following)) + run.first
+
+
+def sorted_places(tokens: Ints, places: Ints) -> Ints:
+    """Returns the places (uint32), sorted by the `LONGEST` tokens that begin there. Needs memory for 64 tokens each."""
+    if not len(places):
+        return np.zeros(0, np.uint32)
+    places = np.asarray(places, np.uint32)
+    big_endian = tokens.dtype.newbyteorder(">")
+    padded = np.concatenate([tokens, np.full(LONGEST, end_of(tokens), tokens.dtype)]).astype(big_endian)
+    keys = np.lib.stride_tricks.sliding_window_view(padded, LONGEST)[places]
+    # As byte strings: their order is that of the tokens, and numpy sorts them at once
+    return places[np.argsort(keys.view(f"S{LONGEST * big_endian.itemsize}").ravel(), kind="stable")]

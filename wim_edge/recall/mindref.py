@@ -23,8 +23,7 @@ from wim_edge.engine.protocols import Context, Model, Sequence
 from wim_edge.engine.sampling import log_likelihoods
 from wim_edge.reading.prompts import Prompts
 from wim_edge.recall.beams import Beam, Search
-from wim_edge.recall.index import TokenIndex
-from wim_edge.recall.suffix_array import LONGEST, SuffixArray
+from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex
 
 TITLE_WIDTH, PASSAGE_WIDTH = 15, 10
 """The beams of the two stages (section 4.1)."""

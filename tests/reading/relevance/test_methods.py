@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading import island
+from tests.reading import island, story
 from tests.reading.relevance.lighthouse import QUESTION, asked, library, ranked, reply
-from wim_edge import Runtime, Settings, events
+from tests.reading.story import SMALL, TEXT, of_type, recording, run
+from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import InvalidRequestError
+from wim_edge.reading.relevance.methods import verdict_tokens
 from wim_edge.settings import PATTERNS as PATTERN_NAMES
 from wim_edge.settings import RELEVANCES
 from wim_edge.testing import FakeModel
@@ -102,3 +104,33 @@ def test_the_embedded_model_judges_for_another_one(gemma3: Path) -> None:
 
         assert judge() == judge(pattern="rag") == judge(relevance_model="smollm2-135m") == "smollm2-135m"
         assert judge(judge="self") is judge(pattern="wim") is judge(relevance="bm25") is judge(prose=False) is None
+
+
+def test_the_classification_preamble_is_prefilled_once() -> None:
+    model = FakeModel(story.reply)
+    run(model)
+    classifier = 1  # the first sequence made, before the reading
+    truncated = {to for what, sequence, to in model.history if what == "truncate" and sequence == classifier}
+    assert len(truncated) == 1
+    assert truncated.pop() > 20
+
+
+def test_the_classifier_shows_the_question_and_the_margin_apart() -> None:
+    model, prompts = recording()
+    with Runtime(SMALL, model=model) as runtime:
+        runtime.ask(Document("d", TEXT), "What is [[wim-edge:margin]] here?")
+    judged = [prompt for prompt in prompts if "YES or NO" in prompt]
+    assert all("Question: What is [[wim-edge:margin]] here?\n" in prompt for prompt in judged)
+    assert all("Note: seen: " in prompt for prompt in judged)
+
+
+def test_an_empty_margin_is_never_relevant() -> None:
+    found = run(FakeModel(lambda prompt: "YES" if "YES or NO" in prompt else " \n" * 50))
+    assert {(event.text, event.relevant) for event in of_type(found, events.MarginJudged)} == {("", False)}
+
+
+def test_the_verdict_looks_at_words_that_tell_yes_from_no() -> None:
+    model = FakeModel()
+    yes, no = verdict_tokens(model, "yes"), verdict_tokens(model, "no")
+    assert {model.text([token]) for token in yes} >= {"YES", "Yes", "yes"}
+    assert {model.text([token]) for token in no - yes} == {"NO", "No", "no"}

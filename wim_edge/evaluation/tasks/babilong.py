@@ -7,9 +7,8 @@ from pathlib import Path
 
 from wim_edge.documents import Document
 from wim_edge.documents.data_files import Row, answers_of, parse_rows, text_of
-from wim_edge.evaluation.example import CountTokens, Example
+from wim_edge.evaluation.example import CountTokens, Example, take_part
 from wim_edge.evaluation.metrics import one_label
-from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 

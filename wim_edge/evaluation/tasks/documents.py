@@ -21,11 +21,10 @@ from wim_edge.documents import Document, read_documents
 from wim_edge.documents.data_files import Row, answers_of, flag_of, parse_rows, read_rows, text_of
 from wim_edge.documents.plain import plain
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.example import CountTokens, Example
+from wim_edge.evaluation.example import CountTokens, Example, take_part
 from wim_edge.evaluation.metrics import contains, exact, f1, first_line, words_of
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.shown import has_echo, has_loop, says_not_found
-from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 FIRST_WORDS = 60
@@ -134,9 +133,8 @@ def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> l
 
 
 def score(example: Example, reply: Reply | None) -> dict[str, float]:
-    """Scores a reply. Scores that only answerable questions can have (f1, exact, contains, in_quotes, in_passages) are
-    left out for the others, and so are those of parts that the reply lacks (passages of the whole context). A failed
-    one (None) is wrong, and nothing is said of how it reads."""
+    """Scores a reply. Unanswerable questions have no f1, exact, contains, in_quotes and in_passages, and replies
+    without passages no in_passages. A failed question (None) counts as wrong."""
     if reply is None:
         return {"not_found": 0.0} if example.unanswerable else dict.fromkeys(("f1", "exact", "contains"), 0.0)
     text = reply.text

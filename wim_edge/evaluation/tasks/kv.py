@@ -11,10 +11,9 @@ from pathlib import Path
 from wim_edge.documents import Document
 from wim_edge.documents.data_files import Row, parse_rows
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.example import CountTokens, Example
+from wim_edge.evaluation.example import CountTokens, Example, take_part
 from wim_edge.evaluation.metrics import literal
 from wim_edge.evaluation.source_prompt import kv_prompt
-from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions, one, positions
 
 Pair = tuple[str, str]
@@ -63,7 +62,14 @@ def _place(row: Records, index: int, k: int, wanted: tuple[int, ...]) -> Iterato
         text, chars = serialize([*others[:x], row.wanted, *others[x:]], x)
         document = Document("data.json", text)
         yield Example(
-            f"kv-{index}@{x}", f"kv-{index}", (document,), question, (row.wanted[1],), (0,), chars, x,
+            f"kv-{index}@{x}",
+            f"kv-{index}",
+            (document,),
+            question,
+            (row.wanted[1],),
+            (0,),
+            chars,
+            x,
             {"pairs": k, "key": row.wanted[0]},
         )
 

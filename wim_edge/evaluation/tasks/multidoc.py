@@ -11,11 +11,9 @@ import random
 from collections.abc import Iterator
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.example import CountTokens, Example, as_documents
-from wim_edge.evaluation.split import take_part
+from wim_edge.evaluation.example import CountTokens, Example, as_documents, take_part
 from wim_edge.evaluation.tasks.questions import QAExample, load_multidoc
-from wim_edge.evaluation.tasks.scoring import score_answer
-from wim_edge.evaluation.tasks.task import Task, TaskOptions, one, positions
+from wim_edge.evaluation.tasks.task import Task, TaskOptions, one, positions, score_answer
 
 
 def build(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents
+from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents, take_part
 from wim_edge.evaluation.metrics import contains, normalize
-from wim_edge.evaluation.split import take_part
 from wim_edge.evaluation.tasks.questions import (
     QAExample,
     load_hotpotqa,
@@ -23,8 +22,7 @@ from wim_edge.evaluation.tasks.questions import (
     load_musique,
     load_squad,
 )
-from wim_edge.evaluation.tasks.scoring import score_answer
-from wim_edge.evaluation.tasks.task import Task, TaskOptions
+from wim_edge.evaluation.tasks.task import Task, TaskOptions, score_answer
 
 _MISSES = 8
 """The number of paragraphs in a row that do not fit any more, after which a text is full."""

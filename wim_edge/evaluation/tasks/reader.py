@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents
-from wim_edge.evaluation.queries import Query, load_queries
-from wim_edge.evaluation.split import take_part
+from wim_edge.evaluation.example import CountTokens, Example, Passage, Query, as_documents, load_queries, take_part
 from wim_edge.evaluation.tasks.questions import load_passages
-from wim_edge.evaluation.tasks.scoring import score_answer
-from wim_edge.evaluation.tasks.task import Task, TaskOptions
+from wim_edge.evaluation.tasks.task import Task, TaskOptions, score_answer
 from wim_edge.words import WordIndex
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.example import CountTokens, Example
+from wim_edge.evaluation.example import CountTokens, Example, Part
+from wim_edge.evaluation.metrics import best_subspan_em, contains, f1, first_line
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.source_prompt import qa_prompt
-from wim_edge.evaluation.split import Part
 from wim_edge.settings import Settings
 
 GENERATED = 50
@@ -100,3 +100,17 @@ def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
         if not 0 <= position < k:
             raise InvalidRequestError(f"position {position} among {k}", f"Positions go from 0 to {k - 1}.")
     return tuple(dict.fromkeys(options.positions or (0, (k - 1) // 2, k - 1)))
+
+
+def score_answer(example: Example, reply: Reply | None) -> dict[str, float]:
+    """Scores a short answer: ``accuracy`` as in "Lost in the Middle" (best_subspan_em of the first line), ``contains``,
+    our own match of the whole text, and ``f1`` of the short answer, else of the first line. A failed one (None) is
+    wrong."""
+    if reply is None:
+        return dict.fromkeys(("accuracy", "contains", "f1"), 0.0)
+    text = reply.text
+    return {
+        "accuracy": best_subspan_em(text, example.answers),
+        "contains": contains(text, example.answers),
+        "f1": f1(reply.short or first_line(text), example.answers),
+    }
