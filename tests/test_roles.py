@@ -145,13 +145,14 @@ def test_two_writers_in_two_processes_read_the_text_once(gemma3: Path, tmp_path:
     ask = [sys.executable, "-m", "wim_edge", "ask", "--json", "--pattern", "wim-shallow", "--answer-tokens", "8"]
     ask += [str(text), "What did Brandt pay for the mill?"]
     usage = []
-    for model in ("smollm2-135m", str(gemma3), "smollm2-135m"):
+    for model in ("smollm2-135m", str(gemma3)):
         done = subprocess.run([*ask, "--model", model], capture_output=True, encoding="utf-8", check=False)
         assert done.returncode in (0, 11), done.stderr
         usage.append(events.from_dict(json.loads(done.stdout.splitlines()[-1])).usage)  # type: ignore[attr-defined]
-    first, *later = usage
+    first, second = usage
     assert first.prefilled_tokens > 0
-    assert all(one.prefilled_tokens < first.prefilled_tokens / 2 and one.reused_tokens for one in later)
+    assert second.reused_tokens > 0
+    assert second.prefilled_tokens < first.prefilled_tokens / 2
 
 
 def test_what_a_process_takes_counts_the_judge(smollm2: Path, tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from wim_edge.library import ReadingStore  # noqa: E402
 def test_files_memory_and_saved_readings_do_not_grow(tmp_path: Path, n_questions: int) -> None:
     model, me = write_tiny(tmp_path / "tiny.gguf", "llama"), psutil.Process()
     documents = [Document(f"part {at}", f"Ship number {at} sails at noon. " * 8) for at in range(12)]
-    settings = Settings(model=str(model), pattern="wim-shallow", segment_tokens=64, margin_tokens=8, answer_tokens=4,
-                        n_threads=1, readings=tmp_path / "readings", readings_bytes=4_000_000)  # fmt: skip
+    settings = Settings(model=str(model), judge="self", pattern="wim-shallow", segment_tokens=64, margin_tokens=8,
+                        answer_tokens=4, n_threads=1, readings=tmp_path / "readings",
+                        readings_bytes=4_000_000)  # fmt: skip
     held, files = [], []
     with Runtime(settings) as runtime:
         for number in range(n_questions):

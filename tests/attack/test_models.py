@@ -1,4 +1,4 @@
-"""A sample of the hostile chat templates; scripts/attack.py asks each mutated model file a question."""
+"""A third of the hostile chat templates; scripts/attack.py asks each mutated model file a question."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.real  # a template is rendered by a process of its own
 MESSAGES = [("system", "[[s]]"), ("user", "[[u]]")]
 
 
-@pytest.mark.parametrize("what", [*TEMPLATES])
+@pytest.mark.parametrize("what", [*TEMPLATES][::3])
 def test_a_hostile_template_ends(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     try:

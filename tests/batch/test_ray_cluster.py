@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -11,10 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
-from tests.batch.test_real_batch import batch, wim_edge, write_documents
+from tests.batch.test_real_batch import batch, write_documents
 from wim_edge.batch.ray_cluster import Cluster, place, same
+from wim_edge.cli import main
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
+from wim_edge.evaluation import runner
 
 if TYPE_CHECKING:
     from ray.cluster_utils import Cluster as Machines
@@ -169,19 +173,32 @@ def test_a_cluster_answers_as_one_machine_does(
     assert (tmp_path / "there" / "results.parquet").exists()
 
 
-def test_an_evaluation_on_a_cluster_is_the_same(
-    machines: Machines, model_file: Callable[[str], Path], tmp_path: Path
+def test_what_an_evaluation_sends_to_an_actor_works_on_another_machine(
+    model_file: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Played without Ray, which the other tests show: all is pickled, and the actor is in another folder."""
+
+    def played(self: Cluster, items: Any, load: Any, actor: Any, log: object = None) -> Iterator[Any]:
+        load, actor, items = pickle.loads(pickle.dumps((load, actor, list(items))))
+        monkeypatch.chdir(elsewhere)
+        act = actor()
+        for item in items:
+            yield from (pickle.loads(pickle.dumps(one)) for one in act(load(item)))
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(Cluster, "run", played)
+    monkeypatch.setattr(runner, "place", lambda: "machine")
+    monkeypatch.setattr(runner, "threads", lambda settings: 1)
+    monkeypatch.chdir(tmp_path)
     common = ("eval", "kv", "--documents", "3", "--limit", "2", "--positions", "0,2", "--pattern", "llm,wim-shallow",
-              "-m", model_file("llama"), "--threads", "1", "--answer-tokens", "12")  # fmt: skip
-    wim_edge(*common, "--out", tmp_path / "here")
-    templates = ("--templates", os.path.relpath(tmp_path))  # the machines have another working directory
-    for _ in range(2):  # the second one has nothing left to ask
-        told = wim_edge(*common, *templates, "--out", tmp_path / "there", "--ray", machines.address)
-        assert "wim-shallow" in told
+              "-m", str(model_file("llama")), "--judge", "self", "--threads", "1", "--answer-tokens", "12",
+              "--templates", ".")  # fmt: skip
     kept = ("id", "pattern", "resolved_pattern", "answer", "error", "scores", "gold_rank", "prefilled_tokens")
     found = []
-    for name in ("here", "there"):
+    for name, more in (("here", ()), ("there", ("--ray", "auto"))):
+        done = CliRunner().invoke(main, [*common, "--out", str(tmp_path / name), *more])
+        assert done.exit_code == 0, done.output
         lines = (tmp_path / name / "examples.jsonl").read_text().splitlines()
         found.append(sorted([json.loads(line)[one] for one in kept] for line in lines))
     assert len(found[0]) == 8

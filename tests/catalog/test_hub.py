@@ -227,19 +227,6 @@ class TestRealClient:
         assert hub.gets == [(path, None), (path, f"bytes={block}-")]
         assert hub.sent == len(hub.data) + 1000
 
-    def test_progress_and_file_arrive(self, hub: Hub, home: Path, gguf: bytes) -> None:
-        pytest.importorskip("huggingface_hub")
-        done = self.pull(hub, "tiny.gguf", home)
-        assert done.stdout.splitlines()[-2:] == [
-            f"{len(gguf)} {len(gguf)}",
-            str(home / "models/owner/tiny-GGUF/tiny.gguf"),
-        ], done.stderr
-
-    def test_a_file_that_is_not_there(self, hub: Hub, home: Path) -> None:
-        pytest.importorskip("huggingface_hub")
-        done = self.pull(hub, "other.gguf", home)
-        assert "owner/tiny-GGUF has no file other.gguf" in done.stdout, done.stderr
-
     def test_offline(self, hub: Hub, home: Path) -> None:
         pytest.importorskip("huggingface_hub")
         done = self.pull(hub, "tiny.gguf", home, offline="1")

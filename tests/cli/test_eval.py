@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -167,17 +165,6 @@ def test_errors(model: FakeModel, data: Path, args: list[str], message: str) -> 
     assert result.exit_code == 2, result.output
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.output
-
-
-def test_help_loads_nothing_heavy() -> None:
-    code = (
-        "import sys\nfrom click.testing import CliRunner\nfrom wim_edge.cli.eval import eval_command\n"
-        "assert CliRunner().invoke(eval_command, ['--help']).exit_code == 0\n"
-        "heavy = {'llama_cpp', 'matplotlib', 'numpy', 'rich', 'jinja2', 'wim_edge.evaluation'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_ctrl_c_before_the_folder_is_known_writes_nothing(

@@ -26,7 +26,8 @@ def test_the_command_serves_a_real_model(smollm2: Path, tmp_path: Path, long_tex
     (tmp_path / "gpl.txt").write_text(long_text[:1500])
     command = StdioServerParameters(
         command=sys.executable, env=dict(os.environ),
-        args=["-m", "wim_edge", "mcp", str(tmp_path), "--model", str(smollm2), "--answer-tokens", "12"],
+        args=["-m", "wim_edge", "mcp", str(tmp_path), "--model", str(smollm2), "--judge", "self",
+              "--answer-tokens", "12"],
     )  # fmt: skip
 
     async def use() -> None:
