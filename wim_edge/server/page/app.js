@@ -163,10 +163,11 @@ async function ask(question = $("question").value, kind = $("kind").value) {
     if ($("pattern").value) body.options.pattern = $("pattern").value;
     if (kind) body.options.answer = kind;
     pane("talk");
+    $("question").value = $("kind").value = "";
     await thread.ask(body);
-    $("question").value = "";
-    $("kind").value = "";
   } catch (error) {
+    $("question").value = question;
+    $("kind").value = kind;
     await shelf.refresh();  // what is asked may be gone
     throw error;
   } finally {

@@ -3,7 +3,7 @@
 
 import { api, Watch } from "./api.js";
 import { Card } from "./card.js";
-import { $, alertOf, button, doing, quietly, removable } from "./dom.js";
+import { $, alertOf, button, doing, make, quietly, removable, span } from "./dom.js";
 
 const SHOWN = 50;  // cards of before; all that was found comes with those that are near
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -59,7 +59,7 @@ export class Thread {
 
   // Have the last card in view, from its question on
   toEnd() {
-    const last = this.cards.at(-1)?.element;
+    const last = $("thread").lastElementChild;
     if (last) $("thread").scrollTop = Math.min($("thread").scrollHeight, last.offsetTop - $("thread").offsetTop - 16);
   }
 
@@ -123,13 +123,20 @@ export class Thread {
     });
   }
 
-  // Ask what is typed; the one before may be what it refers to
+  // Ask what is typed, which stands there at once; the question before may be what it refers to
   async ask(body) {
     const before = this.cards.at(-1), running = this.cards.find((card) => card.told.live && card.watch);
-    if (running?.told.answer) await api(`questions/${running.id}/cancel`, { method: "POST" });  // it checks on in the background
-    const question = await api("questions", { method: "POST", body: { ...body, ...(before ? { follows: before.id } : {}) } });
-    const card = new Card(question, this.page);
-    this.cards.push(card);
+    const sent = make("li", { className: "card" }, make("div", { className: "head" }, span(body.question, "asked")));
+    $("thread").append(sent);
+    this.toEnd();
+    try {
+      if (running?.told.answer) await api(`questions/${running.id}/cancel`, { method: "POST" });  // it checks on in the background
+      const question = await api("questions", { method: "POST", body: { ...body, ...(before ? { follows: before.id } : {}) } });
+      this.cards.push(new Card(question, this.page));
+    } finally {
+      sent.remove();
+    }
+    const card = this.cards.at(-1);
     $("thread").append(card.element);
     this.select(card);
     this.desk.machine();
