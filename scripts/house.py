@@ -3,9 +3,8 @@
     python scripts/house.py           the figures
     python scripts/house.py --list    and what stands behind each
 
-Counted are lines by package, the longest file and function, circles of imports, the files on the way of a question
-(docs/how-it-works.md lists them), classes that two modules define, modules without a test file of their name, test
-files that are too long, defaults that are stated twice, and docstrings that are fragments.
+Counted are lines, the longest file and function, circles of imports, the files on the way of a question, which
+docs/how-it-works.md lists, and other signs of an untidy house.
 
 The test file of `wim_edge/engine/gguf.py` is `tests/engine/test_gguf.py`: who changes a module finds its tests. One
 that only says what data and protocols look like needs none: no function or method in it has a body of its own.
@@ -16,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -37,6 +37,7 @@ LIMITS = {
     "circles of modules": 0,
     "circles of packages": 0,
     "files on the way of ask": 24,
+    "modules that a question loads": 80,
     "steps back on the way": 0,
     "classes defined twice": 0,
     "modules without a test file": 0,
@@ -194,6 +195,11 @@ class House:
         paths = re.findall(r"^\s*([\w/]+)\.py\b", drawn[1], re.MULTILINE) if drawn else []
         return [path.replace("/", ".") for path in paths]
 
+    def loaded(self) -> list[str]:
+        """The modules that are loaded before the first question."""
+        code = "import sys, wim_edge.session; print(*(name for name in sys.modules if 'wim_edge' in name))"
+        return subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split()
+
     def steps_back(self) -> list[str]:
         """Imports that lead up the way: to a module above, or from a tool beside it to one on it."""
         way = self.way()
@@ -312,6 +318,7 @@ def main() -> None:
         "circles of modules": circles(house.imports),
         "circles of packages": circles(house.rooms()),
         "files on the way of ask": house.way(),
+        "modules that a question loads": house.loaded(),
         "steps back on the way": house.steps_back(),
         "classes defined twice": house.classes_twice(),
         "modules without a test file": house.untested(),

@@ -17,7 +17,6 @@ from wim_edge.documents.decode import decode
 from wim_edge.documents.document import Document, title_of, with_unique_names
 from wim_edge.documents.formats import DELIMITED, HTML, MAIL, MARKDOWN, PICTURE_START, RTF_START, is_pdf
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
-from wim_edge.documents.plain import plain
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Limits
 
@@ -29,7 +28,6 @@ DocumentSource = str | Path | Document
 Documents = DocumentSource | Iterable[DocumentSource]
 """One document, or several, as a caller gives them: a path, ``"-"`` for standard input, or a `Document`."""
 
-_PLAIN_ENDINGS = ("", ".txt", ".text")  # endings that promise no markup
 # Atomic, or a row of comments could be read in exponentially many ways.
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|(?><!--.*?-->))*+<(?:!doctype\s+html|html)\b", re.I | re.S
@@ -209,7 +207,11 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
 
         # Its title is no key: a library would take the first section's
         return Document(name, text, key_paths(text), notes=notes, title=Path(name).stem)
-    return plain(name, text, limits, notes) if ending in _PLAIN_ENDINGS else Document(name, text, notes=notes)
+    if ending not in ("", ".txt", ".text"):  # an ending that promises something else than plain text
+        return Document(name, text, notes=notes)
+    from wim_edge.documents.plain import plain
+
+    return plain(name, text, limits, notes)
 
 
 def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
