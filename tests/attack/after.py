@@ -12,7 +12,7 @@ from wim_edge.library.library import Library
 from wim_edge.server.history import History
 
 home = Path(sys.argv[1])
-with Runtime(Settings(model="tiny", segment_tokens=int(SHORT[3]), answer_tokens=4)) as runtime:
+with Runtime(Settings(model="tiny", judge="self", segment_tokens=int(SHORT[3]), answer_tokens=4)) as runtime:
     answer = runtime.ask(home / "texts/old.txt", "When does the ferry sail?")
     if "reading" in sys.argv[2:]:
         assert answer.usage.reused_tokens, "the reading is lost"

@@ -24,7 +24,7 @@ from tests.tiny import write_tiny
 
 SECONDS = 180.0
 TEXT = "The ferry sails at noon. It is a small ship, and the harbour is cold in winter. "
-SHORT = ("--model", "tiny", "--segment-tokens", "64", "--answer-tokens", "4")
+SHORT = ("--model", "tiny", "--segment-tokens", "64", "--judge", "self", "--answer-tokens", "4")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Scene:
 
 
 SCENES = (
-    Scene("read", ("read", "{home}/texts/new.txt", *SHORT[:4])),
+    Scene("read", ("read", "{home}/texts/new.txt", *SHORT[:6])),
     Scene("ask", ("ask", "{home}/texts/new.txt", "When does the ferry sail?", *SHORT)),
     Scene("forget", ("readings", "clear", "--yes"), keeps=False),
     Scene("add", ("library", "add", "{home}/texts/new.txt", "{home}/texts/more", "--model", "tiny")),
@@ -62,7 +62,7 @@ def make_home(home: Path, server: ForkServer) -> None:
     for number in range(3):
         (home / f"texts/more/{number}.txt").write_text(f"Ship number {number} is another one. {TEXT}")
     for module, arguments in (
-        ("wim_edge", ("read", f"{home}/texts/old.txt", *SHORT[:4])),
+        ("wim_edge", ("read", f"{home}/texts/old.txt", *SHORT[:6])),
         ("wim_edge", ("library", "add", f"{home}/texts/old.txt", "--model", "tiny")),
         ("tests.attack.tune", ("tune", "tiny", "--no-copies")),
         ("tests.attack.visit", ()),

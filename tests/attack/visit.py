@@ -51,7 +51,7 @@ def serve(stderr: int) -> None:
     os.dup2(stderr, 2)
     os.close(stderr)
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)  # the one before buffers for a file
-    sys.argv[1:] = ["serve", "--port", "0", "--model", "tiny"]
+    sys.argv[1:] = ["serve", "--port", "0", "--model", "tiny", "--judge", "self"]
     main()
 
 

@@ -145,7 +145,7 @@ def test_a_program_that_is_connected_stays_so(machines: Machines) -> None:
 
 
 def test_a_machine_that_is_lost(machines: Machines) -> None:
-    other, found, lines = machines.add_node(**MACHINE), [], []
+    other, found, lines = machines.add_node(**MACHINE, include_dashboard=False), [], []
     for row in Cluster(machines.address).run(range(8), with_process, partial(Twice, 0.4), lines.append):
         found.append(row)
         if len(found) == 6:

@@ -46,7 +46,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 def batch(documents: Path, out: Path, model: Path, *more: str) -> list[dict[str, Any]]:
     asked = [part for question in QUESTIONS for part in ("--question", question)]
-    common = ("--model", str(model), "--threads", "1", "--answer-tokens", "6")
+    common = ("--model", str(model), "--judge", "self", "--threads", "1", "--answer-tokens", "6")
     wim_edge("batch", "--each-document", documents, *asked, "--out", out, *common, *more)
     return rows(out)
 
@@ -58,8 +58,8 @@ def test_a_cluster_of_this_machine_alone_is_begun_and_ended(
     rows_of = [{"document": "wall.txt", "question": question} for question in QUESTIONS]
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows_of)))
     command = [sys.executable, "-m", "wim_edge", "batch", str(tmp_path / "q.jsonl"), "--out", str(tmp_path / "out"),
-               "--model", str(model_file("llama")), "--threads", "1", "--answer-tokens", "4", "--ray", "local",
-               "--ray-actors", "1"]  # fmt: skip
+               "--model", str(model_file("llama")), "--judge", "self", "--threads", "1", "--answer-tokens", "4",
+               "--ray", "local", "--ray-actors", "1"]  # fmt: skip
     with tempfile.TemporaryDirectory() as own:  # tmp_path is too long for Ray's sockets
         done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600, check=False,
                               env={**os.environ, "RAY_TMPDIR": own})  # fmt: skip
@@ -79,7 +79,8 @@ def test_a_cluster_of_this_machine_alone_is_begun_and_ended(
 def test_a_batch_that_is_killed_goes_on(documents: Path, tmp_path: Path, smollm2: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-m", "wim_edge", "batch", "--each-document", str(documents), "--question", QUESTIONS[0],
-               "--out", str(out), "--model", str(smollm2), "--threads", "1", "--answer-tokens", "12"]  # fmt: skip
+               "--out", str(out), "--model", str(smollm2), "--judge", "self", "--threads", "1", "--answer-tokens",
+               "12"]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8")
     assert process.stderr is not None
     for line in process.stderr:

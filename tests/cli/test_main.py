@@ -68,7 +68,7 @@ def test_completion(shell: dict[str, str], begins: str) -> None:
 def asking(model: Path, story: Path, *options: str) -> subprocess.Popen[str]:
     """A real reading in a process of its own, until its second segment is read."""
     process = subprocess.Popen(
-        [*COMMAND, "ask", "-m", str(model), "--segment-tokens", "256", "--margin-tokens", "16",
+        [*COMMAND, "ask", "-m", str(model), "--judge", "self", "--segment-tokens", "256", "--margin-tokens", "16",
          "--answer-tokens", "24", "--within", "all", *options, str(story),
          "How long must the written offer for source code be valid?"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -91,7 +91,7 @@ def test_output_that_fails_never_kills_the_process(
 ) -> None:
     story = tmp_path / "story.txt"
     story.write_text("The house is blue. " * 15, encoding="utf-8")
-    options = f"-m {model_file('llama')} --segment-tokens 128 --margin-tokens 8 --answer-tokens 8"
+    options = f"-m {model_file('llama')} --judge self --segment-tokens 128 --margin-tokens 8 --answer-tokens 8"
     command = f"{sys.executable} -m wim_edge ask {options} {story} 'Which colour?' {redirection}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode in codes, done.stderr

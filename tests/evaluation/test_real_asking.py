@@ -27,7 +27,7 @@ QUESTION = "When was the harbour dug?"
 def test_where_documents_are_read_alone_their_order_changes_nothing(smollm2: Path) -> None:
     """What lets `eval multidoc` ask such a pattern once a question instead of once a position."""
     replies: dict[str, list[Reply]] = {}
-    with Runtime(Settings(model=str(smollm2), n_ctx=2048, n_threads=1, answer_tokens=6)) as runtime:
+    with Runtime(Settings(model=str(smollm2), judge="self", n_ctx=2048, n_threads=1, answer_tokens=6)) as runtime:
         asker = ConditionAsker(runtime, TASKS["multidoc"])
         for passages in (PASSAGES, PASSAGES[::-1]):
             documents, gold = as_documents(passages)

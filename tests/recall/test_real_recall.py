@@ -65,7 +65,7 @@ def test_what_is_recalled_exists_and_comes_again(
     which: str, retriever: str, library: Library, model_file: Callable[[str], Path]
 ) -> None:
     texts = {title: document.text for title, document in passages()}
-    with Runtime(Settings(model=str(model_file(which)), retriever=retriever, n_threads=1)) as runtime:
+    with Runtime(Settings(model=str(model_file(which)), judge="self", retriever=retriever, n_threads=1)) as runtime:
         first = recalled(runtime, "What is the capital of France?")
         other = recalled(runtime, "When was the lighthouse of Velin opened?")
         again = recalled(runtime, "What is the capital of France?")
@@ -87,7 +87,7 @@ def test_what_is_recalled_exists_and_comes_again(
 
 
 def test_a_question_is_answered_from_a_library(smollm2: Path, library: Library) -> None:
-    settings = Settings(model=str(smollm2), pattern="wim-shallow", answer_tokens=16)
+    settings = Settings(model=str(smollm2), judge="self", pattern="wim-shallow", answer_tokens=16)
     with Runtime(settings) as runtime:
         found = list(runtime.stream((), "Who wrote Hamlet?", library="towns"))
     answer = found[-1]

@@ -156,7 +156,8 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
     try:
         _knock(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
         before = signal.getsignal(signal.SIGTERM)
-        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+        dashboard = False if address == "local" else None  # nobody would look at it
+        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, include_dashboard=dashboard)
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)  # Ray replaces it
     except (OSError, RuntimeError, ValueError, AssertionError) as error:

@@ -307,7 +307,7 @@ def test_a_real_model_chats_and_reads(smollm2: Path, long_text: str) -> None:
     import openai
 
     short = {"answer_tokens": 8, "margin_tokens": 8, "segment_tokens": 128}
-    app = create_app(Settings(model=str(smollm2), pattern="wim-shallow", **short))
+    app = create_app(Settings(model=str(smollm2), judge="self", pattern="wim-shallow", **short))
     with serving(app) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="none") as api:
         first = api.chat.completions.create(model="default", messages=user("What is the capital of France?"))
         same = api.chat.completions.create(model="default", messages=user("What is the capital of France?"))
