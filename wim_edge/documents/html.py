@@ -293,16 +293,16 @@ class _Writer:
         if not text.strip():
             return
         said = text.lstrip()
-        before = "".join(self._pieces[max(0, at - 3) : at]) + text[: len(text) - len(said)]
-        self._pieces[at:], self._after_mark = [text], False
-        whole, self._after_mark = set_off(before, said, look, is_link=is_link)
-        self._pieces[max(0, at - 3) :] = [whole]
+        blank = text[: len(text) - len(said)]
+        before = "".join(self._pieces[max(0, at - 3) : at]) + blank
+        added, self._after_mark = set_off(before, said, look, is_link=is_link)
+        self._pieces[at:] = [blank + added]
 
     def _end_decoration(self) -> None:
         """Leaves out an element that screen readers pass over, if it repeats the text beside it."""
         _, at = self._decorations.pop()
         text = " ".join("".join(self._pieces[at:]).split())
-        before = "".join(self._pieces[:at]).rstrip()
+        before = self._tail(at, len(text) + 1)[1].rstrip()
         if text and before.endswith(text) and not before[: -len(text)][-1:].isalnum():
             del self._pieces[at:]
         else:
@@ -311,9 +311,17 @@ class _Writer:
     def _drop_twin(self) -> None:
         """Leaves the same element out where the text behind it repeats it."""
         text, self._decoration = self._decoration, ""
-        said = "".join(self._pieces)
+        begin, said = self._tail(len(self._pieces), 2 * len(text))
         if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):
-            self._pieces = [said[: -len(text)].rstrip()]
+            self._pieces[begin:] = [said[: -len(text)].rstrip()]
+
+    def _tail(self, at: int, least: int) -> tuple[int, str]:
+        """Returns the number of the first one of the last pieces before one, and their text, of so many letters."""
+        begin = at
+        while begin and least > 0:
+            begin -= 1
+            least -= len(self._pieces[begin].strip())
+        return begin, "".join(self._pieces[begin:at])
 
     def _begin_item(self) -> None:
         self._item = "-"

@@ -38,7 +38,7 @@ def read_rtf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         text: str = striprtf.rtf_to_text(signed, encoding="cp1252", errors="replace")
     except (ValueError, LookupError, TypeError, OverflowError, AttributeError):  # of characters that are none, and such
         raise damaged(name) from None
-    parts = re.split(f"([{chr(_FIRST)}-{chr(_END - 1)}][^{chr(_END)}]*){chr(_END)}", text)
+    parts = re.split(f"([{chr(_FIRST)}-{chr(_END - 1)}][^{chr(_FIRST)}-{chr(_END)}]*+){chr(_END)}", text)
     looks = {chr(_FIRST + at): look for at, look in enumerate(_LOOKS.values())}
     text = shown(((part.lstrip("".join(looks)), looks.get(part[:1], "")) for part in parts), draft.omit)
     rows: list[list[str]] = []

@@ -23,6 +23,7 @@ _CELLS = 5_000_000
 """The most cells that are looked at, of all sheets: two that stand far apart have a million empty rows between."""
 _LONGEST, _REPEATED = 200, 1_000_000
 """The most characters of a merged cell that is repeated, and of all that is repeated in a sheet."""
+_FORM, _SCALES = 255, 9  # the characters of a number's format, and the commas that each divide it by a thousand
 _CURRENCY = re.compile(r"[€$£¥]")
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _SPACES = re.compile(r"[_*].")  # the blanks and the fillers of a number's format
@@ -95,7 +96,8 @@ class _Book:
         events = self._etree.iterparse(io.BytesIO(markup), tag=_PARTS, resolve_entities=False, no_network=True)
         for _, element in events:
             if element.tag == _COLUMN and (_is_hidden(element) or element.get("width") == "0"):
-                hidden.update(range(int(element.get("min", "1")), 1 + min(int(element.get("max", "1")), _COLUMNS)))
+                first, last = (int(element.get(end, "1")) for end in ("min", "max"))
+                hidden.update(range(max(1, first), 1 + min(last, _COLUMNS)))
             elif element.tag == _MERGED and len(merged) < _MERGES:
                 merged.append(element.get("ref", ""))
             elif element.tag == _ROW and self.left > 0:
@@ -112,9 +114,9 @@ class _Book:
                 self.left -= 1 + width + blank
                 element.clear()
         _repeat(rows, merged)
-        for column in sorted(hidden):
-            if any(row and column <= len(row) and row[column - 1] for row in rows):
-                self._draft.omit("hidden column", f"{title}, {letters(column)}")
+        filled = {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}
+        for column in sorted(hidden & filled):
+            self._draft.omit("hidden column", f"{title}, {letters(column)}")
         if hidden:
             rows = [row and [cell for at, cell in enumerate(row, 1) if at not in hidden] for row in rows]
         add_rows(self._draft, rows, column=first_column(hidden, rows))
@@ -214,7 +216,7 @@ def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
     """Returns of each style of cells its number format, whether that is of a "date" or a "length" of time, and whether
     it strikes out."""
     forms = dict(numbers.BUILTIN_FORMATS)
-    forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "") for one in root.iter(f"{_S}numFmt")}
+    forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "")[:_FORM] for one in root.iter(f"{_S}numFmt")}
     fonts = [_is_struck(font) for font in root.find(f"{_S}fonts")] if root.find(f"{_S}fonts") is not None else []
     found = []
     for one in root.iterfind(f"{_S}cellXfs/{_S}xf"):
@@ -229,7 +231,9 @@ def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
 def _repeat(rows: list[list[str] | None], merged: list[str]) -> None:
     """Has a cell that goes over several rows stand in each that holds something."""
     left = _REPEATED
-    for reference in merged:
+    for reference in merged if rows else ():
+        if left <= 0:
+            break
         ends = [_REFERENCE.fullmatch(end) for end in reference.split(":")]
         if len(ends) < 2 or ends[0] is None or ends[1] is None:
             continue
@@ -304,7 +308,7 @@ def _number(value: float, form: str) -> str:
     words = ["".join(found) for found in _QUOTED.findall(form)]
     plain = _QUOTED.sub("", form)
     if thousands := re.search(r"[0#?](,+)(?![0#?])", plain):
-        value /= 1000 ** len(thousands[1])
+        value /= 1000.0 ** min(len(thousands[1]), _SCALES)
     if "%" in plain:
         value *= 100
     digits = re.search(r"\.(0+)", plain)
