@@ -18,7 +18,7 @@ class Format:
     """True if the text has the file's own lines, so that an editor shows what is on line 7."""
 
 
-_PROSE = ".txt .text .rst .org .adoc .tex .log"
+_PROSE = ".txt .text .rst .org .adoc .tex .log .ics"
 _CODE = (
     ".c .cc .cfg .cpp .cs .css .go .h .hpp .ini .java .js .json .jsx .kt .lua .php .pl .py .r .rb .rs .sh .sql .swift "
     ".toml .ts .tsx .xml .yaml .yml"

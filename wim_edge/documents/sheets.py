@@ -44,7 +44,8 @@ _HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
 _SHARED = ("sharedStrings", "styles")
-_BOOK = "xl/workbook.xml"
+_BOOK, _COMMENTS = "xl/workbook.xml", ("comments", "threadedComment")
+_LINK = re.compile(r'HYPERLINK\(\s*"([^"]*)"(?:\s*[,;]\s*"([^"]*)")?\s*\)', re.IGNORECASE)
 Runs = list[tuple[str, str]]
 
 
@@ -65,6 +66,7 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             elif kind == "worksheet":
                 draft.mark(section=title)
                 book.add_sheet(title, archive.read(member))
+                _add_comments(draft, title, archive, member)
                 if book.left <= 0:
                     draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {title} was not read")
                     break
@@ -148,17 +150,19 @@ class _Book:
     def _cell(self, cell: Any, place: str) -> str:
         kind, style = cell.get("t", "n"), int(cell.get("s", "0"))
         value: str | Runs = ""
-        is_formula = False
+        formula = ""
         for part in cell:
             if part.tag == _VALUE:
                 value = part.text or ""
             elif part.tag == _FORMULA:
-                is_formula = True
+                formula = part.text or "shared"
             elif part.tag == _INLINE:
                 kind, value = "is", _string(part)
         form, of_time, is_struck = self._styles[style] if style < len(self._styles) else ("", "", False)
         if not value:
-            if is_formula and kind != "str":
+            if link := _LINK.fullmatch(formula):
+                return link[2] or link[1]
+            if formula and kind != "str":
                 self._valueless.append(place)
             return ""
         text = value
@@ -185,6 +189,20 @@ class _Book:
             return shown(self._dates.from_excel(number, self._epoch, timedelta=of_time == "length"), form)
         except (OverflowError, ValueError):
             return "#VALUE!"
+
+
+def _add_comments(draft: DocumentBuilder, title: str, archive: Archive, sheet: str) -> None:
+    """Adds the comments on cells; a conversation stands in the place of the comment that repeats it."""
+    said: dict[str, list[str]] = {}
+    for kind in _COMMENTS:
+        roots = [archive.root(member) for of, member in archive.related(sheet).values() if of == kind]
+        found = [one for root in roots for one in root.iter("{*}comment", "{*}threadedComment")]
+        said |= {one.get("ref", ""): [] for one in found}
+        for one in found:
+            said[one.get("ref", "")].append("".join(text.text or "" for text in one.iter(_TEXT, "{*}text")).strip())
+    if said:
+        draft.mark(section=f"{title}: comments")
+    draft.paragraph("\n".join(f"{place}: {' '.join(text.split())}" for place, texts in said.items() for text in texts))
 
 
 def _is_hidden(element: Any) -> bool:
