@@ -146,3 +146,14 @@ def test_raised_and_lowered_letters(read, markup: str, text: str) -> None:
 ])  # fmt: skip
 def test_tables_that_place_text_are_text(read, table: str, text: str) -> None:
     assert read("a.html", f"<table>{table}</table>").text == text
+
+
+def test_what_is_filled_in_and_chosen(read) -> None:
+    fields = (
+        'Name: <input value="Okafor"> <input type=checkbox checked> Parking <input type=radio> Cash '
+        "<select><option>Pick<option selected>Ghana</select><select><option>One<option>Two</select> "
+        "<textarea>Ring twice</textarea><select multiple><option>S</select><input type=hidden value=secret>"
+    )
+    document = read("a.html", f"<p>{fields}")
+    assert document.text == "Name: Okafor [x] Parking [ ] Cash Ghana One Ring twice"
+    assert document.notes == ("3 unchosen options were left out",)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
+from wim_edge.documents.pdf_page import rules
 from wim_edge.documents.pdf_words import WordRows, as_read, page_words
 
 pdfium = pytest.importorskip("pypdfium2")
@@ -19,7 +20,8 @@ def read(draw: Callable[[Canvas], None]) -> WordRows:
     canvas.setFont("Helvetica", 12)
     draw(canvas)
     canvas.save()
-    return page_words(pdfium.PdfDocument(data.getvalue())[0])
+    page = pdfium.PdfDocument(data.getvalue())[0]
+    return page_words(page, list(rules(page)))
 
 
 def texts(found: WordRows) -> list[str]:

@@ -50,3 +50,12 @@ def test_what_is_struck_out_hidden_raised_or_lowered(read) -> None:
     ))  # fmt: skip
     assert document.text == "The rent is EUR 2 [1], for 36 m², H₂O, the 1st, 21 [2] days."
     assert document.notes == ("2 struck-out passages were left out", "1 hidden passage was left out")
+
+
+def test_footnotes_stand_below_the_text(read) -> None:
+    note = rb"{\super\chftn{\footnote\pard\plain {\super\chftn} Net of tax {\b only}.}}"
+    pets = rb"Pets{\footnote Dogs \{not\} cats.} allowed.\par"
+    document = read("a.rtf", rb"{\rtf1 Rent 400" + note + rb" a month.\par " + pets + b"}")
+    assert document.text.split("\n\n") == [
+        "Rent 400 [1] a month.", "Pets [2] allowed.", "[1] Net of tax only.", "[2] Dogs {not} cats.",
+    ]  # fmt: skip

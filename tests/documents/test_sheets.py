@@ -196,3 +196,17 @@ def test_struck_out_cells_and_parts_of_cells(read) -> None:
     document = read("a.xlsx", out.getvalue())
     assert document.text == "Rent | EUR 40 [1]\nFee |"
     assert document.notes == ("2 struck-out passages were left out (Sheet, B1; Sheet, B2)",)
+
+
+def test_comments_and_links_without_a_kept_value(read) -> None:
+    from openpyxl.comments import Comment
+
+    book = openpyxl.Workbook()
+    for row in (["Item", "Price"], ["Rope", 24], ['=HYPERLINK("http://x.y/","List")', '=HYPERLINK("http://x.y/")']):
+        book.active.append(row)
+    book.active["B2"].comment = Comment("net of\ntax", "A")
+    out = io.BytesIO()
+    book.save(out)
+    document = read("a.xlsx", out.getvalue())
+    assert document.text == "Item | Price\nRope | 24\nList | http://x.y/\n\nB2: net of tax"
+    assert not document.notes

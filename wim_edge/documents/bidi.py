@@ -14,7 +14,7 @@ from itertools import cycle
 RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 """A letter of a script that is written from right to left."""
 _CLASSES = {"L": "L", "R": "R", "AL": "R", "EN": "N", "AN": "N", "ES": "S", "CS": "S", "ET": "T"}
-_LTR = re.compile("L(?:[LNST ]*[LN])?|T*N(?:S?N)*T*")
+_LTR = re.compile("L(?:[LNST ]*[LN])?|(?:(?<!T)T++)?N(?:S?N)*T*")
 """Letters from left to right with the numbers and signs among them, or a number alone."""
 _RTL_RUN = re.compile("R(?:[RNST ]*R)?")
 _BRACKET = re.compile(r"[()\[\]{}<>«»‹›]")
@@ -51,9 +51,9 @@ def _reversed(classes: str, start: int, end: int) -> list[int]:
     order: list[int] = []
     at = start
     for run in _LTR.finditer(classes, start, end):
-        order = [*range(*run.span()), *range(run.start() - 1, at - 1, -1), *order]
+        order += [*range(at, run.start()), *range(run.end() - 1, run.start() - 1, -1)]
         at = run.end()
-    return [*range(end - 1, at - 1, -1), *order]
+    return [*order, *range(at, end)][::-1]
 
 
 def paired(text: str, from_right: bool) -> str:

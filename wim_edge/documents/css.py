@@ -17,7 +17,7 @@ _PIECE = re.compile(r"[{}]|[^{}]+")
 _SHOWN = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)|layer\b.*|supports\b.*)", re.S | re.I)
 """The blocks of rules that a browser applies to a page on a screen."""
 _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.I)
-_DECLARATION = re.compile(r"([\w-]+)\s*:\s*([^;]+)")
+_DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:\s*([^;]+)")
 _PROPERTIES = frozenset(
     {
         "display", "visibility", "text-decoration", "text-decoration-line", "vertical-align",
@@ -28,22 +28,23 @@ _TINY, _FAR = re.compile(r"[01](?:px)?"), re.compile(r"-\d{3,}(?:px|r?em)?|-\d{2
 _CLIPPED = re.compile(r"rect\(\s*[01](?:px)?\b.*|inset\(\s*(?:[5-9]\d|100)%.*", re.S)
 _OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": LOWERED}
 _MOST = 10_000  # the most looks that are kept, by an element's tag and attributes
-Style = dict[str, str]
+_OWN = (3, False, 0)  # the rank of an element's own style
+Style = dict[str, tuple[bool, tuple[int, bool, int], str]]
+"""The properties: whether it is important, the rank of its rule, and its value; the larger one counts."""
 
 
 class StyleSheet:
     """The rules of a page's style sheets that show something otherwise than as plain text."""
 
     def __init__(self, css: str) -> None:
-        self._rules: dict[str, list[tuple[int, Style]]] = defaultdict(list)
+        self._rules: dict[str, Style] = defaultdict(dict)
         self._looks: dict[tuple[str, ...], str] = {}
         for number, (selectors, declarations) in enumerate(_rules(_COMMENT.sub(" ", css))):
-            if style := _declared(declarations):
-                for one in map(str.strip, selectors.split(",")):
-                    if one and (found := _SELECTOR.fullmatch(one)):
-                        tag, sign, name = (found[1] or "").lower(), found[2] or "", found[3] or ""
-                        rank = 1_000_000 * (sign == "#") + 100_000 * (sign == ".") + 10_000 * bool(tag)
-                        self._rules[f"{tag}{sign}{name}"].append((rank + min(number, 9_999), style))
+            for one in map(str.strip, selectors.split(",")):
+                if one and (found := _SELECTOR.fullmatch(one)):
+                    tag, sign, name = (found[1] or "").lower(), found[2] or "", found[3] or ""
+                    rank = len(sign) + (sign == "#"), bool(tag), number
+                    _add(self._rules[f"{tag}{sign}{name}"], _declared(declarations, rank))
 
     def look(self, tag: str, attributes: Mapping[str, str]) -> str:
         """Returns how an element looks, by itself."""
@@ -61,35 +62,45 @@ class StyleSheet:
 
     def _look(self, tag: str, names: str, name: str, own: str, hidden: str) -> str:
         signs = ["", *(f".{one}" for one in names.split()), f"#{name}"]
-        rules = [rule for sign in signs for of in ("", tag) for rule in self._rules.get(f"{of}{sign}", ())]
-        style: Style = {"display": "none"} if hidden else {}
-        every = [*(one for _, one in sorted(rules, key=lambda rule: rule[0])), _declared(own)]
-        for important in (False, True):
-            for one in every:
-                style |= {key: value for key, value in one.items() if ("!" in value) is important}
-        return _look_of({key: value.partition("!")[0].strip() for key, value in style.items()}, _OF_TAGS.get(tag, ""))
+        style = _declared("display:none" * bool(hidden), (-1, False, 0))
+        for selector in (f"{of}{sign}" for sign in signs for of in ("", tag)):
+            _add(style, self._rules.get(selector, {}))
+        _add(style, _declared(own, _OWN))
+        return _look_of({key: value for key, (_, _, value) in style.items()}, _OF_TAGS.get(tag, ""))
 
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:
     """Yields the selectors and the declarations of each rule for a screen, in one pass."""
     open_blocks: list[str] = []
+    n_unseen = 0  # of the blocks that are open
     text = ""
     for piece in _PIECE.findall(css):
         if piece == "{":
             open_blocks.append(text.rpartition(";")[2].strip())
-        elif piece == "}":
-            selectors = open_blocks.pop() if open_blocks else ""
-            if not selectors.startswith("@") and all(map(_SHOWN.fullmatch, open_blocks)):
+            n_unseen += not _SHOWN.fullmatch(open_blocks[-1])
+        elif piece == "}" and open_blocks:
+            selectors = open_blocks.pop()
+            n_unseen -= not _SHOWN.fullmatch(selectors)
+            if not selectors.startswith("@") and not n_unseen:
                 yield selectors, text
         text = "" if piece in ("{", "}") else piece
 
 
-def _declared(text: str) -> Style:
-    found = ((key.lower(), value.strip().lower()) for key, value in _DECLARATION.findall(text))
-    return {key: value for key, value in found if key in _PROPERTIES}
+def _declared(text: str, rank: tuple[int, bool, int]) -> Style:
+    style: Style = {}
+    for key, value in _DECLARATION.findall(text):
+        if (name := key.lower()) in _PROPERTIES:
+            said, mark, _ = value.lower().partition("!")
+            one = bool(mark), rank, said.strip()
+            style[name] = max(one, style.get(name, one), key=lambda known: known[0])
+    return style
 
 
-def _look_of(style: Style, of_tag: str) -> str:
+def _add(style: Style, more: Style) -> None:
+    style |= {key: one for key, one in more.items() if key not in style or style[key] <= one}
+
+
+def _look_of(style: Mapping[str, str], of_tag: str) -> str:
     is_apart = style.get("position") in ("absolute", "fixed")
     is_clipped = any(_CLIPPED.fullmatch(style.get(key, "")) for key in ("clip", "clip-path"))
     is_tiny = all(_TINY.fullmatch(style.get(key, "")) for key in ("width", "height"))

@@ -18,7 +18,7 @@ class Format:
     """True if the text has the file's own lines, so that an editor shows what is on line 7."""
 
 
-_PROSE = ".txt .text .rst .org .adoc .tex .log"
+_PROSE = ".txt .text .rst .org .adoc .tex .log .ics"
 _CODE = (
     ".c .cc .cfg .cpp .cs .css .go .h .hpp .ini .java .js .json .jsx .kt .lua .php .pl .py .r .rb .rs .sh .sql .swift "
     ".toml .ts .tsx .xml .yaml .yml"
@@ -45,6 +45,7 @@ ANY_OF_THEM = f"{_FIRST} or {FORMATS[-1].name}"
 
 PICTURE_START = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S)
 RTF_START = re.compile(rb"\{\\rtf")
+CALENDAR_START = re.compile(rb"(?:\xef\xbb\xbf)?BEGIN:VCALENDAR", re.I)
 """The first bytes of a picture, and of RTF."""
 
 

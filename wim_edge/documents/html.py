@@ -6,25 +6,23 @@ No tree is built, so neither deep nesting nor a large page costs more than its l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from wim_edge.documents.css import StyleSheet
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import DEFAULTS, above
 from wim_edge.documents.numbering import KINDS, written
-from wim_edge.documents.rows import table_text
 from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
-from wim_edge.documents.spans import Span, grid, span_of
+from wim_edge.documents.spans import MARK, Block, Cell, LayoutTable, span_of
 from wim_edge.settings import Limits
 
-_DROPPED = frozenset({"script", "style", "nav", "noscript", "template"})
+_DROPPED = frozenset({"script", "style", "nav", "noscript", "template", "datalist"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _INDENTS = 8
 _ITEMS = frozenset({"ol", "ul", "menu", "dir"})
-_LINES = frozenset({"li", "tr", "dt", "dd", "option"})
+_LINES = frozenset({"li", "tr", "dt", "dd"})
 _CELLS = frozenset({"td", "th"})
 _BLOCKS = frozenset(
     {
@@ -37,10 +35,12 @@ _APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
 """The elements whose text is never on a line with what stands before them."""
 _LINE, _PARAGRAPH = 1, 2
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
-_HANDLED = _HEADINGS | _CELLS | _ITEMS | {"a", "blockquote", "br", "li", "pre", "table", "tr"}
+_FIELDS = frozenset({"input", "select", "option"})
+_HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "li", "pre", "table", "tr"}
+_UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
+"""The kinds of fields that show no text that is filled in."""
 _NO_ATTRIBUTES: dict[str, str] = {}
-_MARK = r"(?:[-*•‣◦–]|\(?\w{1,3}[.)])"
-_LISTED, _ONLY_MARK = re.compile(_MARK), re.compile(rf"(?!\d+\.\d){_MARK}|\(\w{{1,4}}\)")
+_LISTED = re.compile(MARK)
 _XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and all that follows for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
@@ -53,61 +53,6 @@ class _List:
 
     kind: str
     number: int
-
-
-class _Block(NamedTuple):
-    """A paragraph or a heading, and in how many quotations it stands."""
-
-    text: str
-    is_heading: bool
-    quoted: int
-
-
-@dataclass
-class _Cell:
-    tag: str
-    span: Span
-    blocks: list[_Block] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(block.text for block in self.blocks).split())
-
-
-@dataclass
-class _Table:
-    """A table that is open. ``is_layout``: it is known to place text on the page, and holds no rows."""
-
-    is_layout: bool
-    rows: list[list[_Cell]] = field(default_factory=list)
-    is_in_cell: bool = False
-
-    def blocks(self, quoted: int) -> Iterator[_Block]:
-        """Yields the table as one block, or as those of its cells."""
-        rows = [row for row in self.rows if any(cell.blocks for cell in row)]
-        marked = [len(row) == 2 and _ONLY_MARK.fullmatch(row[0].text) is not None for row in rows]
-        if self.is_layout or _is_layout(rows) or all(marked):
-            for row, is_marked in zip(rows, marked, strict=True):
-                first, *more = [block for cell in row for block in cell.blocks]
-                if is_marked and more:
-                    first = _Block(f"{first.text} {more.pop(0).text}", False, first.quoted)
-                yield from (first, *more)
-            return
-        texts = [[cell.text for cell in row] for row in rows]
-        table = grid(texts, [[cell.span for cell in row] for row in rows])
-        is_headed = None
-        if any(cell.tag == "th" for row in rows for cell in row):
-            is_headed = {cell.tag for cell in rows[0] if cell.blocks} == {"th"}
-        yield from (_Block(text, False, quoted) for text in table_text(table, is_headed))
-
-
-def _is_layout(rows: list[list[_Cell]]) -> bool:
-    """Tells whether rows only place text on the page: one cell, headings, or several paragraphs in most rows' cells."""
-    cells = [cell for row in rows for cell in row]
-    if len(cells) < 2 or any(block.is_heading for cell in cells for block in cell.blocks):
-        return True
-    n_long = sum(any(len(cell.blocks) > 1 for cell in row) for row in rows)
-    return 2 * n_long >= len(rows) and not any(cell.tag == "th" for cell in cells)
 
 
 def read_html(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -155,7 +100,7 @@ class _Writer:
         self._lists: list[_List] = []
         self._item = ""
         """The sign that stands before the text of the item that has just begun."""
-        self._tables: list[_Table] = []
+        self._tables: list[LayoutTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
         """The elements with raised or lowered letters that are open: look, depth, first piece, whether it is a link."""
         self._decorations: list[tuple[int, int]] = []
@@ -163,6 +108,8 @@ class _Writer:
         self._decoration = ""
         """The text of such a one that has just ended."""
         self._after_mark = False
+        self._options: list[tuple[int, bool]] = []
+        """The options of a field: the first piece of each, and whether it is chosen."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
@@ -207,7 +154,7 @@ class _Writer:
         elif tag == "br" and self._pieces and self._gap == 0:
             self._pieces.append("\n")
         elif tag == "table":
-            self._tables.append(_Table(attributes.get("role") in ("presentation", "none")))
+            self._tables.append(LayoutTable(attributes.get("role") in ("presentation", "none")))
         elif tag == "tr" and self._tables:
             self._tables[-1].rows.append([])
         elif tag == "blockquote":
@@ -221,6 +168,8 @@ class _Writer:
             self._lists.append(_List(kind, int(first) - 1))
         elif tag == "li":
             self._begin_item()
+        elif tag in _FIELDS:
+            self._begin_field(tag, attributes)
 
     def end(self, tag: str) -> None:
         self._depth -= 1
@@ -259,6 +208,8 @@ class _Writer:
             self._item = ""
         elif tag in _ITEMS and self._lists:
             self._lists.pop()
+        elif tag == "select":
+            self._end_choice()
 
     def data(self, text: str) -> None:
         if self._left_out[1]:
@@ -293,16 +244,16 @@ class _Writer:
         if not text.strip():
             return
         said = text.lstrip()
-        before = "".join(self._pieces[max(0, at - 3) : at]) + text[: len(text) - len(said)]
-        self._pieces[at:], self._after_mark = [text], False
-        whole, self._after_mark = set_off(before, said, look, is_link=is_link)
-        self._pieces[max(0, at - 3) :] = [whole]
+        blank = text[: len(text) - len(said)]
+        before = "".join(self._pieces[max(0, at - 3) : at]) + blank
+        added, self._after_mark = set_off(before, said, look, is_link=is_link)
+        self._pieces[at:] = [blank + added]
 
     def _end_decoration(self) -> None:
         """Leaves out an element that screen readers pass over, if it repeats the text beside it."""
         _, at = self._decorations.pop()
         text = " ".join("".join(self._pieces[at:]).split())
-        before = "".join(self._pieces[:at]).rstrip()
+        before = self._tail(at, len(text) + 1)[1].rstrip()
         if text and before.endswith(text) and not before[: -len(text)][-1:].isalnum():
             del self._pieces[at:]
         else:
@@ -311,9 +262,42 @@ class _Writer:
     def _drop_twin(self) -> None:
         """Leaves the same element out where the text behind it repeats it."""
         text, self._decoration = self._decoration, ""
-        said = "".join(self._pieces)
+        begin, said = self._tail(len(self._pieces), 2 * len(text))
         if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):
-            self._pieces = [said[: -len(text)].rstrip()]
+            self._pieces[begin:] = [said[: -len(text)].rstrip()]
+
+    def _tail(self, at: int, least: int) -> tuple[int, str]:
+        """Returns the number of the first one of the last pieces before one, and their text, of so many letters."""
+        begin = at
+        while begin and least > 0:
+            begin -= 1
+            least -= len(self._pieces[begin].strip())
+        return begin, "".join(self._pieces[begin:at])
+
+    def _begin_field(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Writes what is filled in; of a list with several options those that are chosen, as its end tells."""
+        if tag != "input":
+            is_chosen = "selected" in attributes or (tag == "select" and "multiple" in attributes)
+            self._options = [*(self._options if tag == "option" else ()), (len(self._pieces), is_chosen)]
+            return
+        kind = attributes.get("type", "").lower()
+        is_box = kind in ("checkbox", "radio")
+        text = f"[{' x'['checked' in attributes]}]" if is_box else attributes.get("value", "") * (kind not in _UNREAD)
+        if words := " ".join(text.split()):
+            self._space = True
+            self._write(words)
+            self._space = True
+
+    def _end_choice(self) -> None:
+        starts = [at for at, _ in self._options]
+        texts = ["".join(self._pieces[at:end]).strip() for at, end in zip(starts, [*starts[1:], None], strict=True)]
+        if len(texts) > 1:
+            chosen = [text for text, (_, is_chosen) in zip(texts, self._options, strict=True) if is_chosen and text]
+            shown = chosen or ([] if self._options[0][1] else texts[1:2])
+            for _ in texts[1 + len(shown) :]:
+                self._draft.omit("unchosen option")
+            self._pieces[starts[0] :] = [" " * bool(self._pieces[: starts[0]]) + ", ".join(shown)] if shown else []
+        self._options = []
 
     def _begin_item(self) -> None:
         self._item = "-"
@@ -330,7 +314,7 @@ class _Writer:
         table = self._tables[-1]
         table.rows = table.rows or [[]]
         span = span_of(attributes.get("rowspan", ""), attributes.get("colspan", "")) if attributes else (1, 1)
-        table.rows[-1].append(_Cell(tag, span))
+        table.rows[-1].append(Cell(tag, span))
         table.is_in_cell = True
 
     def _end_table(self) -> None:
@@ -365,10 +349,10 @@ class _Writer:
         if text:
             if "\n\n\n" in text and not self._pre:
                 text = re.sub(r"\n{3,}", "\n\n", text)
-            self._add(_Block(text, self._in_heading, self._quoted))
+            self._add(Block(text, self._in_heading, self._quoted))
             self._in_heading = False  # what follows in an unclosed heading is no heading
 
-    def _add(self, block: _Block) -> None:
+    def _add(self, block: Block) -> None:
         table = self._tables[-1] if self._tables else None
         if table is not None and table.is_in_cell:
             table.rows[-1][-1].blocks.append(block)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -11,12 +14,9 @@ from wim_edge.documents.runs import STRUCK, Omissions
 from wim_edge.settings import Limits
 
 _FRONT_MATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
-_STRUCK = re.compile(
-    r"(?P<code>(?<!`)(`+)(?!`).+?(?<!`)\2(?!`))|(?P<before> ?)"
-    r"(?:(?<![~\\])~~(?=[^\s~]).+?(?<=[^\s~\\])~~(?!~)|<(?P<tag>del|s|strike)>.*?</(?P=tag)>)",
-    re.S,
-)
-"""Code, or what a pair of tildes or an element strikes out."""
+_BEGIN = re.compile(r"`+|(?<![~\\])~~(?=[^\s~])|<(?:del|s|strike)>")
+_END = re.compile(r"`+|(?<=[^\s~\\])~~(?!~)|</(?:del|s|strike)>")
+"""The signs of code, and of what a pair of tildes or an element strikes out."""
 _TITLE = re.compile(r"""^title:\s*["']?(.*?)["']?\s*$""", re.M)
 
 
@@ -33,7 +33,7 @@ def markdown(name: str, text: str, limits: Limits) -> Document:
     parser.core.ruler.enableOnly(["normalize", "block"])
     body = front.end() if front else 0
     omissions = Omissions()
-    text = _without_struck(text, body, parser, omissions) if _STRUCK.search(text) else text
+    text = _without_struck(text, body, parser, omissions) if any(_struck(text)) else text
     starts = [body, *(match.end() for match in re.finditer("\n", text[body:]))]
     starts[1:] = [body + start for start in starts[1:]]
     tokens = parser.parse(text[body:])
@@ -51,18 +51,34 @@ def _without_struck(text: str, body: int, parser: Any, omissions: Omissions) -> 
     """Returns the text without what is struck out, of which the line ends stay; code is as it was."""
     lines, heading = text[body:].split("\n"), ""
 
-    def left_out(found: re.Match[str]) -> str:
-        if found["code"]:
-            return found[0]
-        omissions.add(STRUCK, heading)
-        is_open = found.string[found.end() : found.end() + 1].strip(" \n.,;:!?")
-        return found["before"] * bool(is_open) + "\n" * found[0].count("\n")
-
     tokens = parser.parse(text[body:])
     done = 0
     for before, token in pairwise(tokens):
         if token.type == "inline" and token.map[0] >= done:
             heading = short(token.content) if before.type == "heading_open" else heading
             first, done = token.map
-            lines[first:done] = _STRUCK.sub(left_out, "\n".join(lines[first:done])).split("\n")
+            said, kept = "\n".join(lines[first:done]), 0
+            parts = []
+            for start, end in _struck(said):
+                omissions.add(STRUCK, heading)
+                is_open = said[end : end + 1].strip(" \n.,;:!?")
+                before = said[kept:start] if is_open else said[kept:start].removesuffix(" ")
+                parts += [before, "\n" * said.count("\n", start, end)]
+                kept = end
+            lines[first:done] = "".join([*parts, said[kept:]]).split("\n")
     return text[:body] + "\n".join(lines)
+
+
+def _struck(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where something is struck out that is not code, in one pass: each sign's next end is looked up."""
+    ends: dict[str, list[int]] = defaultdict(list)
+    for one in _END.finditer(text):
+        ends[one[0]].append(one.start())
+    done = 0
+    for one in _BEGIN.finditer(text):
+        places = ends[one[0].replace("<", "</")]
+        at = bisect_left(places, one.end() + (one[0][0] != "<"))
+        if one.start() >= done and at < len(places):
+            done = places[at] + len(one[0].replace("<", "</"))
+            if one[0][0] != "`":
+                yield one.start(), done

@@ -12,7 +12,7 @@ from typing import Any
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 KINDS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 """Word's names of the ways to write a number, by the signs that HTML and OpenDocument have for them."""
-_LEVELS = 9
+_LEVELS, _LONGEST = 9, 100  # the levels of a list, and the characters of a number's form
 _STYLES = 20  # the longest chain of styles that are based on others
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
@@ -31,6 +31,7 @@ class Numbering:
         }
         self._styles = styles
         self._counts: dict[Any, list[int | None]] = {}
+        self._levels: dict[Any, dict[str, Any]] = {}
         self._begun: set[str] = set()
 
     def label(self, paragraph: Any) -> str:
@@ -39,7 +40,9 @@ class Numbering:
         if number not in self._lists or not 0 <= level < _LEVELS:
             return ""
         own, definition = self._lists[number]
-        levels = {one.get(f"{_W}ilvl"): one for one in definition.iterfind(f"{_W}lvl")}
+        if definition not in self._levels:
+            self._levels[definition] = {one.get(f"{_W}ilvl"): one for one in definition.iterfind(f"{_W}lvl")}
+        levels = self._levels[definition]
         if (shown := levels.get(str(level))) is None:
             return ""
         counts = self._counts.setdefault(definition, [None] * _LEVELS)
@@ -62,7 +65,7 @@ class Numbering:
             is_arabic = kind.startswith("decimal") or shown.find(f"{_W}isLgl") is not None
             return written(counts[at] or 0, "decimal" if is_arabic and kind != "decimalZero" else kind)
 
-        return re.sub("%([1-9])", number_of, _value(shown, "lvlText") or "").strip()
+        return re.sub("%([1-9])", number_of, (_value(shown, "lvlText") or "")[:_LONGEST]).strip()
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
         """Returns the list and the level that the paragraph names, or else its style, or one that this is based on."""

@@ -37,7 +37,9 @@ _FAMILIES = {
 """The elements that have a style: its family, and the attribute that names it."""
 _VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
 _COLUMNS, _DEEP = 1000, 200
-_REPEATED = 100_000  # the most rows of a table that stand in its file once and are repeated, empty ones among them
+_REPEATED, _ROW_CHARS = 100_000, 50
+"""The most rows of a table that stand in its file once and are repeated, empty ones among them; one counts as several
+for so many characters each."""
 
 
 def read_opendocument(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -162,21 +164,23 @@ class _ElementWriter:
         left, waiting, cut, number = _REPEATED, list[list[str] | None](), set[str](), 0
         for row in table.iter(_ROW):
             wanted = _times(row, "number-rows-repeated")
-            times, number = min(wanted, 1 + left), number + wanted
+            number += wanted
             is_hidden, has_text = row.get(_VISIBILITY) in _NOT_SHOWN, any(map(str.strip, row.itertext()))
             if is_hidden and has_text:
                 self._draft.omit("hidden row", f"{name}, row {number - wanted + 1}")
             cells = [] if is_hidden or not has_text else self._cells(row, columns, f"table {name}", cut)
-            left_out |= {at for at in hidden if at <= len(cells) and cells[at - 1]}
+            left_out |= {at for at, cell in enumerate(cells, 1) if cell and at in hidden}
             cells = [cell for at, cell in enumerate(cells, 1) if at not in hidden] if hidden else cells
             if not any(cells):  # a sheet ends with a million of them
-                waiting += [None if is_hidden else []] * min(times, left - len(waiting))
+                waiting += [None if is_hidden else []] * min(wanted, left - len(waiting))
                 continue
+            size = 1 + sum(len(cell) + 1 for cell in cells) // _ROW_CHARS
+            times = min(wanted, 1 + left // size)
             if times < wanted:
                 cut.add(f"table {name}: a row is repeated more than {times:,} times, and was read so often")
             yield from waiting
             yield from [cells] * times
-            left, waiting = left - len(waiting) - times + 1, []
+            left, waiting = left - len(waiting) - (times - 1) * size, []
         self._draft.notes += sorted(cut)
 
     def _cells(self, row: Any, columns: list[Any], name: str, cut: set[str]) -> list[str]:

@@ -29,6 +29,9 @@ from wim_edge.settings import Limits
 _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
 """The most bookmarks, and characters of a page's number; and the letters of a page for each that is lost, below which
 the page is recognised."""
+_TITLE, _MISSED = 200, 50
+"""The characters of a title that are looked for on its page, and the titles not found there from which on no others are
+looked for."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
 """The letters of a page that may be a stamp on a picture, the share of the page that this covers, and how many of its
 pictures are looked at."""
@@ -98,8 +101,8 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             recognised = scanned.pop(number, None)
             how = f". The text was recognised, with confidence {recognised.confidence:.2f}" if recognised else ""
             draft.notes += scans.on_pages([number] * (read.n_lost > 0), _LOST_LETTERS + how)
-            for _ in range(read.n_struck):
-                draft.omit("struck-out word", f"page {number}")
+            for what in ["struck-out word"] * read.n_struck + ["field"] * read.n_unread:
+                draft.omit(what, f"page {number}")
     covered = [number for number in drawn if number not in scanned and number not in silent]
     draft.notes.extend(scans.on_pages(covered, "a picture over most of it, in which text is not recognised"))
     if found.is_xfa:
@@ -125,10 +128,12 @@ def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
     """Returns where the sections with these titles begin in a page's text: at the line that the title begins, after
     the one before; at the latter's place, or the page's beginning, if there is none."""
     found: list[tuple[int, str]] = []
-    at = 0
+    at = n_missed = 0
     for title in titles:
-        words = r"\s+".join(map(re.escape, title.split()))
-        heading = re.compile(rf"^(?:[\w.]{{1,9}}[ \t]+)?{words}", re.M | re.I).search(page, at)
+        words = r"\s+".join(map(re.escape, title[:_TITLE].split()))
+        pattern = rf"^(?:[\w.]{{1,9}}[ \t]+)?{words}"
+        heading = re.compile(pattern, re.M | re.I).search(page, at) if n_missed < _MISSED else None
+        n_missed += heading is None
         at = heading.start() if heading else at
         found.append((at, title))
     return found

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import math
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +18,10 @@ from wim_edge.documents.pdf_words import Box, Word, as_read
 _YES, _NO = "Yes", "No"
 _HIDDEN = 0x02 | 0x20
 _PASSWORD = 1 << 13
-_MOST_OPTIONS = 1000
+_MOST_OPTIONS = 500
+_MOST, _LONGEST = 1000, 100_000
+"""The most fields of a page, and the characters of their values from which on no more are read."""
+_FAR = 1e5  # points
 _LONG = 40  # the characters of a text from which it is no label above a field
 _BESIDE, _ABOVE = 2.0, 1.5
 """The room between a box to tick and what it says, and between a field and the label above it; in heights of a line."""
@@ -35,11 +40,13 @@ class Field(NamedTuple):
     """Its place on the page, where ``place`` is in the direction of reading."""
 
 
-def take_fields(form: Any, page: Any) -> list[Field]:
-    """Returns the fields of a page of pypdfium2's that show a value, and removes them from it."""
+def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
+    """Returns the fields of a page of pypdfium2's that show a value, and how many more there are, and removes all from
+    it."""
     import pypdfium2.raw as raw
 
     found: list[Field] = []
+    n_unread, room = 0, _LONGEST
     kinds = (
         raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON, raw.FPDF_FORMFIELD_COMBOBOX,
         raw.FPDF_FORMFIELD_LISTBOX, raw.FPDF_FORMFIELD_TEXTFIELD,
@@ -48,17 +55,22 @@ def take_fields(form: Any, page: Any) -> list[Field]:
         annotation = raw.FPDFPage_GetAnnot(page.raw, at)
         is_taken = raw.FPDFAnnot_GetFormFieldType(form, annotation) in kinds
         if is_taken and not raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
-            found.append(_field(raw, form, annotation))
+            if len(found) < _MOST and room > 0:
+                found.append(_field(raw, form, annotation))
+                room -= len(found[-1].value)
+            else:
+                n_unread += 1
         raw.FPDFPage_CloseAnnot(annotation)
         if is_taken:
             raw.FPDFPage_RemoveAnnot(page.raw, at)
-    return found[::-1]
+    return found[::-1], n_unread
 
 
 def _field(raw: Any, form: Any, annotation: Any) -> Field:
     kind, rect = raw.FPDFAnnot_GetFormFieldType(form, annotation), raw.FS_RECTF()
     raw.FPDFAnnot_GetRect(annotation, rect)
-    box = rect.left, rect.bottom, rect.right, rect.top
+    left, bottom, right, top = (max(-_FAR, min(one, _FAR)) for one in (rect.left, rect.bottom, rect.right, rect.top))
+    box = left, bottom, max(right, left + 1), max(top, bottom + 1)
     name = _text(raw.FPDFAnnot_GetFormFieldName, form, annotation)
     hint = _text(raw.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
     value = _text(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
@@ -68,9 +80,12 @@ def _field(raw: Any, form: Any, annotation: Any) -> Field:
         is_on = raw.FPDFAnnot_IsChecked(form, annotation) or state not in ("", "Off")
         named = state if state != "Off" else _text(raw.FPDFAnnot_GetFormFieldExportValue, form, annotation)
         return Field(name, hint, (named if is_radio and named else _YES) if is_on else _NO, box, is_radio, True)
-    options = range(min(_MOST_OPTIONS, raw.FPDFAnnot_GetOptionCount(form, annotation)))
-    chosen = [_text(raw.FPDFAnnot_GetOptionLabel, form, annotation, at) for at in options
-              if raw.FPDFAnnot_IsOptionSelected(form, annotation, at)]  # fmt: skip
+    n_options = raw.FPDFAnnot_GetOptionCount(form, annotation)
+    chosen = [
+        _text(raw.FPDFAnnot_GetOptionLabel, form, annotation, at)
+        for at in (range(n_options) if n_options <= _MOST_OPTIONS else ())
+        if raw.FPDFAnnot_IsOptionSelected(form, annotation, at)
+    ]
     if raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD:
         value = ""
     return Field(name, hint, " ".join((", ".join(chosen) or value).split()), box)
@@ -89,30 +104,34 @@ def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, fr
     fields = [_as_read(one, turn, from_right) for one in taken]
     parts = [(number, part) for number, line in enumerate(lines) for part in fragments(line)]
     labels = _Labels([part for _, part in parts], fields)
-    shown: dict[object, Line] = {}
+    heights = sorted((line.bottom, at) for at, line in enumerate(lines))
+    shown: dict[object, tuple[list[Word], Field]] = {}
     places: dict[object, int] = {}
     for one in fields:
         used, label, value = labels.of(one)
         if not value:
             continue
         key: object = used[0] if used else label or one.place
-        places[key] = parts[used[0]][0] if used else _line_above(lines, one)
+        places[key] = parts[used[0]][0] if used else _line_above(heights, one)
         own = parts[used[0]][1] if used else None
         words = list(own.words) if own is not None and own.text == label else _words(label, one)
         words[-1:] = [word._replace(text=f"{word.text.rstrip(':：')}:") for word in words[-1:]]
-        words = [*(shown[key].words if key in shown else words), *_words(value, one)]
-        shown[key] = line_of(words, one.place[1], one.place[3])._replace(is_whole=True)
+        words = shown[key][0] if key in shown else words
+        words += _words(value, one)
+        shown[key] = words, one
         labels.used.update(used)
-    made: list[Line] = []
-    for number in range(-1, len(lines)):
-        at_line = [at for at, (own, _) in enumerate(parts) if own == number]
-        rest = [parts[at][1] for at in at_line if at not in labels.used]
-        if len(rest) < len(at_line):
-            words = [word for part in rest for word in part.words]
-            made += [line_of(words, lines[number].bottom, lines[number].top)] if words else []
-        elif number >= 0:
-            made.append(lines[number])
-        made += [line for key, line in shown.items() if places[key] == number]
+    below: dict[int, list[Line]] = defaultdict(list)
+    for key, (words, one) in shown.items():
+        below[places[key]].append(line_of(words, one.place[1], one.place[3])._replace(is_whole=True))
+    made = below[-1]
+    at = 0
+    for number, line in enumerate(lines):
+        n_parts = len(fragments(line))
+        rest = [parts[one][1] for one in range(at, at + n_parts) if one not in labels.used]
+        words = [word for part in rest for word in part.words]
+        made += [line] if len(rest) == n_parts else [line_of(words, line.bottom, line.top)] if words else []
+        made += below[number]
+        at += n_parts
     return made
 
 
@@ -125,9 +144,9 @@ def _words(text: str, one: Field) -> list[Word]:
     return [Word(word, one.place[0], one.place[2], box=one.box) for word in text.split()]
 
 
-def _line_above(lines: Sequence[Line], one: Field) -> int:
-    above = [at for at, line in enumerate(lines) if line.bottom > one.place[1]]
-    return min(above, key=lambda at: lines[at].bottom, default=-1)
+def _line_above(heights: Sequence[tuple[float, int]], one: Field) -> int:
+    at = bisect_right(heights, (one.place[1], math.inf))
+    return heights[at][1] if at < len(heights) else -1
 
 
 class _Labels:
@@ -136,6 +155,7 @@ class _Labels:
     def __init__(self, parts: Sequence[Line], fields: Sequence[Field]) -> None:
         self._parts, self._fields = parts, fields
         self._captions = {one.place: self._behind(one) for one in fields if one.is_box}
+        self._of_boxes = set(self._captions.values())
         self.used: set[int] = set()
 
     def of(self, one: Field) -> tuple[list[int], str, str]:
@@ -185,7 +205,7 @@ class _Labels:
         """Returns the text that stands to the left of a field and is no box's."""
         beside = [
             at for at, part in enumerate(self._parts) if _is_level(part, one) and part.left < one.place[0]
-            and at not in self._captions.values() and any(map(str.isalpha, part.text))
+            and at not in self._of_boxes and any(map(str.isalpha, part.text))
         ]  # fmt: skip
         return max(beside, key=lambda at: self._parts[at].right, default=None)
 

@@ -6,8 +6,9 @@ They are as they were drawn, except for those that cross the gutter between two 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from wim_edge.documents.pdf_words import Word, WordRow, WordRows
 _WIDE = 0.7  # the width of a gap between two cells, in heights of the line: about the size of its font
 _PROSE = 25  # the characters of a line, at the least, that is one of a column of text
 _GUTTER = 0.6  # of a line's height
-_FEW, _COLUMN = 6, 0.6
+_FEW, _COLUMN, _GAPS = 6, 0.6, 20
 _STRADDLING = 0.15  # the share of lines, at most, that may go over the gutter of two columns: headings and figures do
 
 
@@ -139,19 +140,24 @@ def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
             gaps.append((begin, x))
         open_ones += step
         begin = x
-    return iter(sorted(gaps, key=lambda gap: gap[0] - gap[1]))
+    return islice(sorted(gaps, key=lambda gap: gap[0] - gap[1]), _GAPS)
 
 
 def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
     """Returns the lines in rows, from above. One at the height of one of the last few rows is of that row, if it stands
     beside what is there: cells of several lines are drawn before those to their right."""
     rows: list[list[Line]] = []
+    spans: dict[int, list[tuple[float, float]]] = {}  # of each row, from the left
     for line in lines:
         middle, height = line.top + line.bottom, line.height
         for row in rows[: -_DRAWN_BACK - 1 : -1]:
             if abs(row[0].top + row[0].bottom - middle) >= height:  # most are so, and this is quick
                 continue
-            if row[0].is_beside(line) and all(one.right <= line.left or one.left >= line.right for one in row):
+            taken, span = spans[id(row)], (line.left, line.right)
+            at = bisect_right(taken, span)
+            is_free = all(one[1] <= line.left or one[0] >= line.right for one in taken[max(0, at - 1) : at + 1])
+            if row[0].is_beside(line) and is_free:
+                taken.insert(at, span)
                 row.append(line)
                 break
         else:
@@ -159,4 +165,5 @@ def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
             while at and len(rows) - at < _DRAWN_BACK and 0 < line.bottom - rows[at - 1][0].bottom < 4 * line.height:
                 at -= 1
             rows.insert(at, [line])
+            spans[id(rows[at])] = [(line.left, line.right)]
     return rows

@@ -15,8 +15,9 @@ _MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.
 _LEADERS = re.compile(r"(?:\.\s?){4,}")
 _NUMBER = re.compile(r"\d{1,4}|[ivxlc]{1,6}")
 _VALUE = re.compile(r"[^\w\s]{0,2}\d")
-_SINGLE = 4
-"""The rows with one cell that may follow one another in a table: the rest of a cell, or the title of some rows."""
+_ROWS, _SINGLE = 1000, 4
+"""The most rows of a table, and of those with one cell that may follow one another: the rest of a cell, or the title of
+some rows."""
 _APART = 2.5  # heights of a line between two rows
 _CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1
 _LONG = 60  # the characters of a row's only cell, from which that is a paragraph and not of the table
@@ -46,11 +47,13 @@ def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
         return None
     end = _end(rows, start)
     columns = _columns(rows[start:end])
+    counts = Counter(len(row) for row in rows[start:end] if len(row) > 1)
+    usual = max(counts, key=lambda n: (counts[n], n))
     # A paragraph that comes in between ends it
     over = (
         at for at in range(start, end)
         if len(rows[at]) == 1 and sum(_overlap(rows[at][0], one) > 0 for one in columns) > 1
-        and not _names_rows(rows, at, start, end)
+        and not (start < at < end - 1 and _names_rows(rows[at], rows[at + 1], usual))
     )  # fmt: skip
     end = next(over, end)
     table = rows[start:end]
@@ -74,27 +77,27 @@ def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
     return 2 * len(rows) >= len(cells) and n_filled >= _FILLED * len(rows) * len(rows[0])
 
 
-def _names_rows(rows: Sequence[Sequence[Line]], at: int, start: int, end: int) -> bool:
+def _names_rows(row: Sequence[Line], below: Sequence[Line], usual: int) -> bool:
     """Tells whether a row with one cell is the title of those below it: it begins where they do, and the one below has
     as many cells as most of the table."""
-    counts = Counter(len(row) for row in rows[start:end] if len(row) > 1)
-    if len(rows[at][0].text) > _TITLE or not start < at < end - 1:
+    if len(row[0].text) > _TITLE or len(below) != usual:
         return False
-    if len(rows[at + 1]) != max(counts, key=lambda n: (counts[n], n)):
-        return False
-    return abs(rows[at][0].left - min(cell.left for cell in rows[at + 1])) < rows[at][0].height
+    return abs(row[0].left - min(cell.left for cell in below)) < row[0].height
 
 
 def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
     """Returns the row behind the table's last."""
     end, at = start + 1, start + 1
-    while at < len(rows) and at - end <= _SINGLE and _follows(rows[at - 1], rows[at]):
+    left = min(cell.left for cell in rows[start])
+    while at < min(len(rows), start + _ROWS) and at - end <= _SINGLE and _follows(rows[at - 1], rows[at]):
         if len(rows[at]) > 1:
             end = at + 1
         elif len(rows[at][0].text) >= _LONG or (
-            _stands_above(rows[at][0], rows[start:at]) and not _begins_cell(rows[start], rows[at : at + 2])
-        ):
+            rows[at][0].left <= left - rows[at][0].height / 2 and _stands_above(rows[at][0], rows[start:at])
+            and not _begins_cell(rows[start], rows[at : at + 2])
+        ):  # fmt: skip
             break
+        left = min(left, *(cell.left for cell in rows[at]))
         at += 1
     while end < at and end < len(rows) and _is_rest(rows[end - 1], rows[end]):  # of the last row's cell
         end += 1
@@ -102,10 +105,8 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
 
 
 def _stands_above(line: Line, table: Sequence[Sequence[Line]]) -> bool:
-    """Tells whether a line is the heading of what comes next: it begins left of all of the table, with more room above
+    """Tells whether a line that begins left of all of a table is the heading of what comes next: with more room above
     it than there is between the table's rows, or in larger letters."""
-    if line.left > min(cell.left for row in table for cell in row) - line.height / 2:
-        return False
     usual = median([0.0, *(_gap(above, below) for above, below in pairwise(table))])
     heights = median(cell.height for row in table for cell in row)
     return _gap(table[-1], [line]) > usual + _CLOSE or line.height > _LARGER * heights

@@ -11,6 +11,7 @@ import ctypes
 import math
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -38,8 +39,8 @@ _NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
 """The gap before what continues a row, within a word, and between two words that are put in order by their places; the
 distance of two lines; in heights."""
 _STRAIGHT = 0.2  # of a right angle
-_THIN, _MIDDLE, _THICKEST = 0.2, (0.25, 0.7), 4.0
-"""A line through a word: its thickness and place in heights, and the most points of its thickness."""
+_THIN, _MIDDLE, _LINES = 0.2, (0.25, 0.7), 500
+"""A line through a word: its thickness and place in heights; and the most lines of a row."""
 
 Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in points of the page."""
@@ -81,17 +82,18 @@ class WordRows:
     """Returns the weight of the font of a character, by its number on the page."""
 
 
-def page_words(page: Any, strikes: Sequence[Box] = ()) -> WordRows:
-    """Returns the words of a page of pypdfium2's. ``strikes``: lines through words beside those that are drawn."""
+def page_words(page: Any, lines: Sequence[Box] = ()) -> WordRows:
+    """Returns the words of a page of pypdfium2's. ``lines``: those that may go through words."""
     chars = _Chars(page)
     found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost, weight=chars.weight)
-    lines = [*strikes, *_thin_shapes(page)]
     by_turn: dict[int, list[list[Word]]] = {}
-    turned = {turn: [as_read(line, turn) for line in lines] for turn in (0, 90, 180, 270) if lines}
+    turned = {turn: sorted((as_read(line, turn) for line in lines), key=lambda line: line[1])
+              for turn in (0, 90, 180, 270) if lines}  # fmt: skip
     for turn, words in chars.rows(found.from_right):
         if lines:
             bottom, top = min([word.bottom for word in words]), max([word.top for word in words])
-            over = [line for line in turned[turn] if bottom < line[1] <= line[3] < top]
+            first, last = (bisect_left(turned[turn], at, key=lambda line: line[1]) for at in (bottom, top))
+            over = [line for line in turned[turn][first:last] if bottom < line[1] <= line[3] < top][:_LINES]
             if over:
                 kept = chars.without_struck(words, over, turn)
                 found.n_struck += sum(one.text != other.text for one, other in zip(words, kept, strict=True))
@@ -124,12 +126,14 @@ def _add(rows: list[list[Word]], words: list[Word]) -> None:
     if not words:
         return
     first, last = words[0], rows[-1][-1] if rows else None
+    is_rest = False
     if last is not None and _is_level(last, first) and last.text[-1] not in BROKEN:
         sizes = sorted((last.top - last.bottom, first.top - first.bottom))
         gap = (first.left - last.right) / max(sizes[1], 0.1)
-        if -_TOUCHING < gap < (_NEAR if sizes[0] < _SMALLER * sizes[1] else _NEAR / 2):
-            words = [*rows.pop(), first._replace(joins=first.joins and gap < _TOUCHING), *words[1:]]
-    rows.append([])
+        is_rest = -_TOUCHING < gap < (_NEAR if sizes[0] < _SMALLER * sizes[1] else _NEAR / 2)
+        if is_rest:
+            words = [first._replace(joins=first.joins and gap < _TOUCHING), *words[1:]]
+    rows += [] if is_rest else [[]]
     for word in words:
         if rows[-1] and not _is_level(rows[-1][-1], word):
             rows.append([])
@@ -164,7 +168,7 @@ def _row(parts: Sequence[Word]) -> WordRow:
 
 def _raised(base: str, mark: str, follows: str = "") -> str:
     """Returns raised letters as they stand behind a word in plain text; those before a fraction's stroke are apart."""
-    return f" {mark}" if follows in ("/", "⁄") else set_off(base, mark, RAISED)[0][len(base) :]
+    return f" {mark}" if follows in ("/", "⁄") else set_off(base, mark, RAISED)[0]
 
 
 def as_read(box: Box, turn: int) -> Box:
@@ -199,21 +203,6 @@ def _is_even(one: Box, other: Box) -> bool:
     return -most <= one[1] - other[1] <= most and -most <= one[3] - other[3] <= most
 
 
-def _thin_shapes(page: Any) -> list[Box]:
-    """Returns the rules of a page, and whatever else may be a line through words."""
-    import pypdfium2.raw as raw
-
-    found = []
-    edges = [ctypes.c_float() for _ in range(4)]
-    for at in range(raw.FPDFPage_CountObjects(page.raw)):
-        shape = raw.FPDFPage_GetObject(page.raw, at)
-        if raw.FPDFPageObj_GetType(shape) == raw.FPDF_PAGEOBJ_PATH and raw.FPDFPageObj_GetBounds(shape, *edges):
-            left, bottom, right, top = (edge.value for edge in edges)
-            if min(right - left, top - bottom) <= _THICKEST:
-                found.append((left, bottom, right, top))
-    return found
-
-
 def _goes_through(line: Box, word: Word) -> bool:
     height = word.top - word.bottom
     middle = ((line[1] + line[3]) / 2 - word.bottom) / max(height, 0.1)
@@ -225,9 +214,12 @@ def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, B
     """Yields the words of a row, with blanks where gaps are, and their places on the page."""
     shown = sorted((one for one in glyphs if not _is_mark(one.text)), key=lambda one: one.left + one.right)
     signs: dict[Word, str] = defaultdict(str)
+    middles = [one.left + one.right for one in shown]
     for mark in glyphs:
         if _is_mark(mark.text) and shown:  # a vowel's sign is drawn on the letter behind which it is written
-            signs[min(shown, key=lambda one: abs(one.left + one.right - mark.left - mark.right))] += mark.text
+            at = bisect_left(middles, mark.left + mark.right)
+            near = range(max(0, at - 1), min(at + 1, len(shown)))
+            signs[shown[min(near, key=lambda at: abs(middles[at] - mark.left - mark.right))]] += mark.text
     height = max((one.top - one.bottom for one in shown), default=0.0)
     least, low = _SPACE * height, min((one.bottom for one in shown), default=0.0) + 2 * _RAISED * height
     spaced = shown[:1]
@@ -268,10 +260,10 @@ class _Chars:
         n_chars = self._page.count_chars()
         if len(text) != n_chars:  # characters that it leaves out, or of other planes: one by one
             text = "".join([chr(raw.FPDFText_GetUnicode(self._handle, at)) for at in range(n_chars)])
-        lost = [one.start() for one in _MAY_BE_LOST.finditer(text)]
-        lost = [at for at in lost if raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1]
-        for at in lost:
-            text = text[:at] + LOST + text[at + 1 :]
+        lost = {one.start() for one in _MAY_BE_LOST.finditer(text)}
+        lost = {at for at in lost if raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1}
+        if lost:
+            text = "".join(LOST if at in lost else char for at, char in enumerate(text))
         self.text, self.n_lost = text, len(_LOST_LETTERS.findall(text)) if lost else 0
         self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
 

@@ -18,7 +18,9 @@ _TIME = re.compile(r"\d{1,2}[:.h]\d\d|\b\d{4}\b")
 _RULE = re.compile(r"\s*[-_—=]{3,}.*")
 _ADDRESS = re.compile(r"\s*[<\[(][^>\])]*@[^>\])]*[>\])]")
 _REPLY = re.compile(r"(?:\w{1,5}(?:\[\d+\])?[:：]\s*)+")
-_LINES, _LONGEST = 3, 250  # the fewest lines of a head, and the most characters of the lines that name a writer
+_LINES, _LONGEST, _PEOPLE = 3, 250, 50
+"""The fewest lines of a head, the most characters of the lines that name a writer, and of the names in a mail's own
+head those that are looked for."""
 
 
 class Paragraph(NamedTuple):
@@ -71,7 +73,7 @@ def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[
             open_quotations.pop()
         if head:
             open_quotations.append((depth, head, True))
-        elif depth > max((one[0] for one in open_quotations), default=0):
+        elif depth > (open_quotations[-1][0] if open_quotations else 0):
             own, line = _attribution(text)
             if not above and not own and any(map(str.isdigit, line)):  # its first line names the writer
                 above, text = line, ""
@@ -112,7 +114,8 @@ def _divided(
         for at in range(len(lines) - _LINES + 1):
             if not _HEAD_LINE.fullmatch(lines[at].strip()):
                 continue
-            values = [found[1] for line in lines[at : at + 2 * _LINES] if (found := _HEAD_LINE.fullmatch(line.strip()))]
+            heads = (_HEAD_LINE.fullmatch(line.strip()) for line in lines[at : at + 2 * _LINES])
+            values = [head[1][:_LONGEST] for head in heads if head]
             is_ruled = _RULE.match(lines[at - 1] if at else above) is not None
             if _is_head(values, subject, people, is_ruled=is_ruled):
                 cut = at - (is_ruled and at > 0)
@@ -130,4 +133,4 @@ def _is_head(values: list[str], subject: str, people: Sequence[str], *, is_ruled
     if len(values) < _LINES or _TIME.search(values[0]) or not any(map(_TIME.search, values[1:])):
         return False
     is_about = bool(subject) and any(subject in value for value in values[1:])
-    return is_ruled or is_about or "@" in values[0] or any(name and name in values[0] for name in people)
+    return is_ruled or is_about or "@" in values[0] or any(name and name in values[0] for name in people[:_PEOPLE])

@@ -21,7 +21,7 @@ from wim_edge.documents.rows import line_of, names_columns, table_text
 from wim_edge.documents.segments import PAGE
 
 _ITEM = re.compile(r"\s*(?:[-*•‣◦–▪]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)]|\[\d+\])\s")
-_OF_CONTENTS = re.compile(r"(?:\.\s?){4,}\s*(?:\d+|[ivxl]+)\s*$")
+_OF_CONTENTS = re.compile(r"(?<!\.)(?<!\.\s)(?:\.\s?){4,}+\s*+(?:\d+|[ivxl]+)\s*$")
 _PAGE_NUMBER = re.compile(
     rf"[-–—|\s]*(?:(?:{PAGE}|p\.|s\.)\s*)?(?:\d{{1,4}}|[ivxlc]{{1,6}})"
     r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*", re.IGNORECASE,
@@ -36,6 +36,7 @@ _WORDS = 4  # the words that must stand beside a page number: "Delivery note no.
 _TIMES = 3  # the pages on which a line stands at the edge, from which it is a running head
 _PROSE = 40  # the characters of a full line from which a text is one of paragraphs, and no form
 _SHORT, _FEW, _FULL = 20, 5, 0.8
+_MOST = 300  # the lines of a page from which its margins are told, and its blocks that may go on in another column
 _SAME_SIZE, _SAME_EDGE, _INDENT, _APART = 0.15, 0.15, 0.8, 1.35
 
 
@@ -110,7 +111,7 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
 def _text(page: Sequence[_Stretch]) -> str:
     """Returns the page's paragraphs and tables; what stands close together is one text of several lines. The rest of a
     table that begins on a page before begins with a line feed."""
-    prose = [line for one in page if not isinstance(one, TableRows) for line in one if not line.is_whole]
+    prose = [line for one in page if not isinstance(one, TableRows) for line in one if not line.is_whole][:_MOST]
     texts: list[str] = []
     for one in page:
         if isinstance(one, TableRows):
@@ -186,7 +187,7 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
     for block in blocks:
         margin = _margin(block, page)
         text = _joined(block, margin)
-        before = [one for one in unfinished if _is_column_before(one[1], block)]
+        before = [one for one in unfinished[-_MOST:] if _is_column_before(one[1], block)]
         if before and text[:1].islower():
             at, _ = max(before, key=lambda one: (made[one[0]][-1] in BROKEN, len(one[1]), one[0]))
             made[at] = _join(made[at], text)

@@ -20,6 +20,9 @@ _LOOK = re.compile(
 )
 _FIRST, _END = 0xE000, 0xE00F
 """The private characters before the letters of each look, and the one behind them: striprtf keeps no looks."""
+_NOTE, _BRACE = re.compile(r"\{(?:\\\*)?\\footnote(?![a-z])"), re.compile(r"\\[\\{}]|([{}])")
+
+_SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # of a footnote, within it
 
 
 def read_rtf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -28,7 +31,7 @@ def read_rtf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     striprtf = require("striprtf.striprtf", name)
     if len(data) > limits.markup_bytes:
         raise above(name, f"larger than {mebibytes(limits.markup_bytes)}", "markup_bytes")
-    markup = data.decode("latin-1")
+    markup = _with_notes_below(data.decode("latin-1"))
     names = list(_LOOKS)
     signed = _LOOK.sub(lambda one: rf"\u{_FIRST + names.index(one[1])}?{one[2]}\u{_END}?", markup)
     draft = DocumentBuilder()
@@ -38,7 +41,7 @@ def read_rtf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         text: str = striprtf.rtf_to_text(signed, encoding="cp1252", errors="replace")
     except (ValueError, LookupError, TypeError, OverflowError, AttributeError):  # of characters that are none, and such
         raise damaged(name) from None
-    parts = re.split(f"([{chr(_FIRST)}-{chr(_END - 1)}][^{chr(_END)}]*){chr(_END)}", text)
+    parts = re.split(f"([{chr(_FIRST)}-{chr(_END - 1)}][^{chr(_FIRST)}-{chr(_END)}]*+){chr(_END)}", text)
     looks = {chr(_FIRST + at): look for at, look in enumerate(_LOOKS.values())}
     text = shown(((part.lstrip("".join(looks)), looks.get(part[:1], "")) for part in parts), draft.omit)
     rows: list[list[str]] = []
@@ -51,3 +54,27 @@ def read_rtf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         draft.paragraph(line.strip())
     add_rows(draft, rows)
     return draft.document(name)
+
+
+def _with_notes_below(markup: str) -> str:
+    """Returns the markup with its footnotes behind the text, each with the number that is put in its place."""
+    kept: list[str] = []
+    notes: list[str] = []
+    done = 0
+    for note in _NOTE.finditer(markup):
+        if note.start() < done:
+            continue
+        depth, end = 1, len(markup)
+        for brace in _BRACE.finditer(markup, note.end()):
+            depth += {"{": 1, "}": -1}.get(brace[0], 0)
+            if not depth:
+                end = brace.start()
+                break
+        said = _SIGN.sub("", markup[note.end() : end], count=1).strip()
+        notes.append(rf"{{\pard\plain [{len(notes) + 1}] {said}\par}}")
+        before, behind = markup[note.start() - 1], markup[end + 1 : end + 2]
+        kept += [markup[done : note.start()], f"{' ' * (before != ' ')}[{len(notes)}]{' ' * behind.isalnum()}"]
+        done = end + 1
+    kept.append(markup[done:])
+    text, end_sign, rest = "".join(kept).rpartition("}")
+    return rf"{text}\par {''.join(notes)}{end_sign}{rest}" if notes else markup

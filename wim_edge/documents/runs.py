@@ -41,7 +41,8 @@ def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str
                 omit(look)
                 is_cut = True
         elif look:
-            text, is_mark = set_off(text, more, look)
+            added, is_mark = set_off(text[-_UNIT_CHARS:], more, look)
+            text += added
         else:
             if is_cut and (not text or text[-1].isspace()):
                 more = more.lstrip(" ")
@@ -51,21 +52,21 @@ def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str
 
 
 def set_off(before: str, text: str, look: str, *, is_link: bool = False) -> tuple[str, bool]:
-    """Returns a text with raised or lowered letters after it, and whether these are a note's mark: "36 m²", "H₂O",
-    "1st", but "$450 [1]". ``is_link``: the letters link to something, as marks do."""
+    """Returns raised or lowered letters as they stand after a text, and whether these are a note's mark: "36 m²",
+    "H₂O", "1st", but "$450 [1]". ``is_link``: the letters link to something, as marks do."""
     said = text.strip()
     is_number = _NUMBERS.fullmatch(said) is not None
     if look == LOWERED:
         is_index = (is_number or _SIGNED.fullmatch(said)) and before[-1:].isalpha() | (before[-1:] in (")", "]"))
-        return before + (said.translate(_BELOW) if is_index else text), False
+        return said.translate(_BELOW) if is_index else text, False
     near = before[-_UNIT_CHARS:]
     if not is_link and (_SIGNED.fullmatch(said) or (said.isdecimal() and _UNIT.search(near))):
-        return before + said.translate(_ABOVE), False
+        return said.translate(_ABOVE), False
     is_letter = len(said) == 1 and said.isalpha() and not _UNIT.search(near) and not _ORDINAL.search(near + said)
     if not is_number and not is_letter and said[:1] not in ("[", "("):
-        return before + text, False
+        return text, False
     mark = said if said[:1] in ("[", "(") else f"[{said}]"
-    return f"{before}{' ' * bool(before and not before[-1].isspace())}{mark}", True
+    return f"{' ' * bool(before and not before[-1].isspace())}{mark}", True
 
 
 class Omissions:

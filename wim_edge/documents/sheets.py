@@ -23,6 +23,7 @@ _CELLS = 5_000_000
 """The most cells that are looked at, of all sheets: two that stand far apart have a million empty rows between."""
 _LONGEST, _REPEATED = 200, 1_000_000
 """The most characters of a merged cell that is repeated, and of all that is repeated in a sheet."""
+_FORM, _SCALES = 255, 9  # the characters of a number's format, and the commas that each divide it by a thousand
 _CURRENCY = re.compile(r"[€$£¥]")
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _SPACES = re.compile(r"[_*].")  # the blanks and the fillers of a number's format
@@ -43,7 +44,8 @@ _HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
 _SHARED = ("sharedStrings", "styles")
-_BOOK = "xl/workbook.xml"
+_BOOK, _COMMENTS = "xl/workbook.xml", ("comments", "threadedComment")
+_LINK = re.compile(r'HYPERLINK\(\s*"([^"]*)"(?:\s*[,;]\s*"([^"]*)")?\s*\)', re.IGNORECASE)
 Runs = list[tuple[str, str]]
 
 
@@ -64,6 +66,7 @@ def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
             elif kind == "worksheet":
                 draft.mark(section=title)
                 book.add_sheet(title, archive.read(member))
+                _add_comments(draft, title, archive, member)
                 if book.left <= 0:
                     draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {title} was not read")
                     break
@@ -95,7 +98,8 @@ class _Book:
         events = self._etree.iterparse(io.BytesIO(markup), tag=_PARTS, resolve_entities=False, no_network=True)
         for _, element in events:
             if element.tag == _COLUMN and (_is_hidden(element) or element.get("width") == "0"):
-                hidden.update(range(int(element.get("min", "1")), 1 + min(int(element.get("max", "1")), _COLUMNS)))
+                first, last = (int(element.get(end, "1")) for end in ("min", "max"))
+                hidden.update(range(max(1, first), 1 + min(last, _COLUMNS)))
             elif element.tag == _MERGED and len(merged) < _MERGES:
                 merged.append(element.get("ref", ""))
             elif element.tag == _ROW and self.left > 0:
@@ -112,9 +116,9 @@ class _Book:
                 self.left -= 1 + width + blank
                 element.clear()
         _repeat(rows, merged)
-        for column in sorted(hidden):
-            if any(row and column <= len(row) and row[column - 1] for row in rows):
-                self._draft.omit("hidden column", f"{title}, {letters(column)}")
+        filled = {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}
+        for column in sorted(hidden & filled):
+            self._draft.omit("hidden column", f"{title}, {letters(column)}")
         if hidden:
             rows = [row and [cell for at, cell in enumerate(row, 1) if at not in hidden] for row in rows]
         add_rows(self._draft, rows, column=first_column(hidden, rows))
@@ -146,17 +150,19 @@ class _Book:
     def _cell(self, cell: Any, place: str) -> str:
         kind, style = cell.get("t", "n"), int(cell.get("s", "0"))
         value: str | Runs = ""
-        is_formula = False
+        formula = ""
         for part in cell:
             if part.tag == _VALUE:
                 value = part.text or ""
             elif part.tag == _FORMULA:
-                is_formula = True
+                formula = part.text or "shared"
             elif part.tag == _INLINE:
                 kind, value = "is", _string(part)
         form, of_time, is_struck = self._styles[style] if style < len(self._styles) else ("", "", False)
         if not value:
-            if is_formula and kind != "str":
+            if link := _LINK.fullmatch(formula):
+                return link[2] or link[1]
+            if formula and kind != "str":
                 self._valueless.append(place)
             return ""
         text = value
@@ -183,6 +189,20 @@ class _Book:
             return shown(self._dates.from_excel(number, self._epoch, timedelta=of_time == "length"), form)
         except (OverflowError, ValueError):
             return "#VALUE!"
+
+
+def _add_comments(draft: DocumentBuilder, title: str, archive: Archive, sheet: str) -> None:
+    """Adds the comments on cells; a conversation stands in the place of the comment that repeats it."""
+    said: dict[str, list[str]] = {}
+    for kind in _COMMENTS:
+        roots = [archive.root(member) for of, member in archive.related(sheet).values() if of == kind]
+        found = [one for root in roots for one in root.iter("{*}comment", "{*}threadedComment")]
+        said |= {one.get("ref", ""): [] for one in found}
+        for one in found:
+            said[one.get("ref", "")].append("".join(text.text or "" for text in one.iter(_TEXT, "{*}text")).strip())
+    if said:
+        draft.mark(section=f"{title}: comments")
+    draft.paragraph("\n".join(f"{place}: {' '.join(text.split())}" for place, texts in said.items() for text in texts))
 
 
 def _is_hidden(element: Any) -> bool:
@@ -214,7 +234,7 @@ def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
     """Returns of each style of cells its number format, whether that is of a "date" or a "length" of time, and whether
     it strikes out."""
     forms = dict(numbers.BUILTIN_FORMATS)
-    forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "") for one in root.iter(f"{_S}numFmt")}
+    forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "")[:_FORM] for one in root.iter(f"{_S}numFmt")}
     fonts = [_is_struck(font) for font in root.find(f"{_S}fonts")] if root.find(f"{_S}fonts") is not None else []
     found = []
     for one in root.iterfind(f"{_S}cellXfs/{_S}xf"):
@@ -229,7 +249,9 @@ def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
 def _repeat(rows: list[list[str] | None], merged: list[str]) -> None:
     """Has a cell that goes over several rows stand in each that holds something."""
     left = _REPEATED
-    for reference in merged:
+    for reference in merged if rows else ():
+        if left <= 0:
+            break
         ends = [_REFERENCE.fullmatch(end) for end in reference.split(":")]
         if len(ends) < 2 or ends[0] is None or ends[1] is None:
             continue
@@ -304,7 +326,7 @@ def _number(value: float, form: str) -> str:
     words = ["".join(found) for found in _QUOTED.findall(form)]
     plain = _QUOTED.sub("", form)
     if thousands := re.search(r"[0#?](,+)(?![0#?])", plain):
-        value /= 1000 ** len(thousands[1])
+        value /= 1000.0 ** min(len(thousands[1]), _SCALES)
     if "%" in plain:
         value *= 100
     digits = re.search(r"\.(0+)", plain)
