@@ -20,12 +20,16 @@ def expect(what: Any) -> Any:
     return sync_api.expect(what)
 
 
-def ask(page: Any, question: str) -> None:
-    """Asks, and waits until the question has a card."""
-    cards = page.locator(".card").count()
+def send(page: Any, question: str) -> None:
     page.fill("#question", question)
     page.press("#question", "Enter")
-    expect(page.locator(".card")).to_have_count(cards + 1)
+
+
+def ask(page: Any, question: str) -> None:
+    """Asks, and waits until the server has accepted the question."""
+    cards = page.locator(".card .answer").count()
+    send(page, question)
+    expect(page.locator(".card .answer")).to_have_count(cards + 1)
 
 
 def last(page: Any) -> Any:
