@@ -20,12 +20,16 @@ def expect(what: Any) -> Any:
     return sync_api.expect(what)
 
 
-def ask(page: Any, question: str) -> None:
-    """Asks, and waits until the question has a card."""
-    cards = page.locator(".card").count()
+def send(page: Any, question: str) -> None:
     page.fill("#question", question)
     page.press("#question", "Enter")
-    expect(page.locator(".card")).to_have_count(cards + 1)
+
+
+def ask(page: Any, question: str) -> None:
+    """Asks, and waits until the server has accepted the question."""
+    cards = page.locator(".card .answer").count()
+    send(page, question)
+    expect(page.locator(".card .answer")).to_have_count(cards + 1)
 
 
 def last(page: Any) -> Any:
@@ -58,3 +62,16 @@ def add(page: Any, path: Path, text: str) -> None:
     page.set_input_files("#file", str(path))
     expect(page.locator("#title")).to_be_visible()
     expect(page.locator("#documents [aria-current=true]")).to_contain_text(path.stem)
+
+
+def violations(page: Any) -> list[Any]:
+    """Returns what axe finds wrong, in light and dark; of the dark only what colours do."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    rules = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
+    of_colours = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
+    found = []
+    for scheme, run_only in (("dark", of_colours), ("light", rules)):
+        page.emulate_media(color_scheme=scheme)
+        found += Axe().run(page, options={"runOnly": run_only}).response["violations"]
+    return [(one["id"], [node["html"][:100] for node in one["nodes"][:3]]) for one in found]

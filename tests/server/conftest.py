@@ -164,9 +164,10 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, model_file: Callable[[str], Path], request: pytest.FixtureRequest) -> Iterator[Any]:
-    """With llama.cpp and random weights, of which it shows as much as of others, sooner; `REAL_MODEL` asks for one."""
+    """With llama.cpp and random weights that judge for themselves: they show as much, sooner. `REAL_MODEL` asks for a
+    real model."""
     model = model_file(getattr(request, "param", "llama"))
-    settings = Settings(model=str(model), segment_tokens=64, margin_tokens=16, answer_tokens=8)
+    settings = Settings(model=str(model), judge="self", segment_tokens=64, margin_tokens=16, answer_tokens=8)
     with serving(create_app(settings)) as address, browser.new_context() as context:
         page = context.new_page()
         page.set_default_timeout(SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -26,16 +27,6 @@ from wim_edge.testing import FakeModel
 
 pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
-
-
-def ask_of_a_part(page: Any, tmp_path: Path, text: str) -> None:
-    """A question that is answered from a few segments of the text."""
-    path = tmp_path / "licence.txt"
-    path.write_text(text, encoding="utf-8")
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
-    choose_pattern(page, "wim-shallow")
-    ask(page, "Who may copy and distribute verbatim copies of this license document?")
 
 
 @REAL_MODEL
@@ -100,7 +91,9 @@ def test_a_passage_is_ignored_and_the_answer_given_again(page: Any, tmp_path: Pa
 
 
 def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_text: str) -> None:
-    ask_of_a_part(page, tmp_path, long_text[:1900])
+    add(page, tmp_path / "licence.txt", long_text[:2600])
+    choose_pattern(page, "wim-shallow")
+    ask(page, "Who may copy and distribute verbatim copies of this license document?")
     assert " of " in answered(page)
     card, n_read, text = last(page), page.locator(".segment").count(), page.text_content("#text")
     assert page.locator("#map i").count() == n_read
@@ -112,29 +105,17 @@ def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_te
     assert page.locator("#map i").count() == page.locator(".segment").count()
     assert card.locator(".said").inner_text()
 
-    # To the end, where nothing is left to check
+    # To the end; another question comes before that
     page.check("#keep")
-    if card.locator(".keep").is_visible():
-        card.locator(".keep").click()
+    card.locator(".keep").click()
+    expect(card.locator(".stop")).to_be_visible()
+    ask(page, "How long must the written offer be valid?")
+    answered(page, page.locator(".card").first)
     expect(page.locator(".unread")).to_have_count(0, timeout=SECONDS)
     assert " of " not in answered(page)
     expect(card.locator(".keep")).to_be_hidden()
+    assert all(page.locator(".said").all_inner_texts())
     assert len(text) == len(page.text_content("#text"))
-
-
-def test_a_question_comes_before_the_reading_in_the_background(page: Any, tmp_path: Path, long_text: str) -> None:
-    ask_of_a_part(page, tmp_path, long_text[:2600])
-    answered(page)
-    answer = last(page).locator(".said").inner_text()
-    page.check("#keep")
-    last(page).locator(".keep").click()
-    expect(last(page).locator(".stop")).to_be_visible()
-    ask(page, "How long must the written offer be valid?")
-    page.uncheck("#keep")
-    answered(page)
-    assert last(page).locator(".said").inner_text()
-    assert page.locator(".card").first.locator(".said").inner_text()
-    assert answer
 
 
 def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
@@ -231,7 +212,7 @@ def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, lon
     expect(last(page).locator(".settled")).to_be_hidden()
     ask(page, "and in 2022?")
     settled = last(page).locator(".settled")
-    expect(settled).to_have_text("Asked as: Who may copy it in 2021? and in 2022?", timeout=SECONDS)
+    expect(settled).to_have_text(re.compile(r"Asked as: Who may copy it in 2021\?.* and in 2022\?"), timeout=SECONDS)
     answered(page)
 
 
@@ -275,19 +256,19 @@ def test_a_sure_answer_is_shown_while_the_reading_goes_on(
 def test_a_judge_is_chosen(page: Any, tmp_path: Path) -> None:
     page.click("#open-settings")
     shown = page.locator("#judge option")
-    expect(shown).to_have_text(["default (smollm2-135m)", "the model itself", "smollm2-135m"])
-    page.select_option("#judge", "self")
+    expect(shown).to_have_text(["default (the model itself)", "the model itself", "smollm2-135m"])
+    page.select_option("#judge", "smollm2-135m")
     page.click("#settings button:has-text('Close')")
     add(page, tmp_path / "a.txt", "The ferry sails at noon.")
     with page.expect_request("**/api/questions") as asked:
         ask(page, "When does it sail?")
-    assert asked.value.post_data_json["options"] == {"judge": "self"}
+    assert asked.value.post_data_json["options"] == {"judge": "smollm2-135m"}
     answered(page)
-    assert "judged by" not in details(last(page))
+    assert "llama, judged by smollm2-135m · wim-shallow" in details(last(page))
+    expect(page.locator("#machine")).to_contain_text("llama, judged by smollm2-135m")
     page.click("#open-settings")
     page.select_option("#judge", "")
     page.click("#settings button:has-text('Close')")
     ask(page, "When does it sail to the island?")
     answered(page)
-    assert "llama, judged by smollm2-135m · wim-shallow" in details(last(page))
-    expect(page.locator("#machine")).to_contain_text("llama, judged by smollm2-135m")
+    assert "judged by" not in details(last(page))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import BROWSER, add, answered, ask, expect, last
+from tests.server.browser import BROWSER, add, answered, ask, expect, last, send
 from tests.server.test_page_desk import USAGE, finished, margin, script
 from wim_edge import Runtime, events
 
@@ -56,6 +56,37 @@ def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypat
     expect(card.locator(".sum")).to_have_text("Checked 1 of 2 passages · 1.0 s")
     answered(page)
     expect(page.locator("#machine")).to_contain_text("idle")
+
+
+def test_a_sent_question_is_shown_before_the_server_accepts_it(
+    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+    script(monkeypatch, BEGUN, finished("noon", short="noon", quotes=QUOTES[:1]))
+    held: list[Any] = []
+    page.route("**/api/questions", lambda route: held.append(route))
+    send(page, "When does it sail?")
+    expect(page.locator(".card")).to_have_text("When does it sail?")
+    assert page.input_value("#question") == ""
+    assert page.locator(".answer").count() == 0
+    held[0].continue_()
+    answered(page)
+    expect(page.locator(".card .asked")).to_have_text(["When does it sail?"])
+
+
+def test_a_question_that_the_server_refuses_comes_back_into_the_input(page: Any, tmp_path: Path) -> None:
+    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+    held: list[Any] = []
+    page.route("**/api/questions", lambda route: held.append(route))
+    page.select_option("#kind", "list")
+    send(page, "When does it sail?")
+    expect(page.locator(".card")).to_have_count(1)
+    held[0].fulfill(status=503, json={"error": {"message": "Too many questions wait", "hint": "Ask again later."}})
+    expect(page.locator("#alert")).to_contain_text("Too many questions wait. Ask again later.")
+    expect(page.locator(".card")).to_have_count(0)
+    assert page.input_value("#question") == "When does it sail?"
+    assert page.input_value("#kind") == "list"
+    expect(page.locator("#go")).to_be_enabled()
 
 
 def test_what_was_asked_before_stands_as_it_ended(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

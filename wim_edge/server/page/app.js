@@ -143,7 +143,6 @@ function drawTabs() {
   for (const [name, id] of told?.names ?? []) if (typeof id === "number" && shelf.get(id)) told.titles.set(name, shelf.get(id).title);
 }
 
-
 // Questions to begin with, of the document that is open
 function drawOffers() {
   const { documents, library } = shelf.asked, isOne = documents.length === 1 && !library && texts.has(documents[0]);
@@ -159,9 +158,8 @@ async function ask(question = $("question").value, kind = $("kind").value) {
   if ($("go").disabled || !question.trim()) return;
   $("go").disabled = true;
   try {
-    const body = { ...shelf.asked, question, options: { ...options }, read_on: $("keep").checked };
-    if ($("pattern").value) body.options.pattern = $("pattern").value;
-    if (kind) body.options.answer = kind;
+    const chosen = { ...options, judge: $("judge").value, pattern: $("pattern").value, answer: kind };
+    const body = { ...shelf.asked, question, options: Object.fromEntries(Object.entries(chosen).filter(([, value]) => value)), read_on: $("keep").checked };
     pane("talk");
     $("question").value = $("kind").value = "";
     await thread.ask(body);

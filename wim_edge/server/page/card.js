@@ -92,7 +92,7 @@ export class Card {
     for (const part of cites.length ? [text] : text.split(/\n\n+/)) {
       const lines = part.split("\n"), items = lines.filter((one) => one.startsWith("- "));
       if (items.length) {
-        const before = lines.filter((one) => !one.startsWith("- ")).join("\n");
+        const before = lines.filter((one) => !one.startsWith("- ")).join("\n").replace(/( \([^()]*\))?:$/, "");
         made.append(...(before ? [make("p", {}, before)] : []), make("ul", { className: "items" }, ...items.map((one) => this.item(one.slice(2)))));
       } else made.append(make("p", {}, ...(cites.length ? this.cited(part, cites) : [part])));
     }

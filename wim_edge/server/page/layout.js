@@ -20,6 +20,7 @@ export function laidOut(document, unit) {
   for (const line of text.matchAll(lines)) {
     const level = line[1]?.length, end = line.index + line[0].length, isHead = !isMarkdown && line[0].startsWith("|");
     const kind = level ? "heading" : /^[\s|:-]+$/.test(line[0]) ? "hidden" : "row";
+    if (kind === "hidden" && found.at(-1)?.kind === "row") found.at(-1).label = "head";
     found.push({ start: line.index, end, kind, label: level ? String(level) : isHead ? "head" : "" });
   }
   if (isMarkdown) found.push(...inline(text));

@@ -7,11 +7,6 @@ import { models as named } from "./told.js";
 export const options = {};
 let fetching = false, redraw = false;
 
-$("judge").onchange = () => {
-  options.judge = $("judge").value;
-  if (!options.judge) delete options.judge;
-};
-
 export async function showMachine() {
   const [status, models, readings] = await Promise.all([api("status"), api("models"), api("readings")]);
   const kept = readings.reduce((sum, one) => sum + one.bytes, 0);
@@ -30,9 +25,9 @@ export async function showMachine() {
   const few = recommended(models), shown = models.map((one) => ({ ...one, asked: one.name === (options.model ?? model) }));
   if (!fetching) for (const [id, isFew] of [["models", true], ["models-more", false]]) fill($(id), shown.filter((one) => few.has(one.name) === isFew), modelItem, redraw);
   redraw = false;
-  const usual = status.settings.judge?.value, judges = models.filter((one) => one.here && !one.embeds).map((one) => [one.name, one.name]);
+  const usual = status.settings.judge?.value, { value: judge } = $("judge"), judges = models.filter((one) => one.here && !one.embeds).map((one) => [one.name, one.name]);
   fill($("judge"), [[`default (${usual && usual !== "self" ? usual : "the model itself"})`, ""], ["the model itself", "self"], ...judges], ([label, value]) => new Option(label, value));
-  $("judge").value = options.judge ?? "";
+  $("judge").value = judge;
   fill($("readings"), readings, (one) => {
     const remove = button("×", doing(async () => {
       await api(`readings/${one.id}`, { method: "DELETE" });
