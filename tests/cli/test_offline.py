@@ -87,7 +87,8 @@ def test_no_reading_asks_for_the_network(
     text, questions = tmp_path / "a.txt", tmp_path / "questions.csv"
     text.write_text("The ferry sails at noon. It is a small ship.")
     questions.write_text("document,question\na.txt,When does it sail?\n")
-    model, short = ("--model", str(write_tiny(tmp_path / "tiny.gguf", "llama"))), ("--judge", "self", "--answer-tokens", "4")
+    model = ("--model", str(write_tiny(tmp_path / "tiny.gguf", "llama")))
+    short = ("--judge", "self", "--answer-tokens", "4")
     commands = (
         (("ask", str(text), "When?", "--model", str(smollm2), *short), 3),  # the file and its template are tried apart
         (("read", str(text), *model), 2),

@@ -45,8 +45,8 @@ ANY_OF_THEM = f"{_FIRST} or {FORMATS[-1].name}"
 
 PICTURE_START = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S)
 RTF_START = re.compile(rb"\{\\rtf")
-CALENDAR_START = re.compile(rb"(?:\xef\xbb\xbf)?BEGIN:VCALENDAR", re.I)
-"""The first bytes of a picture, and of RTF."""
+ICS_START = re.compile(rb"(?:\xef\xbb\xbf)?BEGIN:VCALENDAR", re.I)
+"""The first bytes of a picture, of RTF and of a calendar."""
 
 
 def is_pdf(start: bytes) -> bool:

@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from wim_edge.documents.decode import decode
 from wim_edge.documents.document import Document, title_of, with_unique_names
-from wim_edge.documents.formats import (
-    CALENDAR_START,
-    DELIMITED,
-    HTML,
-    MAIL,
-    MARKDOWN,
-    PICTURE_START,
-    RTF_START,
-    is_pdf,
-)
+from wim_edge.documents.formats import DELIMITED, HTML, ICS_START, MAIL, MARKDOWN, PICTURE_START, RTF_START, is_pdf
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Limits
@@ -44,7 +35,7 @@ _HTML_START = re.compile(
 _CONVERT = "Save it as PDF, DOCX or plain text and read that."
 _BY_START = (
     (is_pdf, "pdf.read_pdf"), (PICTURE_START.match, "pictures.read_picture"), (RTF_START.match, "rtf.read_rtf"),
-    (CALENDAR_START.match, "plain.read_calendar"),
+    (ICS_START.match, "plain.read_calendar"),
 )  # fmt: skip
 """The readers of files that are recognised by their first bytes."""
 _BY_MEMBER = {
