@@ -296,7 +296,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """Returns True if a value has one of these types. A bool is not a number, an int is a float, a text has no NUL."""
+    """Tells whether a value has one of these types. A bool is no number, an int may be a float, no text has NUL."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):

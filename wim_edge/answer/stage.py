@@ -73,7 +73,7 @@ class AnswerStage:
 
     @property
     def is_of_whole(self) -> bool:
-        """Returns whether the answer is an extractive summary, for which nothing is read."""
+        """Tells whether the answer is a summary extracted from the whole text, without reading."""
         return self._of_whole is not None
 
     def run(self) -> Iterator[events.Event]:

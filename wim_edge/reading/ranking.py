@@ -119,14 +119,13 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights in the logit that a segment answers: of a point of BM25, a standard deviation of the similarities, a
-    nat of its score, being read at all (``known``), and a nat of an adapter's log-odds."""
+    """The weights of a segment's logit that it answers."""
 
-    words: float
-    similarity: float
-    nats: float
-    known: float
-    answers: float = 0.0
+    words: float  # of a point of BM25
+    similarity: float  # of a standard deviation of the scout's similarities
+    nats: float  # of a nat of the segment's score
+    known: float  # added once the segment is read
+    answers: float = 0.0  # of a nat of the adapter's log-odds
 
 
 # Fitted to the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)

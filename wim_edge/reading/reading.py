@@ -292,7 +292,7 @@ class Reading:
         self.snapshots[index] = self.cache.sequence.snapshot()
 
     def _write_waiting(self) -> Iterator[events.Event]:
-        """Writes margins as `write_waiting_margins` does, until a stop is requested."""
+        """Yields the events of `write_waiting_margins`, and looks for a stop after each."""
         with closing(self.write_waiting_margins()) as written:
             for event in written:
                 self.control.check()
