@@ -91,7 +91,7 @@ def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[
 
 
 def _attribution(text: str) -> tuple[str, str]:
-    """Splits a paragraph into its text and its attribution: the last lines, which name a writer and end with a colon."""
+    """Splits a paragraph into text and attribution: the last lines, which name a writer and end with a colon."""
     lines = text.rstrip().split("\n")
     if not lines[-1].endswith((":", "：")):
         return text, ""
