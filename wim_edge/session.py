@@ -357,6 +357,7 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
         cite(answer.text, passages) if answer.is_written else (),
         session.judge,
         tuple(one.shown for one in answer.candidates[:_MAX_EXPLAINED]),
+        answer.agreed,
     )
 
 

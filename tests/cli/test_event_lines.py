@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from wim_edge.cli.event_lines import format_place, format_scan, format_sources
+from wim_edge.cli.event_lines import format_candidates, format_place, format_scan, format_sources
 from wim_edge.reading import events
 
 
@@ -14,6 +14,28 @@ def test_places() -> None:
     assert format_place(margin, several=True) == "a.md, Costs, line 14"
     paged = events.MarginJudged(0, "a.pdf", 12, "Costs", (3, 9), "", None, 0.0, False)
     assert format_place(paged, several=False) == "page 12"
+
+
+def test_the_terms_make_up_the_score_and_the_reason_tells_the_status() -> None:
+    terms = {"passage": -0.4, "words": -1.0, "run": -0.6, "echo": 0.0, "label": 0.0}
+    one = events.ScoredWords("at noon", "a.md", (3, 10), 0.5, -1.0, terms)
+    finished = events.AnswerFinished(
+        "At noon.", "stop", "wim", "m", (), events.Usage(0, 0, 0, {"total": 1.0}, 0), status="unsure", short="at noon",
+        support=0.8, evidence={"likelihood": 9.0}, candidates=(one,),
+    )  # fmt: skip
+    assert format_candidates(finished) == [
+        "0.50  at noon  (score -1.00 = passage -0.40, words -0.30, run -0.30)",
+        "support 0.80: P(the document answers), from likelihood 9.00",
+        "unsure: support 0.80 x share 0.50 = 0.40, sure from 0.5 on",
+    ]
+    for changed, reason in (
+        ({"unsupported": ("1821",), "agreed": False}, "unsure: in no passage: 1821"),
+        ({"agreed": False}, "unsure: the writer did not say “at noon” before it saw these words"),
+        ({"short": "Yes", "agreed": True}, "unsure: support 0.80; the answer is more than the best words"),
+        ({"status": "not_found", "short": ""}, "not_found: the support is below 0.3"),
+        ({"support": None}, "unsure: nothing was scored"),
+    ):
+        assert format_candidates(replace(finished, **changed))[-1] == reason
 
 
 def test_sources_are_told_once_with_what_opens_them() -> None:

@@ -15,6 +15,7 @@ from wim_edge.reading.reading import Reading
 from wim_edge.support import Evidence
 
 NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
+UNSURE = "Perhaps: "  # before the text of an answer that may be wrong
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
 _LONG = 8  # words of a short answer that is shown in its quotation alone
 
@@ -32,6 +33,7 @@ class Answer:
     unsupported: tuple[str, ...] = ()
     evidence: Evidence | None = None
     candidates: tuple[AnswerCandidate, ...] = ()
+    agreed: bool | None = None
     is_written: bool = False
     """True if the text is in the model's own words."""
 
@@ -59,7 +61,7 @@ def pointed_answer(reading: Reading, judged: Judged) -> Answer:
         carried = ""
     elif len(short.split()) >= _LONG and carried:
         text, carried = carried, ""
-    text = f"Perhaps: {text}" if judged.status == "unsure" else text
+    text = f"{UNSURE}{text}" if judged.status == "unsure" else text
     return replace(answer_of(judged), text=f"{text}\n\n{carried}" if carried else text, short=short)
 
 
@@ -82,7 +84,7 @@ def _listed(reading: Reading, judged: Judged) -> Answer:
         places = [source_label(item.document, item.start, item.end, several, lines=True) for item in items]
         lines = [f"{text}{f' ({where})' if where else ''}" for text, where in zip(texts, places, strict=True)]
         quotes = tuple(dict.fromkeys(quote_at(reading, item.index, item.start, item.end) for item in items))
-    perhaps = "Perhaps: " if judged.status == "unsure" else ""
+    perhaps = UNSURE if judged.status == "unsure" else ""
     head = f"{perhaps}{len(items)} found{f' ({place})' if place else ''}:"
     text = "\n".join([head, *(f"- {line}" for line in lines)])
     return replace(answer_of(judged), text=text, short="; ".join(texts), span=span, quotes=quotes)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from wim_edge.answer.citations import best_holder
 from wim_edge.answer.judged import Judged, judge, status_of
-from wim_edge.answer.pointed import Answer, answer_of, not_found, pointed_answer
+from wim_edge.answer.pointed import UNSURE, Answer, answer_of, not_found, pointed_answer
 from wim_edge.answer.quotes import format_quotes, margin_quotes, quote_at
 from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
@@ -163,10 +163,10 @@ def worded_answer(
         quotes = tuple(dict.fromkeys((carries, *quotes) if own else (*quotes[:1], carries, *quotes[1:])))
         n_shown = 2
     carried = format_quotes(reading, quotes[:n_shown])
-    shown = f"Perhaps: {text}" if status == "unsure" else text
+    shown = f"{UNSURE}{text}" if status == "unsure" else text
     return replace(
         answer_of(judged), text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
-        quotes=quotes, unsupported=loose, is_written=True,
+        quotes=quotes, unsupported=loose, agreed=is_agreed, is_written=True,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from wim_edge.cli.terminal import clean
 from wim_edge.documents.place_links import link, page_text
 from wim_edge.reading import events
 from wim_edge.settings import AUTO, UNLIKELY
+from wim_edge.support import ANSWERED, NOT_FOUND
 
 _MIN_SHOWN = 0.05
 """The relevance below which no number is shown: early on, it says little."""
@@ -137,16 +138,35 @@ def format_outcome(event: events.AnswerFinished) -> str:
 
 
 def format_candidates(event: events.AnswerFinished) -> list[str]:
-    """Returns the candidate answers, a line each, the likeliest first, with the terms of their scores in nats, and then
-    the evidence for the support."""
+    """Returns why the answer is as it is: the candidate answers, a line each, the likeliest first, with the weighted
+    terms that make up their scores in nats; the evidence for the support; and the reason for the status."""
+    from wim_edge.answer.candidates import WEIGHTS
+
     lines = []
     for one in event.candidates:
-        terms = ", ".join(f"{name} {value:.2f}" for name, value in one.terms.items() if value)
-        lines.append(f"{one.share:.2f}  {clean(one.text)}  (score {one.score:.2f}: {terms or 'nothing against it'})")
+        weighted = {name: getattr(WEIGHTS, name) * value for name, value in one.terms.items() if value}
+        terms = ", ".join(f"{name} {value:.2f}" for name, value in weighted.items())
+        lines.append(f"{one.share:.2f}  {clean(one.text)}  (score {one.score:.2f} = {terms or 'nothing against it'})")
     if event.evidence is not None and event.support is not None:
         evidence = ", ".join(f"{name} {value:.2f}" for name, value in event.evidence.items())
-        lines.append(f"support {event.support:.2f}: {evidence}")
-    return lines
+        lines.append(f"support {event.support:.2f}: P(the document answers), from {evidence}")
+    return [*lines, f"{event.status}: {_reason(event)}"]
+
+
+def _reason(event: events.AnswerFinished) -> str:
+    best, support = event.candidates[:1], event.support
+    if event.unsupported:
+        return f"in no passage: {', '.join(event.unsupported)}"
+    if event.agreed is False:
+        return f"the writer did not say “{clean(best[0].text) if best else ''}” before it saw these words"
+    if support is None or not best:
+        return "nothing was scored" if support is None else "nothing was pointed at"
+    if event.status == "not_found":
+        return f"the support is below {NOT_FOUND}"
+    if event.short != best[0].text:
+        return f"support {support:.2f}; the answer is more than the best words"
+    sure = f"support {support:.2f} x share {best[0].share:.2f} = {support * best[0].share:.2f}, sure from {ANSWERED} on"
+    return f"{sure}; the writer agrees" if event.agreed else sure
 
 
 def format_better(unread: float | None) -> str:

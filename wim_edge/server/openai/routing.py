@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from wim_edge.answer.pointed import MAY_NOT_SAY, NOT_SAID
+from wim_edge.answer.pointed import MAY_NOT_SAY, NOT_SAID, UNSURE
 from wim_edge.documents import Document, with_unique_names
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import Turn, last_turn
@@ -27,8 +27,6 @@ LONG = 1024
 _ENOUGH = 64 * LONG  # characters that show whether a text is long: counting a whole book would block other requests
 _MAX_OTHERS = 8
 """The most messages in which a question is looked for."""
-_UNSURE = "Perhaps: "
-"""The beginning of an unsure answer."""
 _FILE_ID = re.compile(r"(?:file-)?(\d{1,18})")
 
 
@@ -207,7 +205,7 @@ def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Itera
 
 def short_answer(text: str) -> str:
     """Returns the short answer at the head of a reply; empty if it says that nothing was found."""
-    line = text.strip().split("\n")[0].strip().removeprefix(_UNSURE)
+    line = text.strip().split("\n")[0].strip().removeprefix(UNSURE)
     return "" if line.startswith((NOT_SAID, MAY_NOT_SAY)) else line.rstrip(".")
 
 
