@@ -79,10 +79,8 @@ class Repeats(_Cut):
         self._seen.update(runs)
 
     def _in_turn(self) -> int:
-        """Returns the number of words to cut if a run has just come three times in a row, else 0.
-
-        The run has two different words or more, or a digit.
-        """
+        """Returns how many words to cut once a run came three times in a row, else 0. A run has two different words, or
+        a digit."""
         said = [word for word, _ in self._words[-3 * RUN :]]
         for n in range(1, RUN // 2 + 1):
             last = said[-n:]
@@ -126,7 +124,7 @@ class Echoes(_Cut):
         return found if found is not None else len(self._text) if last else self._undecided()
 
     def _found(self) -> Iterator[int]:
-        """Yields the offsets of echoes, with the white space before them."""
+        """Yields where each echo of a prompt begins, or the white space before it."""
         for at in range(self._out, len(self._text)):
             label = next((one for one in self.labels if _is_at(self._text, at, one)), None)
             if label is not None and self._is_echo(at, label):

@@ -47,7 +47,7 @@ class ModelView(BaseModel):
 
 @dataclass(frozen=True)
 class PullProgress(Event):
-    """The first ``bytes`` of a model's ``of`` bytes (None: unknown) are here. Its companions follow it."""
+    """The bytes of a model that are here so far, of ``of`` (None: unknown). Files that go with it follow."""
 
     type = "pull.progress"
     model: str

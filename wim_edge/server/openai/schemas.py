@@ -70,7 +70,7 @@ class ChatMessage(BaseModel):
 
     @property
     def parts(self) -> list[ContentPart]:
-        """The parts of its content, and its calls of tools as a model would write them."""
+        """Returns the message's parts, with its tool calls as text."""
         content = self.content or []
         calls = [*(call.function for call in self.tool_calls or ()), self.function_call]
         texts = [content] if isinstance(content, str) else []
