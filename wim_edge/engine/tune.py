@@ -139,7 +139,7 @@ def _copy(kind: str, path: Path, settings: Settings, target: Path, expected: NDA
 def _measure(
     label: str, path: Path, settings: Settings, copy: tuple[str, NDArray[np.float32]] | None = None
 ) -> RunConfig:
-    """Measures a configuration. ``copy``: its weight type, and the original's predictions."""
+    """Returns the configuration with its measured speed. ``copy``: a copy's weight type, the original's predictions."""
     config = RunConfig(label, path, settings, copy[0] if copy else None)
     try:
         with Model(path, settings) as model:

@@ -46,7 +46,7 @@ class Reply:
     peak_rss_bytes: int = 0
 
     def after(self, earlier: Reply) -> Reply:
-        """Returns this reply at the cost of both: the earlier one was needed for it."""
+        """Returns this reply with the seconds and tokens of the earlier one added."""
         return replace(
             self,
             seconds=self.seconds + earlier.seconds,

@@ -46,7 +46,7 @@ class Similarity:
         return number not in self.known and (n_read >= AFTER or not self._query)
 
     def unknown(self, order: Sequence[int]) -> list[int]:
-        """Returns the segments to embed next; without a question, all that are not embedded yet."""
+        """Returns the first `AT_ONCE` segments of this order that are not embedded; all of them if nothing is asked."""
         unknown = [number for number in order if number not in self.known]
         return unknown[:AT_ONCE] if self._query else unknown
 

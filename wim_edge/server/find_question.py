@@ -73,7 +73,7 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
 
 
 def split_question(text: str) -> tuple[str, str]:
-    """Returns a long message as (document, question), even if nothing in it asks."""
+    """Splits a long message into (document, question): a short last or first paragraph is the question."""
     paragraphs = _paragraphs(text)
     (first, first_end), (last, last_end) = paragraphs[0], paragraphs[-1]
     if len(paragraphs) > 1 and last_end - last <= SHORT:

@@ -71,7 +71,7 @@ class History:
         self._questions = {question.id: question for question in sorted(found, key=lambda one: one.asked)}
 
     def all(self, document: int | None = None, library: str | None = None) -> list[AskedQuestion]:
-        """Returns the questions, the latest first; only those of this document or library, if one is given."""
+        """Returns the questions of this document or library, or else all of them, the latest first."""
         with self._lock:
             found = list(self._questions.values())
         return [

@@ -21,7 +21,8 @@ from wim_edge.reading.ranking import Ranking
 
 
 class Relevance:
-    """A method: `open`, then `begin_window` and `score` during the reading, then `close`."""
+    """A method: `open`, then `begin_window` and `score` during the reading, then `close`. The scores enter a
+    softmax in which no text has 0: their unit is the nat, and a positive one says that the segment helps."""
 
     scores_margins = False
     """True if it scores a text (the margin, or the segment's without margins), not the segment in the cache."""
@@ -30,11 +31,11 @@ class Relevance:
     uses_own_model = False
     """True if it scores with a model of its own."""
     independent = False
-    """True if a score is the log-odds of its segment, whatever the others' scores."""
+    """True if a score is the log-odds of its segment, whatever the others' scores; the answer is then not judged."""
     uses_outlook = False
-    """True if the outlook is the prior of its scores (`wim_edge.reading.ranking.Ranking`)."""
+    """True if what is known before reading, words and the scout, counts too (`wim_edge.reading.ranking.Ranking`)."""
     scores_in_nats = True
-    """True if its scores are log-likelihoods or log-odds, as support needs."""
+    """True if its scores are log-likelihoods or log-odds, from which the support is computed."""
     evaluated_tokens = 0
     """The tokens that it evaluated in a sequence of its own, with the reading's model."""
 
