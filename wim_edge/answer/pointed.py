@@ -14,8 +14,7 @@ from wim_edge.reading.quotation import on_one_line
 from wim_edge.reading.reading import Reading
 from wim_edge.support import Evidence
 
-NOT_SAID, MAY_NOT_SAY = "The document does not seem to say.", "The document may not say this."
-UNSURE = "Perhaps: "  # before the text of an answer that may be wrong
+UNSURE, NOT_SAID, MAY_NOT_SAY = "Perhaps: ", "The document does not seem to say.", "The document may not say this."
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
 _LONG = 8  # words of a short answer that is shown in its quotation alone
 
@@ -84,7 +83,6 @@ def _listed(reading: Reading, judged: Judged) -> Answer:
         places = [source_label(item.document, item.start, item.end, several, lines=True) for item in items]
         lines = [f"{text}{f' ({where})' if where else ''}" for text, where in zip(texts, places, strict=True)]
         quotes = tuple(dict.fromkeys(quote_at(reading, item.index, item.start, item.end) for item in items))
-    perhaps = UNSURE if judged.status == "unsure" else ""
-    head = f"{perhaps}{len(items)} found{f' ({place})' if place else ''}:"
+    head = f"{UNSURE if judged.status == 'unsure' else ''}{len(items)} found{f' ({place})' if place else ''}:"
     text = "\n".join([head, *(f"- {line}" for line in lines)])
     return replace(answer_of(judged), text=text, short="; ".join(texts), span=span, quotes=quotes)
