@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZES = ((1440, 900), (1024, 768), (768, 1024), (390, 844))
 RENT, ABSENT = "How much may the rent be raised?", "What is the telephone number of the dentist?"
+SOLD = "The boat of Sandvik was sold for 4,000 crowns."
 OTHER = "The caretaker's list\n\nBring these:\n\n- a key\n- a lamp\n- the meter readings\n"
 
 
@@ -88,10 +89,12 @@ def every_state(page: Any, out: Path) -> None:
     shot("5-answered")
     answer(page, ABSENT)
     shot("6-not-found")
-    page.select_option("#kind", "summary")
-    answer(page, "What is this about?")
+    answer(page, "What is this about?", "summary")
     shot("7-summary")
-    page.evaluate("document.querySelectorAll('.card:last-child details').forEach((one) => (one.open = true))")
+    page.evaluate(
+        """() => { document.querySelectorAll(".card:last-child details").forEach((one) => (one.open = true));
+        document.getElementById("thread").scrollTop = 1e6; }"""
+    )
     shot("8-details")
     with tempfile.TemporaryDirectory() as folder:
         other = Path(folder, "list.md")
@@ -100,9 +103,19 @@ def every_state(page: Any, out: Path) -> None:
         page.wait_for_function("() => document.querySelectorAll('#documents li').length === 2")
         for number in range(2):
             page.evaluate(f"document.querySelectorAll('#documents input:not(:checked)')[0]?.click() ?? {number}")
-        page.select_option("#kind", "list")
-        answer(page, "What does the caretaker bring?")
+        answer(page, "What does the caretaker bring?", "list")
         shot("9-list-of-two-documents")
+        page.locator(".card").last.locator(".quotes .link").first.click()
+        shot("9-quotation")
+        almanac = Path(folder, "almanac.md")
+        quiet = [f"On day {n} the harbour was quiet." for n in range(1500)]
+        almanac.write_text("\n\n".join(["# Almanac", SOLD, *quiet]))
+        page.set_input_files("#file", str(almanac))
+        page.wait_for_function("() => document.querySelectorAll('#documents li').length === 3")
+        send(page, "What did the boat of Sandvik cost?")
+        page.wait_for_selector(".card[data-state=provisional]", timeout=120_000)
+        shot("9-provisional")
+        rest(page)
         wrong = Path(folder, "picture.bin")
         wrong.write_bytes(b"\0\1\2\3")
         page.set_input_files("#file", str(wrong))
@@ -118,16 +131,21 @@ def find_browser() -> str | None:
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def answer(page: Any, question: str | None) -> None:
+def answer(page: Any, question: str | None, kind: str = "") -> None:
     """Asks, by default what the page proposes, and waits for the answer."""
-    cards = page.locator(".card").count()
+    cards = page.locator(".card .answer").count()
+    send(page, question, kind)
+    page.wait_for_function("(n) => document.querySelectorAll('.card .answer').length > n", arg=cards)
+    rest(page)
+
+
+def send(page: Any, question: str | None, kind: str = "") -> None:
     if page.locator("[data-to=talk]").is_visible():
         page.click("[data-to=talk]")
+    page.select_option("#kind", kind)
     if question:
         page.fill("#question", question)
     page.press("#question", "Enter")
-    page.wait_for_function("(n) => document.querySelectorAll('.card').length > n", arg=cards)
-    rest(page)
 
 
 def rest(page: Any) -> None:
