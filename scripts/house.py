@@ -26,9 +26,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 31_540,
+    "lines without evaluation": 31_770,
     "modules": 240,
-    "lines of tests": 31_440,
+    "lines of tests": 31_770,
     "lines of scripts": 7_360,
     "words of docs": 20_500,
     "lines of the answer": 1_520,

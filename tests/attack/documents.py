@@ -6,7 +6,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterator
 
-from tests.attack import office, scans
+from tests.attack import office, scans, shown
 from tests.documents.make import archive, epub, pdf, rezip
 
 _CONTROL = (
@@ -64,6 +64,7 @@ def inputs(seed: int = 1) -> Iterator[tuple[str, str, bytes]]:
     yield from small(seed)
     yield from bombs()
     yield from office.bombs()
+    yield from shown.inputs()
 
 
 def small(seed: int = 1) -> Iterator[tuple[str, str, bytes]]:

@@ -289,6 +289,8 @@ class _Writer:
             self._space = True
 
     def _end_choice(self) -> None:
+        if not self._options:  # an end without a beginning
+            return
         starts = [at for at, _ in self._options]
         texts = ["".join(self._pieces[at:end]).strip() for at, end in zip(starts, [*starts[1:], None], strict=True)]
         if len(texts) > 1:

@@ -161,7 +161,7 @@ def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> _Pages:
 
 
 def _label(label: str, number: int) -> str | None:
-    shown = short(label)
+    shown = short(label[: 2 * _LABEL])
     return shown if 0 < len(shown) <= _LABEL and shown != str(number) else None
 
 

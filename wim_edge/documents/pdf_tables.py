@@ -15,9 +15,10 @@ _MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.
 _LEADERS = re.compile(r"(?:\.\s?){4,}")
 _NUMBER = re.compile(r"\d{1,4}|[ivxlc]{1,6}")
 _VALUE = re.compile(r"[^\w\s]{0,2}\d")
-_ROWS, _SINGLE = 1000, 4
-"""The most rows of a table, and of those with one cell that may follow one another: the rest of a cell, or the title of
-some rows."""
+_SINGLE = 4
+"""The rows with one cell that may follow one another in a table: the rest of a cell, or the title of some rows."""
+_ROWS, _WIDEST, _TRIED, _FEWER = 1000, 200, 100, 60
+"""The most rows and columns of a table; and the rows that begin none from which on a page's tables have fewer."""
 _APART = 2.5  # heights of a line between two rows
 _CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1
 _LONG = 60  # the characters of a row's only cell, from which that is a paragraph and not of the table
@@ -41,11 +42,12 @@ class TableRows:
     """The first rows of the table on a page before, of which this is the rest."""
 
 
-def table_at(rows: Sequence[Sequence[Line]], start: int) -> TableRows | None:
-    """Returns the table that begins with a row of the page; None if there is none. ``rows``: the fragments of each."""
-    if len(rows[start]) < 2:
+def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> TableRows | None:
+    """Returns the table that begins with a row of the page; None if there is none. ``rows``: the fragments of each;
+    ``n_tried``: those of the page that began none."""
+    if not 1 < len(rows[start]) <= _WIDEST:
         return None
-    end = _end(rows, start)
+    end = _end(rows[: start + (_ROWS if n_tried < _TRIED else _FEWER)], start)
     columns = _columns(rows[start:end])
     counts = Counter(len(row) for row in rows[start:end] if len(row) > 1)
     usual = max(counts, key=lambda n: (counts[n], n))
@@ -89,7 +91,7 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
     """Returns the row behind the table's last."""
     end, at = start + 1, start + 1
     left = min(cell.left for cell in rows[start])
-    while at < min(len(rows), start + _ROWS) and at - end <= _SINGLE and _follows(rows[at - 1], rows[at]):
+    while at < len(rows) and at - end <= _SINGLE and len(rows[at]) <= _WIDEST and _follows(rows[at - 1], rows[at]):
         if len(rows[at]) > 1:
             end = at + 1
         elif len(rows[at][0].text) >= _LONG or (

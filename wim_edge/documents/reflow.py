@@ -95,9 +95,10 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
             continue
         rows = rows_of(some)
         cells = [row_cells(row) for row in rows]
-        is_new, at = True, 0
+        is_new, at, n_tried = True, 0, 0
         while at < len(rows):
-            table = table_at(cells, at)
+            table = table_at(cells, at, n_tried)
+            n_tried += table is None and len(cells[at]) > 1
             if table is not None:
                 found.append(table)
             elif is_new:
@@ -231,7 +232,7 @@ def _margin(block: Sequence[Line], page: Sequence[Line]) -> _Margin:
     if len(block) > 2 and (edge := _edge(block, 2)) is not None:
         return _Margin(edge, True)
     left, right = min(line.left for line in block), max(line.right for line in block)
-    column = [line for line in page if line.left < right and line.right > left]
+    column = [line for line in page if line.left < right and line.right > left] or block
     edge = _edge(column, 3)
     return _Margin(max(right, edge or max(line.right for line in column)), edge is not None)
 

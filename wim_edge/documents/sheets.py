@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ _FORM, _SCALES = 255, 9  # the characters of a number's format, and the commas t
 _CURRENCY = re.compile(r"[€$£¥]")
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _SPACES = re.compile(r"[_*].")  # the blanks and the fillers of a number's format
-_QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*)[^\]]*\]')
+_QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*+)[^\]]*+\]')
 _DATE_PART = re.compile(
     r'"(?P<said>[^"]*)"|\\(?P<sign>.)|\[(?P<total>[hms])+\]|\[[^\]]*\]|(?P<half>am/pm|a/p)'
     r"|(?P<code>y+|m+|d+|h+|s+)|\.(?P<split>0+)|(?P<other>.)", re.IGNORECASE,
@@ -322,9 +323,14 @@ def _dated(value: date | time | timedelta, form: str) -> str:
     return text.strip()
 
 
+@lru_cache(maxsize=1000)
+def _without_words(form: str) -> tuple[list[str], str]:
+    """Returns the words in a number's format, and the rest of it."""
+    return ["".join(found) for found in _QUOTED.findall(form)], _QUOTED.sub("", form)
+
+
 def _number(value: float, form: str) -> str:
-    words = ["".join(found) for found in _QUOTED.findall(form)]
-    plain = _QUOTED.sub("", form)
+    words, plain = _without_words(form)
     if thousands := re.search(r"[0#?](,+)(?![0#?])", plain):
         value /= 1000.0 ** min(len(thousands[1]), _SCALES)
     if "%" in plain:
