@@ -112,9 +112,11 @@ def every_state(page: Any, out: Path) -> None:
         almanac.write_text("\n\n".join(["# Almanac", SOLD, *quiet]))
         page.set_input_files("#file", str(almanac))
         page.wait_for_function("() => document.querySelectorAll('#documents li').length === 3")
+        page.evaluate("document.getElementById('pattern').value = 'wim'")  # it checks all
         send(page, "What did the boat of Sandvik cost?")
         page.wait_for_selector(".card[data-state=provisional]", timeout=120_000)
         shot("9-provisional")
+        page.locator(".card").last.locator(".now").click()
         rest(page)
         wrong = Path(folder, "picture.bin")
         wrong.write_bytes(b"\0\1\2\3")
