@@ -43,6 +43,8 @@ def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypat
     expect(last(page).locator(".word")).to_have_text("Waiting")
     expect(last(page).locator(".sum")).to_have_text("Behind 1 other question")
     expect(page.locator("#machine")).to_contain_text("busy, 1 in line")  # long before the next look at the machine
+    last(page).locator(".stop").click()
+    expect(last(page).locator(".word")).to_have_text("Stopped")  # it did not fail
     go_on.release()
     expect(card.locator(".word")).to_have_text("Checking")
     expect(card.locator(".sum")).to_have_text("Checking likely passages first: 1 of 2")
@@ -54,7 +56,6 @@ def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypat
         go_on.release()
     expect(card.locator(".word")).to_have_text("Found")
     expect(card.locator(".sum")).to_have_text("Checked 1 of 2 passages · 1.0 s")
-    answered(page)
     expect(page.locator("#machine")).to_contain_text("idle")
 
 

@@ -196,7 +196,7 @@ export function offered({ text = "", marks = [], title = "" }) {
   const row = /^\|[^|\n]+\|[^\n]*\n(?:\|[\s|:-]+\n)?\|? ?([^|\n]*[^|\s])[ \t]*\|/m.exec(text)?.[1];
   const ofTable = row ? [`What does the table say about ${row}?`] : [];
   return [{ question: "Summarize this document.", kind: "summary" }, ...ofTable.map((question) => ({ question })),
-    ...found.map((section) => ({ question: `What does “${section.replace(/^[#\d.\s]+/, "")}” say?` }))].slice(0, 3);
+    ...found.map((section) => ({ question: `What does “${section.replace(title, "").replace(/^[#\d.\s]+/, "")}” say?` }))].slice(0, 3);
 }
 
 export const chip = ({ question, kind }, ask) => button(question, () => ask(question, kind), "chip");

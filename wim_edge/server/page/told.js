@@ -86,8 +86,8 @@ export const models = ({ model, judge }) => (judge ? `${model}, judged by ${judg
 // What came of it; of a question of before, whose events are not loaded yet, as the list of questions has it
 export function state({ error, answer, live, question, provisional }) {
   const isBefore = !answer && !live;
-  if (error || (isBefore && question.state === "failed")) return "failed";
-  if (answer?.finish_reason === "cancelled" || (isBefore && question.state === "cancelled")) return "stopped";
+  if ((error && error.error !== "Cancelled") || (isBefore && !error && question.state === "failed")) return "failed";
+  if (error || answer?.finish_reason === "cancelled" || (isBefore && question.state === "cancelled")) return "stopped";
   return answer ? answer.status ?? "answered" : isBefore ? question.status ?? "stopped" : provisional ? "provisional" : "checking";
 }
 
