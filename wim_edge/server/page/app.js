@@ -164,8 +164,7 @@ async function ask(question = $("question").value, kind = $("kind").value) {
     $("question").value = $("kind").value = "";
     await thread.ask(body);
   } catch (error) {
-    $("question").value = question;
-    $("kind").value = kind;
+    if (!$("question").value) [$("question").value, $("kind").value] = [question, kind];
     await shelf.refresh();  // what is asked may be gone
     throw error;
   } finally {

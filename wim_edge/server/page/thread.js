@@ -125,13 +125,14 @@ export class Thread {
 
   // Ask what is typed, which stands there at once; the question before may be what it refers to
   async ask(body) {
-    const before = this.cards.at(-1), running = this.cards.find((card) => card.told.live && card.watch);
+    const { about } = this, before = this.cards.at(-1), running = this.cards.find((card) => card.told.live && card.watch);
     const sent = make("li", { className: "card" }, make("div", { className: "head" }, span(body.question, "asked")));
     $("thread").append(sent);
     this.toEnd();
     try {
       if (running?.told.answer) await api(`questions/${running.id}/cancel`, { method: "POST" });  // it checks on in the background
       const question = await api("questions", { method: "POST", body: { ...body, ...(before ? { follows: before.id } : {}) } });
+      if (this.about !== about) return;  // another thread is shown, and this one will show it
       this.cards.push(new Card(question, this.page));
     } finally {
       sent.remove();
