@@ -26,10 +26,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 31_770,
+    "lines without evaluation": 31_790,
     "modules": 240,
-    "lines of tests": 31_770,
-    "lines of scripts": 7_360,
+    "lines of tests": 31_800,
+    "lines of scripts": 7_370,
     "words of docs": 20_500,
     "lines of the answer": 1_520,
     "longest file": 400,
