@@ -30,7 +30,7 @@ def test_the_terms_make_up_the_score_and_the_reason_tells_the_status() -> None:
     ]
     for changed, reason in (
         ({"unsupported": ("1821",), "agreed": False}, "unsure: in no passage: 1821"),
-        ({"agreed": False}, "unsure: by itself the writer did not say just “at noon”"),
+        ({"agreed": False}, "unsure: the writer did not say “at noon” before it saw these words"),
         ({"short": "Yes", "agreed": True}, "unsure: support 0.80; the answer is more than the best words"),
         ({"status": "not_found", "short": ""}, "not_found: the support is below 0.3"),
         ({"support": None}, "unsure: nothing was scored"),

@@ -143,7 +143,7 @@ def worded_answer(
     """Returns a writer's answer to a question of fact, with the quotation that carries it.
 
     The run replaces a text with a value or name that is in no passage. The answer is sure only if the judge is, and the
-    writer agrees, with no value or name beyond the judge's quotation.
+    writer agrees.
 
     Args:
         text: the writer's sentence.
@@ -151,9 +151,9 @@ def worded_answer(
         is_agreed: True if the writer's sentence contained the run before the writer saw it.
     """
     loose = unsupported(f"{text}\n{own}", _known(reading, used))
-    short, span, quotes = judged.short, judged.span, judged.quotes
-    is_agreed = is_agreed and not unsupported(text, (format_quotes(reading, quotes[:1]), reading.plan.query))
-    status: events.AnswerStatus = judged.status if is_agreed and not loose else "unsure"
+    status, short, span, quotes = judged.status, judged.short, judged.span, judged.quotes
+    if loose or not is_agreed:
+        status = "unsure"
     if (loose or not text) and short:
         text, own, loose = short, "", ()
     if own:

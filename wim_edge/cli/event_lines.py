@@ -158,7 +158,7 @@ def _reason(event: events.AnswerFinished) -> str:
     if event.unsupported:
         return f"in no passage: {', '.join(event.unsupported)}"
     if event.agreed is False:
-        return f"by itself the writer did not say just “{clean(best[0].text) if best else ''}”"
+        return f"the writer did not say “{clean(best[0].text) if best else ''}” before it saw these words"
     if support is None or not best:
         return "nothing was scored" if support is None else "nothing was pointed at"
     if event.status == "not_found":

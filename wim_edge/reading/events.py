@@ -282,7 +282,7 @@ class AnswerFinished(Event):
     candidates: tuple[ScoredWords, ...] = ()
     """The candidate answers, best first, with the terms of their scores."""
     agreed: bool | None = None
-    """True if the writer said the judge's words unseen, and no value beyond the quotation; None if it was not asked."""
+    """True if the writer's sentence had the judge's words before the writer saw them; None if nobody was asked."""
 
 
 @dataclass(frozen=True)
