@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.documents.make import pdf
-from tests.server.browser import BROWSER, answered, ask, last
+from tests.server.browser import BROWSER, REAL_MODEL, answered, ask, last
 from wim_edge import Runtime, events
 
 pytest.importorskip("playwright")
@@ -17,6 +17,7 @@ LONG = "It was signed by her, as one reads." + " She did." * 12
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 
 
+@REAL_MODEL
 def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("The ferry sails at noon. It is a small ship.")
