@@ -158,7 +158,7 @@ export function details(told) {
   if (hasMore(told) && unread != null) rows.push(["A better passage elsewhere", unread > 0.99 ? "nothing found so far" : percent(unread)]);
   if (answer) {
     const { prefilled_tokens: read, reused_tokens: known } = answer.usage;
-    rows.push(["Tokens read", `${read.toLocaleString()}${known ? `, ${known.toLocaleString()} known from before` : ""}`]);
+    if (read || known) rows.push(["Tokens read", `${read.toLocaleString()}${known ? `, ${known.toLocaleString()} known from before` : ""}`]);
     const seen = new Set([...told.read.values()].map((one) => one.document)), unseen = [...told.names.keys()].filter((name) => !seen.has(name));
     if (hasMore(told) && seen.size && unseen.length) rows.push(["Nothing read of", unseen.slice(0, 3).join(", ") + (unseen.length > 3 ? ` and ${unseen.length - 3} more` : "")]);
   }
