@@ -60,7 +60,7 @@ def test_the_same_table_in_six_formats_gives_the_same_rows_and_answer(runtime: R
         (document,) = read_documents([path])
         assert [row.texts for row in rows(document)] == list(ROWS[1:]), path.name
         assert {row.labels for row in rows(document)} == {ROWS[0]}, path.name
-        for question, right in ASKED[number : number + 1]:  # the first formats, to save time
+        for question, right in ASKED if number == 0 else [ASKED[number % len(ASKED)]]:
             answer = runtime.ask(document, question)
             assert (path.name, answer.short) == (path.name, right)
             assert right in answer.quotes[0].text

@@ -21,7 +21,6 @@ _LOOK = re.compile(
 _FIRST, _END = 0xE000, 0xE00F
 """The private characters before the letters of each look, and the one behind them: striprtf keeps no looks."""
 _NOTE, _BRACE = re.compile(r"\{(?:\\\*)?\\footnote(?![a-z])"), re.compile(r"\\[\\{}]|([{}])")
-
 _SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # of a footnote, within it
 
 
