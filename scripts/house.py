@@ -341,7 +341,7 @@ def main() -> None:
     }
     print(", ".join(f"{room} {n:,}" for room, n in lines.most_common()))
     for name, figure in figures.items():
-        print(f"{name:<40} {figure:>7,}  (at most {LIMITS[name]:,}){'' if figure <= LIMITS[name] else '  PASSED'}")
+        print(f"{name:<40} {figure:>7,}  (at most {LIMITS[name]:,}){'' if figure <= LIMITS[name] else '  TOO MANY'}")
         if options.list:
             longest = [f"{n} {what}" for n, what in (files if "file" in name else functions)[:8]]
             for line in details.get(name, longest if name.startswith("longest") else []):

@@ -22,7 +22,7 @@ def test_other_archives(refuse) -> None:
 
 def test_members_are_read_within_the_limits_of_all_of_them() -> None:
     data = archive({"a.xml": "x" * 60, "b.xml": "y" * 60, "c.png": "z" * 60})
-    whole = Archive("a.zip", data)
+    whole = Archive("a.zip", data, Limits())
     assert whole.names == {"a.xml", "b.xml", "c.png"}
     assert whole.read("b.xml") == b"y" * 60
     with pytest.raises(DocumentError, match="unpacks to 180 bytes, more than 100 bytes") as caught:
@@ -40,8 +40,8 @@ def test_members_are_read_within_the_limits_of_all_of_them() -> None:
 def test_a_member_that_is_not_there_or_damaged_is_a_damaged_document() -> None:
     data = bytearray(archive({"a.xml": "words and more words " * 9}))
     with pytest.raises(DocumentError, match=r"a\.zip: the file looks damaged"):
-        Archive("a.zip", bytes(data)).read("b.xml")
+        Archive("a.zip", bytes(data), Limits()).read("b.xml")
     data[40] ^= 0xFF
-    damaged = Archive("a.zip", bytes(data))
+    damaged = Archive("a.zip", bytes(data), Limits())
     with pytest.raises(DocumentError, match=r"a\.zip: the file looks damaged"):
         damaged.read("a.xml")

@@ -71,22 +71,11 @@ def test_a_page_without_text_is_empty(refuse, markup: str) -> None:
     assert "empty" in str(refuse("a.html", markup))
 
 
-@pytest.mark.parametrize(
-    "markup",
-    [
-        "<div>" * 9_000,
-        "<!--" * 100_000,
-        "<a " * 100_000,
-        "<b><i>" * 4_000 + "</b></i>" * 4_000,
-        "<table><tr><td>" * 3_000,
-        "<table>" + "<tr><td>1</td><td>2</td></tr>" * 30_000,
-        "<br>" * 100_000,
-        "&#" * 100_000,
-        "<a " + "b=1 " * 100_000 + ">",
-        "<pre>" + " " * 300_000,
-        "<!---->" * 50_000,
-    ],
-)
+@pytest.mark.parametrize("markup", [
+    "<div>" * 9_000, "<!--" * 100_000, "<a " * 100_000, "<b><i>" * 4_000 + "</b></i>" * 4_000,
+    "<table><tr><td>" * 3_000, "<table>" + "<tr><td>1</td><td>2</td></tr>" * 30_000, "<br>" * 100_000,
+    "&#" * 100_000, "<a " + "b=1 " * 100_000 + ">", "<pre>" + " " * 300_000, "<!---->" * 50_000,
+])  # fmt: skip
 def test_hostile_markup_costs_no_more_than_its_length(read, markup: str) -> None:
     began = time.process_time()
     assert read("a.html", "<p>x</p>" + markup).text.startswith("x")
@@ -135,17 +124,6 @@ def test_what_no_browser_shows_is_left_out_with_a_note(read, markup: str, text: 
 ])  # fmt: skip
 def test_raised_and_lowered_letters(read, markup: str, text: str) -> None:
     assert read("a.html", f"<p>{markup}").text == text
-
-
-@pytest.mark.parametrize(("table", "text"), [
-    ("<tr><td><h2>Head</h2><p>text</td></tr>", "Head\n\ntext"), ("<tr><td>one cell</tr>", "one cell"),
-    ("<tr><td><p>a<p>b<td><p>c<p>d</tr>", "a\n\nb\n\nc\n\nd"), ("<tr><td><p>1</p><td><p>2</p></tr>", "1 | 2"),
-    ("<tr><td>(d)<td><table><tr><td>(i)<td>name it<tr><td>(ii)<td>reply</table></tr>", "(d) (i) name it\n\n(ii) reply"),
-    ("<tr><th>A<th>B<tr><td><p>a<p>b<td>c", "| A | B\na b | c"),
-    ("<tr><th>Key<td>Value<tr><th>x<td>y", "Key | Value\nx | y"),
-])  # fmt: skip
-def test_tables_that_place_text_are_text(read, table: str, text: str) -> None:
-    assert read("a.html", f"<table>{table}</table>").text == text
 
 
 def test_what_is_filled_in_and_chosen(read) -> None:

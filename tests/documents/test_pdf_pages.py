@@ -14,6 +14,7 @@ from wim_edge.documents import read_document
 from wim_edge.documents.pdf import read_pdf
 from wim_edge.documents.pdf_pages import page_image, page_sizes, page_words
 from wim_edge.errors import DocumentError, LibraryError
+from wim_edge.settings import Limits
 
 PAGE = b"The ferry sails at noon.\nIt is a small ship with\na crew of three."
 
@@ -26,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_every_word_has_its_place_in_the_order_of_the_lines(file: Path) -> None:
-    text = read_pdf("a.pdf", file.read_bytes()).text.split("Another")[0]
+    text = read_pdf("a.pdf", file.read_bytes(), Limits()).text.split("Another")[0]
     words = page_words(file, 1, text)
     assert [text[one.start : one.end] for one in words] == text.split()
     for one in words:
@@ -71,7 +72,7 @@ def test_a_page_that_is_cropped_is_told_as_it_is_shown(tmp_path: Path) -> None:
 def test_a_word_that_is_broken_over_two_lines_has_two_places(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf(b"The passengers of this ferry are transpor-\nted for nothing at all."))
-    text = read_pdf("a.pdf", path.read_bytes()).text
+    text = read_pdf("a.pdf", path.read_bytes(), Limits()).text
     words = [one for one in page_words(path, 1, text) if text[one.start : one.end].startswith("transpor")]
     if "transported" in text:  # PDFium tells that the hyphen only broke the line
         assert [text[one.start : one.end] for one in words] == ["transported"] * 2

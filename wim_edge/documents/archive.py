@@ -14,28 +14,21 @@ import zlib
 from typing import Any
 
 from wim_edge.documents.document import require
-from wim_edge.documents.limits import DEFAULTS, above, mebibytes
+from wim_edge.documents.limits import above, mebibytes
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-# What zipfile raises for damaged members: bad checksums, cut streams, unknown methods
 DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    KeyError,
-    OSError,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, KeyError, OSError,
     ValueError,
-)
+)  # fmt: skip
+"""The errors of zipfile for damaged members: bad checksums, cut streams, unknown methods."""
 
 
 class Archive:
     """The members of a zip file. Every error is a DocumentError."""
 
-    def __init__(self, name: str, data: bytes, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, name: str, data: bytes, limits: Limits) -> None:
         self._name, self._limits = name, limits
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))

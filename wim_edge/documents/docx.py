@@ -9,7 +9,6 @@ from typing import Any
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.numbering import Numbering
 from wim_edge.documents.rows import add_rows
 from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
@@ -35,7 +34,7 @@ _BODY = "word/document.xml"
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
 
-def read_docx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+def read_docx(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text of the body, then of the notes. Headings become sections; a table's row is one line."""
     archive = Archive(name, data, limits)
     archive.bound_markup(".xml", ".rels")

@@ -11,7 +11,6 @@ from wim_edge.documents.archive import Archive, damaged
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
@@ -20,7 +19,7 @@ _ENCRYPTION = "META-INF/encryption.xml"
 _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+xml"})
 
 
-def read_epub(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+def read_epub(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the book's text; a chapter's title and its headings become sections.
 
     Raises DocumentError where a chapter is under digital rights management.
@@ -33,10 +32,8 @@ def read_epub(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
         raise damaged(name)
     locked = _tags(archive, _ENCRYPTION, "CipherReference") if _ENCRYPTION in archive.names else ()
     if not {_member("", one.get("URI", "")) for one in locked}.isdisjoint(chapters):
-        raise DocumentError(
-            f"{name}: encrypted by digital rights management",
-            "Read a copy that is free of it, if you have one.",
-        )
+        how = "Read a copy that is free of it, if you have one."
+        raise DocumentError(f"{name}: encrypted by digital rights management", how)
     css = "\n".join(archive.read(one).decode("utf-8", "replace") for one in archive.names if one.endswith(".css"))
     for number, chapter in enumerate(chapters, start=1):
         if chapter not in archive.names:

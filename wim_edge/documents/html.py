@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from wim_edge.documents.css import StyleSheet
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
-from wim_edge.documents.limits import DEFAULTS, above
+from wim_edge.documents.html_tables import MARK, Block, Cell, LayoutTable
+from wim_edge.documents.limits import above
 from wim_edge.documents.numbering import KINDS, written
 from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
-from wim_edge.documents.spans import MARK, Block, Cell, LayoutTable, span_of
+from wim_edge.documents.spans import span_of
 from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template", "datalist"})
@@ -55,7 +56,7 @@ class _List:
     number: int
 
 
-def read_html(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+def read_html(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text of an HTML page. Headings become sections; scripts, styles and navigation are left out."""
     markup, notes = decode_markup(name, data)
     draft = DocumentBuilder()

@@ -13,7 +13,6 @@ from typing import Any
 
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.quotations import Collected, of_plain, under_heads
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
@@ -33,7 +32,7 @@ Read = Callable[[str, bytes], Document]
 """Reads an attachment by its name and bytes. Raises DocumentError."""
 
 
-def read_mail(name: str, data: bytes, read: Read, limits: Limits = DEFAULTS) -> Document:
+def read_mail(name: str, data: bytes, read: Read, limits: Limits) -> Document:
     """Returns a mail, or a mailbox's mails one after the other, each a section by its subject."""
     draft = DocumentBuilder()
     writer = _MailWriter(draft, name, read, limits)

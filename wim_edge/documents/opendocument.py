@@ -8,7 +8,6 @@ from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged, encrypted
 from wim_edge.documents.document import Document, DocumentBuilder, letters
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.numbering import KINDS, written
 from wim_edge.documents.rows import add_rows, first_column
 from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
@@ -42,7 +41,7 @@ _REPEATED, _ROW_CHARS = 100_000, 50
 for so many characters each."""
 
 
-def read_opendocument(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+def read_opendocument(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text with its headings, lists and tables; a sheet is a section, a slide a page. Raises
     DocumentError."""
     archive = Archive(name, data, limits)

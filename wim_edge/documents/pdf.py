@@ -18,7 +18,7 @@ from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged, encrypted
 from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, DocumentBuilder, require, short
-from wim_edge.documents.limits import DEFAULTS, above
+from wim_edge.documents.limits import above
 from wim_edge.documents.pdf_headings import headings
 from wim_edge.documents.pdf_lines import Line
 from wim_edge.documents.pdf_page import PdfPage, read_page
@@ -61,7 +61,7 @@ class _Pages:
     """The numbers that the pages print, where they are others."""
 
 
-def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text, with a mark for each page, and for each section, by its bookmarks or else by its headings: of
     the text layer, and where a page has none, as it is recognised. Raises DocumentError for encrypted files, and for
     scanned ones if there is no engine that recognises text."""
@@ -111,7 +111,7 @@ def read_pdf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
     return draft.document(name)
 
 
-def unread_scans(data: bytes, limits: Limits = DEFAULTS) -> list[int]:
+def unread_scans(data: bytes, limits: Limits) -> list[int]:
     """Returns the numbers of a PDF's pages that are pictures and were not recognised yet."""
     # Of most files the bytes tell that they hold no picture, and have fonts
     if _FONT.search(data) and not _PICTURE.search(data):

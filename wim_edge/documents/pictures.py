@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from wim_edge.documents import scans
 from wim_edge.documents.document import Document, DocumentBuilder
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.reflow import reflow
 from wim_edge.settings import Limits
 
 
-def read_picture(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+def read_picture(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text on a picture, or on all of a file of several. Raises DocumentError if there is none, or nothing
     that recognises it."""
     found = scans.of_picture(data, limits.scan_pages)

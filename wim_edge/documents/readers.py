@@ -35,7 +35,7 @@ _HTML_START = re.compile(
 _CONVERT = "Save it as PDF, DOCX or plain text and read that."
 _BY_START = (
     (is_pdf, "pdf.read_pdf"), (PICTURE_START.match, "pictures.read_picture"), (RTF_START.match, "rtf.read_rtf"),
-    (ICS_START.match, "plain.read_calendar"),
+    (ICS_START.match, "calendars.read_calendar"),
 )  # fmt: skip
 """The readers of files that are recognised by their first bytes."""
 _BY_MEMBER = {

@@ -6,7 +6,7 @@ import re
 
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
-from wim_edge.documents.limits import DEFAULTS, above, mebibytes
+from wim_edge.documents.limits import above, mebibytes
 from wim_edge.documents.rows import add_rows
 from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, shown
 from wim_edge.settings import Limits
@@ -24,7 +24,7 @@ _NOTE, _BRACE = re.compile(r"\{(?:\\\*)?\\footnote(?![a-z])"), re.compile(r"\\[\
 _SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # of a footnote, within it
 
 
-def read_rtf(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text, without what is struck out or hidden; a table's row is a line. Raises DocumentError above the
     limit of markup."""
     striprtf = require("striprtf.striprtf", name)

@@ -11,7 +11,6 @@ from typing import Any
 
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, letters, require
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.rows import add_rows, first_column
 from wim_edge.documents.runs import LOWERED, RAISED, STRUCK
 from wim_edge.documents.runs import shown as shown_runs
@@ -50,7 +49,7 @@ _LINK = re.compile(r'HYPERLINK\(\s*"([^"]*)"(?:\s*[,;]\s*"([^"]*)")?\s*\)', re.I
 Runs = list[tuple[str, str]]
 
 
-def read_xlsx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+def read_xlsx(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the sheets that are not hidden; of formulas the value that was last saved. Raises DocumentError."""
     archive = Archive(name, data, limits)
     archive.bound_markup(".xml", ".rels")

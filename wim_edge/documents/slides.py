@@ -10,7 +10,6 @@ from typing import Any
 from wim_edge.documents.archive import DAMAGE, Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.drawings import CHART, DIAGRAM, add_drawing
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.rows import add_rows
 from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, shown
 from wim_edge.settings import Limits
@@ -21,7 +20,7 @@ _POINTS = ("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT")
 """The placeholders of a slide whose paragraphs are its points."""
 
 
-def read_pptx(name: str, data: bytes, limits: Limits = DEFAULTS) -> Document:
+def read_pptx(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text of all slides; each is a page, and a section by its title. Raises DocumentError."""
     pptx = require("pptx", name)
     etree = require("lxml.etree", name)
