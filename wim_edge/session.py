@@ -12,8 +12,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from wim_edge import tuned
-from wim_edge.answer.citations import cite
 from wim_edge.answer.pointed import Answer
+from wim_edge.answer.quotes import cite
 from wim_edge.answer.stage import AnswerStage
 from wim_edge.answer.wording import provisional_answer
 from wim_edge.answer.writer import LoadsModel
@@ -347,18 +347,13 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
         reading.n_read,
         len(reading.plan.segments),
         None if answering.is_of_whole else reading.unread,
-        answer.status,
-        answer.short,
-        answer.span,
-        answer.quotes,
-        answer.support,
-        answer.unsupported,
+        answer.status, answer.short, answer.span, answer.quotes, answer.support, answer.unsupported,
         answer.evidence.to_dict() if answer.evidence else None,
         cite(answer.text, passages) if answer.is_written else (),
         session.judge,
         tuple(one.shown for one in answer.candidates[:_MAX_EXPLAINED]),
-        answer.agreed,
-    )
+        answer.confidence,
+    )  # fmt: skip
 
 
 def _usage(reading: Reading, answer_tokens: int) -> events.Usage:

@@ -31,6 +31,10 @@ class Evidence:
     """The writer's log-odds that the passages answer; None if it was not asked."""
     judge: float | None = None
     """The log-odds of the support before the writer was asked."""
+    share: float | None = None
+    """P(the best words are the answer | there is one), by the judge alone; None without any words."""
+    agreed: float | None = None
+    """1 if the writer's sentence had these words before the writer saw them, 0 if not; None: no sentence was asked."""
 
     def to_dict(self) -> dict[str, float]:
         """Returns the known evidence by name."""
@@ -71,16 +75,22 @@ class SupportWeights(_Weights):
 
 @dataclass(frozen=True)
 class Confirmation(_Weights):
-    """The weights of ``bias + judge * logit(support) + writer * Evidence.writer``, the logit of a confirmed support."""
+    """The weights of a writer's word: ``bias + judge * logit(support) + writer * Evidence.writer`` is the logit of a
+    confirmed support, and ``agreed`` the nats by which agreement raises, or its lack lowers, that of the share."""
 
     table = "confirmation"
     bias: float = 0.0
     judge: float = 1.0
     writer: float = 0.25
+    agreed: float = 0.6
 
     def support(self, judged: float, says: float | None) -> float:
         """Returns the support, 0 to 1, after the writer was asked; unchanged if it was not (None)."""
         return judged if says is None else _sigmoid(self.bias + self.judge * logit(judged) + self.writer * says)
+
+    def share(self, judged: float, *, is_agreed: bool) -> float:
+        """Returns P(the judge's words are the answer | there is one) after the writer's sentence was written."""
+        return _sigmoid(logit(judged) + (self.agreed if is_agreed else -self.agreed))
 
 
 def logit(probability: float) -> float:

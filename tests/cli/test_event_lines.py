@@ -21,17 +21,17 @@ def test_the_terms_make_up_the_score_and_the_reason_tells_the_status() -> None:
     one = events.ScoredWords("at noon", "a.md", (3, 10), 0.5, -1.0, terms)
     finished = events.AnswerFinished(
         "At noon.", "stop", "wim", "m", (), events.Usage(0, 0, 0, {"total": 1.0}, 0), status="unsure", short="at noon",
-        support=0.8, evidence={"likelihood": 9.0}, candidates=(one,),
+        support=0.8, evidence={"likelihood": 9.0}, candidates=(one,), confidence=0.4,
     )  # fmt: skip
     assert format_candidates(finished) == [
         "0.50  at noon  (score -1.00 = passage -0.40, words -0.30, run -0.30)",
         "support 0.80: P(the document answers), from likelihood 9.00",
-        "unsure: support 0.80 x share 0.50 = 0.40, sure from 0.5 on",
+        "unsure: P(right) 0.40 by support 0.80, share 0.50; sure from 0.5 on",
     ]
     for changed, reason in (
-        ({"unsupported": ("1821",), "agreed": False}, "unsure: in no passage: 1821"),
-        ({"agreed": False}, "unsure: the writer did not say “at noon” before it saw these words"),
-        ({"short": "Yes", "agreed": True}, "unsure: support 0.80; the answer is more than the best words"),
+        ({"unsupported": ("1821",)}, "unsure: in no passage: 1821"),
+        ({"evidence": {"agreed": 0.0}}, "unsure: the writer did not say “at noon” before it saw these words"),
+        ({"short": "Yes"}, "unsure: support 0.80; the answer is more than the best words"),
         ({"status": "not_found", "short": ""}, "not_found: the support is below 0.3"),
         ({"support": None}, "unsure: nothing was scored"),
     ):

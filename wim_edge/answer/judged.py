@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 
 from wim_edge import words
@@ -50,11 +50,15 @@ class Judged:
         return (self.candidates[0].start, self.candidates[0].end) if self.candidates else None
 
     @property
+    def confidence(self) -> float | None:
+        """P(the answer is right): it is there, and it is this one; None if the scores are not in nats."""
+        return None if self.support is None else self.support * self.share
+
+    @property
     def status(self) -> events.AnswerStatus:
-        """The outcome; an answer is sure only if it is likely there and likely the right one."""
-        support = 1.0 if self.support is None else self.support
-        status = status_of(support)
-        return "unsure" if status == "answered" and support * self.share < ANSWERED else status
+        """The outcome; an answer is sure if it is likely right."""
+        status = status_of(1.0 if self.support is None else self.support)
+        return "unsure" if status == "answered" and (self.confidence or self.share) < ANSWERED else status
 
 
 def status_of(support: float) -> events.AnswerStatus:
@@ -83,6 +87,7 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
         share = 1.0 if reading.kind == "list" and items else best.share
     others = margin_quotes(reading, [index for index in used if index != best.index])
     quotes = (quote_at(reading, best.index, best.start, best.end), *others)
+    evidence = replace(evidence, share=share) if evidence else None
     return Judged(candidates, items, verdict, quotes, evidence, support, share)
 
 
@@ -158,7 +163,8 @@ def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
         and min(one.row or 0.0, best.row or 0.0) > 0
         and one.terms.run > _LIKELY and one.terms.score > best.terms.score - _ALIKE
     ]  # fmt: skip
-    return sorted(found, key=lambda one: one.start) if len({one.text for one in found}) > 1 else []
+    different = {one.text: one for one in reversed(found)}.values()
+    return sorted(different, key=lambda one: one.start) if len(different) > 1 else []
 
 
 def _line(text: str, start: int, end: int) -> str:

@@ -32,7 +32,7 @@ class Answer:
     unsupported: tuple[str, ...] = ()
     evidence: Evidence | None = None
     candidates: tuple[AnswerCandidate, ...] = ()
-    agreed: bool | None = None
+    confidence: float | None = None
     is_written: bool = False
     """True if the text is in the model's own words."""
 
@@ -41,7 +41,7 @@ def answer_of(judged: Judged) -> Answer:
     """Returns a judgement as an answer without its text."""
     return Answer(
         "", judged.status, judged.short, judged.span, judged.quotes, judged.support, (), judged.evidence,
-        judged.candidates,
+        judged.candidates, judged.confidence,
     )  # fmt: skip
 
 

@@ -1,18 +1,22 @@
-"""Quotations that carry an answer, and their form for a person."""
+"""Quotations that carry an answer, their form for a person, and citations: the passage that holds a sentence."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence as Seq
 
-from wim_edge.documents import Document
+from wim_edge.documents import Document, sentences
 from wim_edge.documents.tables import ROW, labelled
 from wim_edge.reading import events
 from wim_edge.reading.plan import source_label
 from wim_edge.reading.quotation import on_one_line
 from wim_edge.reading.reading import Reading
+from wim_edge.words import without_endings
 
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
 """A quotation that ends with one of these, or follows one, is whole there."""
+_LEAST = 0.5  # of a sentence's words, weighted, that its passage holds
 
 
 def quote(document: Document, start: int, end: int, header: str = "") -> events.Quote:
@@ -31,12 +35,8 @@ def quote_at(reading: Reading, index: int, start: int, end: int) -> events.Quote
 
 def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
     """Returns the margins of these segments that are quotations."""
-    margins = (reading.margins[index] for index in order if index in reading.margins)
-    return tuple(
-        events.Quote(one.text, one.document, one.page, one.section, one.quote, one.header, one.line, one.page_label)
-        for one in margins
-        if one.quote is not None and one.text
-    )
+    margins = [(reading.plan.document_of(index), reading.margins[index]) for index in order if index in reading.margins]
+    return tuple(quote(document, *one.quote, one.header) for document, one in margins if one.quote and one.text)
 
 
 def format_quotes(reading: Reading, quotes: Seq[events.Quote]) -> str:
@@ -59,3 +59,26 @@ def _with_cuts(text: str, one: events.Quote) -> str:
     begins = not before or before in _ENDS or ROW.search(one.text)
     ends = not after or after in "\n|" or one.text[-1:] in _ENDS or ROW.search(one.text)
     return f"{'' if begins else '… '}{on_one_line(one.text)}{'' if ends else ' …'}"
+
+
+def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
+    """Returns (end of the sentence in characters, passage number) for each sentence that a passage holds."""
+    held, found = [without_endings(passage) for passage in passages], []
+    for start, end in sentences(text):
+        holder = best_holder(text[start:end], held)
+        if holder is not None:
+            found.append((start + len(text[start:end].rstrip()), holder))
+    return tuple(found)
+
+
+def best_holder(text: str, held: Seq[set[str]]) -> int | None:
+    """Returns the number of the word set that holds most of a text's words, weighted by rarity; None below one half.
+
+    ``held``: sets of words as `wim_edge.words.without_endings` returns them.
+    """
+    counts = Counter(word for words in held for word in words)
+    said = without_endings(text)
+    worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}
+    shares = [sum(worth[word] for word in said & words) for words in held]
+    best = max(shares, default=0.0)
+    return shares.index(best) if best > 0 and best >= _LEAST * sum(worth.values()) else None

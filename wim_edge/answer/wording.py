@@ -2,8 +2,9 @@
 
     judged     the judge's run, its quotation and the support
     confirmed  where the judge is unsure, the writer's own log-odds change the support
-    worded     the writer's sentence. Sure if it contains the run without having seen it; else the writer sees the run,
-               and the answer is unsure. A sentence with a value or name that is in no passage is replaced by the run.
+    worded     the writer's sentence. If it contains the run without having seen it, the run is likelier; else the
+               writer sees the run, and the answer is unsure. A sentence with a value or name that is in no passage is
+               replaced by the run.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
 
-from wim_edge.answer.citations import best_holder
 from wim_edge.answer.judged import Judged, judge, status_of
 from wim_edge.answer.pointed import UNSURE, Answer, answer_of, not_found, pointed_answer
-from wim_edge.answer.quotes import format_quotes, margin_quotes, quote_at
+from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, quote_at
 from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
 from wim_edge.engine.protocols import PLAIN_LETTERS
@@ -31,7 +31,7 @@ _NUMBERING = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _NAMES_AT_MOST = 0.3  # share of capitalised words within sentences; above it, a capital does not mark a name
 _OPEN = ("list", "summary", "free")  # kinds of answers of any length
-_ITS_OWN_JUDGE = Confirmation(writer=0.0)  # a model that has judged is not asked again
+_ITS_OWN_JUDGE = Confirmation(writer=0.0)  # a model that has judged is not asked again whether there is an answer
 _SENTENCE = 96  # tokens of an answer to a question of fact
 
 
@@ -58,6 +58,7 @@ class Wording:
     answer: Answer | None = None
 
     def __post_init__(self) -> None:
+        self._confirmation = self.writer.confirmation if self.writer else _ITS_OWN_JUDGE
         self.writing.grounding = Grounding(self.writing.model, _known(self.reading, self.used))
         self.writing.labels = self.reading.plan.labels
 
@@ -82,7 +83,7 @@ class Wording:
 
     def _confirmed(self, judged: Judged) -> Judged:
         """Returns the judgement with the support after the writer is asked, which happens if the judge is unsure."""
-        confirmation, support = self.writer.confirmation if self.writer else _ITS_OWN_JUDGE, judged.support or 0.0
+        confirmation, support = self._confirmation, judged.support or 0.0
         if not confirmation.writer or judged.evidence is None or status_of(support) != "unsure":
             return judged
         with self.reading.clock.stage("answer"):
@@ -106,6 +107,10 @@ class Wording:
             elif not is_agreed and judged.short:
                 text = self._sentence(prompts.worded(query, *quoted(reading, judged)), judged.short)
                 text = text if agrees(judged.short, text) else ""  # which leaves the run
+        if judged.short and judged.evidence:
+            evidence = replace(judged.evidence, agreed=float(is_agreed))
+            share = self._confirmation.share(judged.share, is_agreed=is_agreed)
+            judged = replace(judged, evidence=evidence, share=share)
         return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
 
     def _sentence(self, prompt: str, run: str) -> str:
@@ -146,6 +151,7 @@ def worded_answer(
     writer agrees.
 
     Args:
+        judged: the judgement, after the writer agreed or not.
         text: the writer's sentence.
         own: the writer's short answer, if it comes first and differs.
         is_agreed: True if the writer's sentence contained the run before the writer saw it.
@@ -166,7 +172,7 @@ def worded_answer(
     shown = f"{UNSURE}{text}" if status == "unsure" else text
     return replace(
         answer_of(judged), text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
-        quotes=quotes, unsupported=loose, agreed=is_agreed, is_written=True,
+        quotes=quotes, unsupported=loose, confidence=None if own else judged.confidence, is_written=True,
     )  # fmt: skip
 
 

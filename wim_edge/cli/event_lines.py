@@ -142,8 +142,8 @@ def format_candidates(event: events.AnswerFinished) -> list[str]:
     terms that make up their scores in nats; the evidence for the support; and the reason for the status."""
     from wim_edge.answer.candidates import WEIGHTS
 
-    lines = []
-    for one in event.candidates:
+    lines, first = [], {one.text.casefold(): one for one in reversed(event.candidates)}
+    for one in (one for one in event.candidates if first[one.text.casefold()] is one):
         weighted = {name: getattr(WEIGHTS, name) * value for name, value in one.terms.items() if value}
         terms = ", ".join(f"{name} {value:.2f}" for name, value in weighted.items())
         lines.append(f"{one.share:.2f}  {clean(one.text)}  (score {one.score:.2f} = {terms or 'nothing against it'})")
@@ -157,16 +157,17 @@ def _reason(event: events.AnswerFinished) -> str:
     best, support = event.candidates[:1], event.support
     if event.unsupported:
         return f"in no passage: {', '.join(event.unsupported)}"
-    if event.agreed is False:
-        return f"the writer did not say “{clean(best[0].text) if best else ''}” before it saw these words"
     if support is None or not best:
         return "nothing was scored" if support is None else "nothing was pointed at"
     if event.status == "not_found":
         return f"the support is below {NOT_FOUND}"
     if event.short != best[0].text:
         return f"support {support:.2f}; the answer is more than the best words"
-    sure = f"support {support:.2f} x share {best[0].share:.2f} = {support * best[0].share:.2f}, sure from {ANSWERED} on"
-    return f"{sure}; the writer agrees" if event.agreed else sure
+    agreed = (event.evidence or {}).get("agreed")
+    if agreed == 0:
+        return f"the writer did not say “{clean(best[0].text)}” before it saw these words"
+    about = f"support {support:.2f}, share {best[0].share:.2f}{' and the writer, who agrees' if agreed else ''}"
+    return f"P(right) {event.confidence or 0.0:.2f} by {about}; sure from {ANSWERED} on"
 
 
 def format_better(unread: float | None) -> str:

@@ -38,7 +38,7 @@ from wim_edge.settings import OFFLINE_VARIABLE
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads take addresses, and we multiply no matrices
 
 EPILOG = """\b
-Exit codes: 0 answered; 1 another failure; 2 wrong request; 3 document; 4 model;
+Exit codes: 0 answered, perhaps unsurely; 1 another failure; 2 wrong request; 3 document; 4 model;
 5 does not fit; 6 engine; 7 download; 8 libraries and saved readings;
 10 stopped early with Ctrl-C and answered; 11 not in the document; 130 cancelled.
 \b

@@ -112,7 +112,7 @@ reading_options = together(
                  help="Longest margin. Default: 128 for a quotation, 64 in the model's own words."),
     click.option("--answer", type=click.Choice(ANSWERS),
                  help="Kind of answer: words of the text (fact), yes or no, a list, a summary, an explanation (free). "
-                      "Default: auto, where the model chooses between fact and yes or no."),
+                      "Default: auto, where the model chooses between fact, yes or no, and items of a list."),
     click.option("--prose/--no-prose", "prose", default=None,
                  help="Let the model write the answer, or only point at it. Default: by models.toml, else it writes."),
     click.option("--adapter", metavar="NAME|FILE",

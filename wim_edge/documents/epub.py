@@ -49,11 +49,8 @@ def read_epub(name: str, data: bytes, limits: Limits) -> Document:
 
 def _chapters(archive: Archive, root: str) -> list[str]:
     """Returns the archive's names of the chapters, each once, in the order of the book's spine."""
-    items = {
-        tag.get("id"): _member(root, tag.get("href", ""))
-        for tag in _tags(archive, root, "item")
-        if tag.get("media-type") in _CHAPTERS
-    }
+    known = (tag for tag in _tags(archive, root, "item") if tag.get("media-type") in _CHAPTERS)
+    items = {tag.get("id"): _member(root, tag.get("href", "")) for tag in known}
     spine = (tag.get("idref") for tag in _tags(archive, root, "itemref"))
     return list(dict.fromkeys(items[idref] for idref in spine if idref in items))
 

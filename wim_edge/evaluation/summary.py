@@ -6,6 +6,7 @@ are those of the others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
@@ -166,7 +167,7 @@ def fit_support(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _fitted(records: Sequence[Record], key: str, kind: type[SupportWeights] | type[Confirmation]) -> dict[str, Any]:
-    names = [field.name for field in fields(kind) if field.name != "bias"]
+    names = [field.name for field in fields(kind) if field.name not in ("bias", "agreed")]
     some = [record for record in records if record.evidence is not None and set(names) <= record.evidence.keys()]
     evidence = np.array([[(record.evidence or {})[name] for name in names] for record in some], float)
     answerable = np.array([not record.unanswerable for record in some], float)
@@ -181,10 +182,31 @@ def _fitted(records: Sequence[Record], key: str, kind: type[SupportWeights] | ty
         held_out[~inside] = bias + evidence[~inside] @ weights
     bias, weights = _fit(evidence, answerable)
     by_name = {"bias": round(bias, 3), **{name: round(float(w), 4) for name, w in zip(names, weights, strict=True)}}
+    if kind is Confirmation:
+        by_name["agreed"] = _fit_agreement(records)
     kind.from_mapping(by_name)
     yes = [float(score) for score, is_there in zip(held_out, answerable, strict=True) if is_there]
     no = [float(score) for score, is_there in zip(held_out, answerable, strict=True) if not is_there]
     return {key: by_name, f"{key}_auroc": auroc(yes, no)}
+
+
+def _fit_agreement(records: Sequence[Record]) -> float:
+    """Returns the most likely weight of a writer's agreement (`Confirmation.share`), in steps, given which answers
+    hold a gold answer; the default if too few were asked."""
+    known = [(record, record.evidence) for record in records if record.evidence and "agreed" in record.evidence]
+    if len(known) < _LEAST:
+        return Confirmation.agreed
+
+    def loss(weight: float) -> float:
+        total = 0.0
+        for record, one in known:
+            share = Confirmation(agreed=weight).share(one["share"], is_agreed=one["agreed"] > 0)
+            right = share * (record.confidence or 0.0)
+            is_right = record.scores.get("contains", record.scores.get("f1", 0.0)) > 0
+            total -= math.log(max(right if is_right else 1 - right, 1e-6))
+        return total
+
+    return min((step / 10 for step in range(41)), key=loss)
 
 
 def _fit(evidence: NDArray[np.float64], answerable: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

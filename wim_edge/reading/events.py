@@ -281,8 +281,8 @@ class AnswerFinished(Event):
     """The model that judged the passages, if it is not ``model``."""
     candidates: tuple[ScoredWords, ...] = ()
     """The candidate answers, best first, with the terms of their scores."""
-    agreed: bool | None = None
-    """True if the writer's sentence had the judge's words before the writer saw them; None if nobody was asked."""
+    confidence: float | None = None
+    """P(the short answer is right): ``support`` times its share, as the writer's sentence changes it; None: unknown."""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 def is_loopback(host: str) -> bool:
     """Tells whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
