@@ -338,15 +338,9 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
     sources = answering.sources()
     passages = [reading.plan.segments[source.segment].text for source in sources]
     return events.AnswerFinished(
-        answer.text,
-        reason,
-        reading.resolved.pattern.name,
-        session.model,
-        sources,
+        answer.text, reason, reading.resolved.pattern.name, session.model, sources,
         _usage(reading, 0 if answering.is_unchanged else answering.n_tokens),
-        reading.n_read,
-        len(reading.plan.segments),
-        None if answering.is_of_whole else reading.unread,
+        reading.n_read, len(reading.plan.segments), None if answering.is_of_whole else reading.unread,
         answer.status, answer.short, answer.span, answer.quotes, answer.support, answer.unsupported,
         answer.evidence.to_dict() if answer.evidence else None,
         cite(answer.text, passages) if answer.is_written else (),
@@ -358,13 +352,8 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
 
 def _usage(reading: Reading, answer_tokens: int) -> events.Usage:
     window = reading.cache
-    return events.Usage(
-        window.read_tokens + window.reread_tokens,
-        window.reused_tokens,
-        reading.writer.decoded_tokens + answer_tokens,
-        reading.clock.seconds(),
-        peak_rss_bytes(),
-    )
+    n_read, n_decoded = window.read_tokens + window.reread_tokens, reading.writer.decoded_tokens + answer_tokens
+    return events.Usage(n_read, window.reused_tokens, n_decoded, reading.clock.seconds(), peak_rss_bytes())
 
 
 def _nothing_read(reading: Reading) -> bool:

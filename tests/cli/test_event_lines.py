@@ -26,7 +26,7 @@ def test_the_terms_make_up_the_score_and_the_reason_tells_the_status() -> None:
     assert format_candidates(finished) == [
         "0.50  at noon  (score -1.00 = passage -0.40, words -0.30, run -0.30)",
         "support 0.80: P(the document answers), from likelihood 9.00",
-        "unsure: P(right) 0.40 by support 0.80, share 0.50; sure from 0.5 on",
+        "unsure: confidence 0.40 = support 0.80 x share 0.50; sure from 0.5 on",
     ]
     for changed, reason in (
         ({"unsupported": ("1821",)}, "unsure: in no passage: 1821"),

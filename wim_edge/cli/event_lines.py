@@ -126,7 +126,7 @@ def format_outcome(event: events.AnswerFinished) -> str:
     parts = [_ENDS[event.finish_reason]] if event.finish_reason in _ENDS else []
     of_whole = not event.read_segments and event.finish_reason == "stop"  # answered without reading a passage
     if event.support is not None and event.finish_reason != "cancelled":
-        parts.append(_STATUS[event.status] + ("" if of_whole else f" (support {event.support:.2f})"))
+        parts.append(_STATUS[event.status] + ("" if of_whole else f" ({_how_sure(event)})"))
     if event.unsupported:
         parts.append(f"in no passage: {clean(', '.join(event.unsupported))}")
     if event.read_segments < event.segments and not of_whole:
@@ -135,6 +135,16 @@ def format_outcome(event: events.AnswerFinished) -> str:
         parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{left}")
     judge = f" judged by {event.judge}" if event.judge else ""
     return " · ".join([*parts, f"{event.model}{judge}, {event.pattern}", *_cost(event.usage)])
+
+
+def _how_sure(event: events.AnswerFinished) -> str:
+    if event.status == "not_found" or event.confidence is None:
+        return f"support {event.support:.2f}"
+    return f"confidence {event.confidence:.2f}{', the writer differs' if _agreed(event) == 0 else ''}"
+
+
+def _agreed(event: events.AnswerFinished) -> float | None:
+    return (event.evidence or {}).get("agreed")
 
 
 def format_candidates(event: events.AnswerFinished) -> list[str]:
@@ -163,11 +173,10 @@ def _reason(event: events.AnswerFinished) -> str:
         return f"the support is below {NOT_FOUND}"
     if event.short != best[0].text:
         return f"support {support:.2f}; the answer is more than the best words"
-    agreed = (event.evidence or {}).get("agreed")
-    if agreed == 0:
+    if _agreed(event) == 0:
         return f"the writer did not say “{clean(best[0].text)}” before it saw these words"
-    about = f"support {support:.2f}, share {best[0].share:.2f}{' and the writer, who agrees' if agreed else ''}"
-    return f"P(right) {event.confidence or 0.0:.2f} by {about}; sure from {ANSWERED} on"
+    about = f"support {support:.2f} x share {best[0].share:.2f}{', raised as the writer agrees' * bool(_agreed(event))}"
+    return f"confidence {event.confidence or 0.0:.2f} = {about}; sure from {ANSWERED} on"
 
 
 def format_better(unread: float | None) -> str:

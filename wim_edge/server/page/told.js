@@ -154,6 +154,7 @@ export function details(told) {
   const from = answer ?? plan;
   if (from) rows.push(["Model", `${models(from)} · ${from.pattern}`]);
   if (answer?.support != null) rows.push(["The documents answer this", percent(answer.support)]);
+  if (answer?.confidence != null && answer.status !== "not_found") rows.push(["This answer is right", percent(answer.confidence)]);
   const unread = answer?.unread_probability;
   if (hasMore(told) && unread != null) rows.push(["A better passage elsewhere", unread > 0.99 ? "nothing found so far" : percent(unread)]);
   if (answer) {
