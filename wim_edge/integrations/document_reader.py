@@ -28,8 +28,8 @@ from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 
 _FACTS = (
-    "status", "short", "support", "unsupported", "finish_reason", "model", "judge", "pattern", "read_segments",
-    "segments", "unread_probability",
+    "status", "short", "support", "confidence", "unsupported", "finish_reason", "model", "judge", "pattern",
+    "read_segments", "segments", "unread_probability",
 )  # fmt: skip
 _runtimes: dict[Settings, Runtime] = {}
 _turns: WeakKeyDictionary[Runtime, _Turn] = WeakKeyDictionary()

@@ -24,8 +24,8 @@ _NEUTRAL = {"modalities": ["text"], "best_of": 1, "response_format": {"type": "t
 """Values that change nothing, besides 0 and empty ones."""
 _SWITCHES = {"tools": "tool_choice", "functions": "function_call"}
 """The fields that turn others off with "none"."""
-_AT_THE_END = ("status", "short", "span", "quotes", "support", "unsupported", "sources", "pattern", "finish_reason",
-               "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
+_AT_THE_END = ("status", "short", "span", "quotes", "support", "confidence", "unsupported", "sources", "pattern",
+               "finish_reason", "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
 _FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question",
               "answer.provisional": ""}  # fmt: skip
 """The events that travel in ``wim_edge``, and their names in it at the end (empty: left out)."""
