@@ -1,4 +1,4 @@
-"""How long an answer from a book takes: first margin, answer, memory; and a second question on a known text.
+"""How long an answer from a book takes: first margin, provisional answer, answer, memory; and a second question on a known text.
 
     python scripts/bench_book.py --data DIR --library passages.jsonl.gz --tokens 20000,100000 --within auto,all
     python scripts/bench_book.py --data DIR --library passages.jsonl.gz --tokens 1000000 --questions 3
@@ -34,7 +34,8 @@ from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents
 
 CHARS_A_TOKEN = 4.4
 Row = dict[str, Any]
-_MEDIANS = ("tokens", "segments", "read_segments", "first_margin", "first_word", "answered", "peak_rss_bytes")
+_MEDIANS = ("tokens", "segments", "read_segments", "first_margin", "provisional", "first_word", "answered",
+            "peak_rss_bytes")  # fmt: skip
 _MEANS = ("in_passages", "in_answer")
 
 
@@ -141,6 +142,7 @@ def measured(events: list[tuple[float, Row]], text: str, question: DocumentQuest
         "segments": last["segments"],
         "read_segments": last["read_segments"],
         "first_margin": first("margin.judged", relevant=True),
+        "provisional": first("answer.provisional"),
         "first_word": first("answer.delta"),
         "answered": at,
         "peak_rss_bytes": last["usage"]["peak_rss_bytes"],
@@ -150,13 +152,13 @@ def measured(events: list[tuple[float, Row]], text: str, question: DocumentQuest
 
 
 def table(found: Row) -> str:
-    head = ["", "tokens", "segments", "read", "first margin, s", "first word, s", "answer, s", "MB", "in passages",
-            "in answer"]  # fmt: skip
+    head = ["", "tokens", "segments", "read", "first margin, s", "provisional, s", "first word, s", "answer, s", "MB",
+            "in passages", "in answer"]  # fmt: skip
     lines = [head, ["---"] * len(head)]
     for name, one in found.items():
         if name != "command":
             sizes = [f"{one[key]:,.0f}" for key in ("tokens", "segments", "read_segments")]
-            seconds = [f"{one[key]:.1f}" for key in ("first_margin", "first_word", "answered")]
+            seconds = [f"{one[key]:.1f}" for key in ("first_margin", "provisional", "first_word", "answered")]
             lines.append([name, *sizes, *seconds, f"{one['peak_rss_bytes'] / 1e6:.0f}",
                           *(f"{one[key]:.2f}" for key in _MEANS)])  # fmt: skip
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
