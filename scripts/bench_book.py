@@ -1,4 +1,4 @@
-"""How long an answer from a book takes: first margin, provisional answer, answer, memory; and a second question on a known text.
+"""How long an answer from a book takes: first margin, provisional answer, answer, memory; and a second question.
 
     python scripts/bench_book.py --data DIR --library passages.jsonl.gz --tokens 20000,100000 --within auto,all
     python scripts/bench_book.py --data DIR --library passages.jsonl.gz --tokens 1000000 --questions 3
