@@ -139,7 +139,7 @@ def format_outcome(event: events.AnswerFinished) -> str:
 
 def _how_sure(event: events.AnswerFinished) -> str:
     if event.status == "not_found" or event.confidence is None:
-        return f"support {event.support:.2f}"
+        return f"support {int(100 * (event.support or 0.0)) / 100:.2f}"  # 0.299 is not 0.30, which is enough
     return f"confidence {event.confidence:.2f}{', the writer differs' if _agreed(event) == 0 else ''}"
 
 
