@@ -141,7 +141,7 @@ export function advice({ answer, judged }) {
   if (!answer) return "";
   const { status, unsupported = [] } = answer, isAside = Object.values(judged).includes(false);
   return [
-    status === "unsure" ? "Not certain. Check the quotation." : "",
+    status === "unsure" ? `${answer.evidence?.agreed === 0 ? "Judge and writer differ" : "Not certain"}. Check the quotation.` : "",
     status === "not_found" && isAside ? "Nothing else than what you ignore answers it." : "",
     unsupported.length ? `In no passage: ${unsupported.join(", ")}` : "",
   ].filter(Boolean).join(" ");
@@ -151,10 +151,9 @@ export function advice({ answer, judged }) {
 export function details(told) {
   const { answer, plan, question } = told, rows = [];
   if (told.settled) rows.push(["Asked as", told.settled.asked_as]);
-  const from = answer ?? plan;
-  if (from) rows.push(["Model", `${models(from)} · ${from.pattern}`]);
-  if (answer?.support != null) rows.push(["The documents answer this", percent(answer.support)]);
-  if (answer?.confidence != null && answer.status !== "not_found") rows.push(["This answer is right", percent(answer.confidence)]);
+  if (answer ?? plan) rows.push(["Model", `${models(answer ?? plan)} · ${(answer ?? plan).pattern}`]);
+  const figures = { "The documents answer this": answer?.support, "This answer is right": answer?.status === "not_found" ? null : answer?.confidence };
+  rows.push(...Object.entries(figures).flatMap(([name, value]) => value == null ? [] : [[name, percent(value)]]));
   const unread = answer?.unread_probability;
   if (hasMore(told) && unread != null) rows.push(["A better passage elsewhere", unread > 0.99 ? "nothing found so far" : percent(unread)]);
   if (answer) {
