@@ -1,7 +1,5 @@
 """Support is a probability of absolute evidence."""
 
-from __future__ import annotations
-
 import pytest
 
 from wim_edge.support import Evidence, SupportWeights

@@ -1,7 +1,5 @@
 """Text that is a page's markup under another name."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -125,6 +125,15 @@ def test_a_writer_that_knows_no_better_than_chance_gets_no_weight() -> None:
     assert weights.judge > 5 * abs(weights.writer)
 
 
+def test_the_more_agreement_tells_the_more_it_weighs() -> None:
+    def fitted(n_right: int) -> float:
+        some = [replace(one, evidence={**(one.evidence or {}), "agreed": n % 2, "share": 0.5}, confidence=1.0,
+                        scores={"contains": float(n % 2 == (n < n_right))}) for n, one in enumerate(records(60, 2.0))]
+        return float(fit_support(some)["confirmation"]["agreed"])
+
+    assert 0 == fitted(30) < 0.5 < fitted(45) < fitted(58)
+
+
 def test_what_tells_nothing_gets_none() -> None:
     fitted = fit_support(records(60, 0.0))
     assert 0.3 < fitted["support_auroc"] < 0.7
