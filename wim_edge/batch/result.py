@@ -14,8 +14,8 @@ from wim_edge.reading import events
 from wim_edge.system.atomic_files import replace_file
 
 _COUNTS = ("prefilled_tokens", "reused_tokens", "decoded_tokens", "peak_rss_bytes")
-_OF_ANSWER = ("status", "short", "support", "finish_reason", "pattern", "model", "judge", "read_segments", "segments",
-              "unread_probability")  # fmt: skip
+_OF_ANSWER = ("status", "short", "support", "confidence", "finish_reason", "pattern", "model", "judge",
+              "read_segments", "segments", "unread_probability")  # fmt: skip
 """The fields that a result has from `events.AnswerFinished` as they are."""
 _ROWS = {"quotes": events.Quote, "margins": events.MarginJudged, "sources": events.Source}
 """The fields that are lists of rows, with the events' classes."""
@@ -38,6 +38,8 @@ class Result:
     """The answer in a few words."""
     support: float | None = None
     """The support, 0 to 1: how likely the document holds an answer; None also if nothing was scored."""
+    confidence: float | None = None
+    """How likely the short answer is right, 0 to 1; None if unknown."""
     unsupported: list[str] = field(default_factory=list)
     """Numbers, codes and addresses of the answer that are in no passage."""
     quotes: list[dict[str, Any]] = field(default_factory=list)
