@@ -39,7 +39,7 @@ class Result:
     support: float | None = None
     """The support, 0 to 1: how likely the document holds an answer; None also if nothing was scored."""
     confidence: float | None = None
-    """How likely the short answer is right, 0 to 1; None if unknown."""
+    """The probability, 0 to 1, that the short answer is right; None if unknown."""
     unsupported: list[str] = field(default_factory=list)
     """Numbers, codes and addresses of the answer that are in no passage."""
     quotes: list[dict[str, Any]] = field(default_factory=list)
