@@ -142,8 +142,11 @@ def test_counts_of_what_is_attacked() -> None:
     assert f"| hub | {2 * len(FAULTS)} |" in text
 
 
-def test_the_page_weighs_less_than_150_kilobytes() -> None:
-    assert 100_000 < sum(path.stat().st_size for path in (ROOT / "wim_edge/server/page").iterdir()) < 150_000
+def test_the_page_has_as_many_files() -> None:
+    sizes = [path.stat().st_size for path in (ROOT / "wim_edge/server/page").iterdir()]
+    assert len(sizes) == 18
+    assert 100_000 < sum(sizes) < 150_000
+    assert "eighteen files" in DOCS["server"]
 
 
 def test_the_example_with_a_scripted_model() -> None:

@@ -57,8 +57,8 @@ class Judged:
     @property
     def status(self) -> events.AnswerStatus:
         """The outcome; an answer is sure if it is likely right."""
-        status = status_of(1.0 if self.support is None else self.support)
-        return "unsure" if status == "answered" and (self.confidence or self.share) < ANSWERED else status
+        support = 1.0 if self.support is None else self.support
+        return "unsure" if support >= ANSWERED > support * self.share else status_of(support)
 
 
 def status_of(support: float) -> events.AnswerStatus:

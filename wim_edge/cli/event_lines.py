@@ -150,10 +150,10 @@ def _agreed(event: events.AnswerFinished) -> float | None:
 def format_candidates(event: events.AnswerFinished) -> list[str]:
     """Returns why the answer is as it is: the candidate answers, a line each, the likeliest first, with the weighted
     terms that make up their scores in nats; the evidence for the support; and the reason for the status."""
-    from wim_edge.answer.candidates import WEIGHTS
+    from wim_edge.answer.candidates import WEIGHTS, key
 
-    lines, first = [], {one.text.casefold(): one for one in reversed(event.candidates)}
-    for one in (one for one in event.candidates if first[one.text.casefold()] is one):
+    lines, first = [], {key(one.text): one for one in reversed(event.candidates)}
+    for one in (one for one in event.candidates if first[key(one.text)] is one):
         weighted = {name: getattr(WEIGHTS, name) * value for name, value in one.terms.items() if value}
         terms = ", ".join(f"{name} {value:.2f}" for name, value in weighted.items())
         lines.append(f"{one.share:.2f}  {clean(one.text)}  (score {one.score:.2f} = {terms or 'nothing against it'})")

@@ -23,8 +23,7 @@ def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
     text, notes = decode(name, data)
     draft = DocumentBuilder()
     draft.notes.extend(notes)
-    within: list[str] = []
-    lines: list[str] = []
+    within, lines, order = list[str](), list[str](), [*_LABELS.values()]
     for found in map(_PROPERTY.fullmatch, re.sub(r"\n[ \t]", "", text).split("\n")):
         key, parameters, value = found.groups() if found else ("", "", "")
         key, value = key.upper(), re.sub(r"\\([\\,;nN])", lambda one: "\n" if one[1] in "nN" else one[1], value).strip()
@@ -33,7 +32,7 @@ def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
             lines = lines if within[-1] not in _EVENTS else []
         elif key == "END" and within:
             if within.pop() in _EVENTS:
-                lines.sort(key=lambda line: [*_LABELS.values()].index(line.partition(":")[0]))
+                lines.sort(key=lambda line: order.index(line.partition(":")[0]))
                 draft.mark(section=lines[0].partition(": ")[2] if lines else None)
                 draft.paragraph("\n".join(lines))
         elif key == "X-WR-CALNAME":

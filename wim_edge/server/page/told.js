@@ -149,11 +149,11 @@ export function advice({ answer, judged }) {
 
 // The figures, for whoever opens them
 export function details(told) {
-  const { answer, plan, question } = told, rows = [];
+  const { answer, plan, question } = told, from = answer ?? plan, rows = [];
   if (told.settled) rows.push(["Asked as", told.settled.asked_as]);
-  if (answer ?? plan) rows.push(["Model", `${models(answer ?? plan)} · ${(answer ?? plan).pattern}`]);
-  const figures = { "The documents answer this": answer?.support, "This answer is right": answer?.status === "not_found" ? null : answer?.confidence };
-  rows.push(...Object.entries(figures).flatMap(([name, value]) => value == null ? [] : [[name, percent(value)]]));
+  if (from) rows.push(["Model", `${models(from)} · ${from.pattern}`]);
+  if (answer?.support != null) rows.push(["The documents answer this", percent(answer.support)]);
+  if (answer?.confidence != null && answer.status !== "not_found") rows.push(["This answer is right", percent(answer.confidence)]);
   const unread = answer?.unread_probability;
   if (hasMore(told) && unread != null) rows.push(["A better passage elsewhere", unread > 0.99 ? "nothing found so far" : percent(unread)]);
   if (answer) {
