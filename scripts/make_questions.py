@@ -1,11 +1,13 @@
 """Make sets of questions of docs/results.md, in the format of `wim-edge eval documents`.
 
     python scripts/make_questions.py squad dev-v2.0.json data/outside/squad2_dev Normans Huguenot
-    python scripts/make_questions.py foreign data/outside/xquad_en own/xquad_en_foreign
+    python scripts/make_questions.py foreign data/outside/xquad_en own/foreign
+    python scripts/make_questions.py nq data/nq_multidoc_dev.jsonl.gz own/nq
     python scripts/make_questions.py reworded data/outside/squad2_dev own/reworded
 
 squad      whole articles of a file in SQuAD's or XQuAD's format: all of them, or those of these titles or numbers
-foreign    each question is asked of the document half the set further on, which does not answer it
+foreign    each question is asked of its document, and of the one half the set further on, which does not answer it
+nq         each question is asked of ten passages, the fifth of which answers it, and of the others with an eleventh
 reworded   the questions of docs/results/reworded-questions.tsv, in its words, with the answers of the data
 """
 
@@ -14,9 +16,11 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
+from wim_edge.evaluation.tasks.questions import load_multidoc
 
 REWORDED = Path(__file__).resolve().parent.parent / "docs" / "results" / "reworded-questions.tsv"
 Row = dict[str, object]
@@ -24,13 +28,15 @@ Row = dict[str, object]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("squad", "foreign", "reworded"))
+    parser.add_argument("what", choices=("squad", "foreign", "nq", "reworded"))
     parser.add_argument("data", type=Path, help="a folder, or a file of SQuAD's")
     parser.add_argument("out", type=Path, help="the folder that is made")
     parser.add_argument("articles", nargs="*", help="titles, spaces as underscores, or numbers from 0")
     given = parser.parse_args()
     if given.what == "squad":
         documents, made = squad(given.data, given.articles)
+    elif given.what == "nq":
+        documents, made = without_gold(given.data)
     else:
         texts, questions = load_documents(given.data), load_questions(given.data)
         documents = [{"id": key, "title": one.title, "text": one.text} for key, one in texts.items()]
@@ -56,23 +62,40 @@ def squad(file: Path, wanted: list[str]) -> tuple[list[Row], list[Row]]:
         documents.append({"id": f"{key}-{number}", "title": key.replace("_", " "), "text": text})
         for one in (one for paragraph in article["paragraphs"] for one in paragraph["qas"]):
             answers = list(dict.fromkeys(answer["text"] for answer in one["answers"]))
-            questions.append({"id": one["id"], "document": f"{key}-{number}", "question": one["question"],
-                              "answers": answers, "unanswerable": not answers})  # fmt: skip
+            questions.append(_row(one["id"], f"{key}-{number}", one["question"], answers))
     return documents, questions
 
 
 def foreign(documents: list[str], questions: list[DocumentQuestion]) -> list[Row]:
-    asked = {key: documents[(at + len(documents) // 2) % len(documents)] for at, key in enumerate(documents)}
-    return [{"id": one.id, "document": asked[one.document], "question": one.question, "answers": [],
-             "unanswerable": True} for one in questions]  # fmt: skip
+    other = {key: documents[(at + len(documents) // 2) % len(documents)] for at, key in enumerate(documents)}
+    made: list[Row] = []
+    for one in questions:
+        made.append(_row(one.id, one.document, one.question, one.answers))
+        made.append(_row(f"{one.id}-absent", other[one.document], one.question))
+    return made
+
+
+def without_gold(file: Path) -> tuple[list[Row], list[Row]]:
+    documents: list[Row] = []
+    questions: list[Row] = []
+    for one in load_multidoc(file):
+        gold, *others = one.passages
+        for key, passages in ((one.id, [*others[:4], gold, *others[4:9]]), (f"{one.id}-absent", others[:10])):
+            text = "\n\n".join(f"{passage.title}\n\n{passage.text}" for passage in passages)
+            documents.append({"id": key, "title": "", "text": text})
+            questions.append(_row(key, key, one.question, one.answers if gold in passages else ()))
+    return documents, questions
 
 
 def reworded(questions: list[DocumentQuestion]) -> list[Row]:
     by_id = {one.id: one for one in questions}
     with REWORDED.open(encoding="utf-8", newline="") as file:
         asked = [(by_id[row["id"]], row["question"]) for row in csv.DictReader(file, delimiter="\t")]
-    return [{"id": one.id, "document": one.document, "question": question, "answers": list(one.answers)}
-            for one, question in asked]  # fmt: skip
+    return [_row(one.id, one.document, question, one.answers) for one, question in asked]
+
+
+def _row(key: str, document: str, question: str, answers: Collection[str] = ()) -> Row:
+    return {"id": key, "document": document, "question": question, "answers": [*answers], "unanswerable": not answers}
 
 
 def write(folder: Path, name: str, rows: list[Row]) -> None:

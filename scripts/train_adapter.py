@@ -2,16 +2,22 @@
 
     pip install . torch gguf
     python scripts/train_adapter.py --data ../shared/data --out adapter.gguf --passages 1600 --minutes 90
+    python scripts/train_adapter.py --data ../shared/data --out adapter.gguf --measure
 
 What is read and kept stays the plain model's: the adapter works on the question and the answer alone. A training ends
 after `--passages`, or after `--minutes` (then `--resume` goes on); the same seed and data give the same file.
-docs/adapter.md says how the file beside the catalog was made.
+`--measure` prints the figures of a file, or of the plain model if there is none: on questions of SQuAD's articles that
+were held out, and of Natural Questions, on the gold passage and on a hard one that does not answer. docs/adapter.md
+says how the shipped file was made.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
+
+HELD_OUT = ["1973_oil_crisis", "Packet_switching", "Scottish_Parliament", "French_and_Indian_War", "Force"]
 
 
 def main() -> None:
@@ -33,11 +39,12 @@ def main() -> None:
     parser.add_argument("--hold-out", nargs="*", default=[], metavar="ARTICLE", help="articles of SQuAD to leave out")
     parser.add_argument("--shares", nargs="*", default=[], metavar="SOURCE=N", help="another mixture: squad2=45 ...")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--measure", action="store_true")
     options = parser.parse_args()
 
     import torch
 
-    from adapter import lora_file, mixture
+    from adapter import lora_file, measure, mixture
     from adapter.model import Llama, Lora
     from adapter.tokenizer import Tokenizer, embedded_model
     from adapter.training import Schedule, Trainer
@@ -45,6 +52,14 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     path = options.model or embedded_model()
     model = Llama(path)
+    if options.measure:
+        lora = lora_file.read(options.out) if options.out.exists() else None  # the plain model
+        held_out = measure.squad_set(options.data, options.hold_out or HELD_OUT, 60)
+        for name, asked in (("squad2", held_out), ("nq", measure.nq_set(options.data, 50))):
+            given = measure.ask_all(model, Tokenizer(path), lora, asked)
+            figures = {key: value and round(value, 3) for key, value in measure.figures(asked, given).items()}
+            print(name, json.dumps(figures), flush=True)
+        return
     if options.begin_with:
         lora = lora_file.read(options.begin_with)
     else:

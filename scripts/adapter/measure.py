@@ -6,9 +6,6 @@ The figures are of the model in PyTorch and of greedy decoding; the product poin
 from __future__ import annotations
 
 import random
-import re
-import string
-from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +16,7 @@ from adapter import natural, squad
 from adapter.model import Batch, Llama, Lora, Prefix
 from adapter.passages import NONE, Passage, heading
 from adapter.tokenizer import Tokenizer
+from wim_edge.evaluation.metrics import auroc, f1
 
 _MAX_ANSWER = 24
 """Tokens of an answer."""
@@ -100,7 +98,7 @@ def _write(model: Llama, tokenizer: Tokenizer, lora: Lora | None, prefix: Prefix
     return tokenizer.text(written).strip()
 
 
-def figures(asked: list[Asked], given: list[Given]) -> dict[str, float]:
+def figures(asked: list[Asked], given: list[Given]) -> dict[str, float | None]:
     """Return the set's figures: what the answerable ones got, and the unanswerable ones."""
     pairs = list(zip(asked, given, strict=True))
     answerable = [(one, got) for one, got in pairs if one.gold]
@@ -118,24 +116,3 @@ def figures(asked: list[Asked], given: list[Given]) -> dict[str, float]:
         "none said, absent": mean([float(got.answer == NONE) for got in absent]),
         "AUROC of none": auroc([got.log_none for got in absent], [got.log_none for _, got in answerable]),
     }
-
-
-def auroc(higher: list[float], lower: list[float]) -> float:
-    """Return how often one of the first is above one of the second."""
-    wins = sum((a > b) + (a == b) / 2 for a in higher for b in lower)
-    return wins / max(1, len(higher) * len(lower))
-
-
-def f1(answer: str, gold: tuple[str, ...]) -> float:
-    """Return SQuAD's F1 against the best of the gold answers."""
-    return max((_f1(_words(answer), _words(one)) for one in gold), default=0.0)
-
-
-def _f1(answer: list[str], gold: list[str]) -> float:
-    common = sum((Counter(answer) & Counter(gold)).values())
-    return 2 * common / (len(answer) + len(gold)) if common else 0.0
-
-
-def _words(text: str) -> list[str]:
-    bare = "".join(char for char in text.lower() if char not in string.punctuation)
-    return re.sub(r"\b(a|an|the)\b", " ", bare).split()

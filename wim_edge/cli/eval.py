@@ -269,7 +269,9 @@ def _show(summary: dict[str, Any], table: list[list[str]], as_json: bool) -> Non
     head, *body = table
     print_table(head, body, head[1:], title=f"{summary['task']}, {summary['model']}")
     for found in figures:
-        if "support" in found:
-            click.echo(f"# {found['pattern']}: AUROC {found['support_auroc']:.2f} on questions it was not fitted on")
-            click.echo(f'[models."{summary["model"]}".support]')
-            click.echo("".join(f"{name} = {value}\n" for name, value in found["support"].items()))
+        for key in ("support", "confirmation"):
+            if (rating := found.get(f"{key}_auroc")) is not None:
+                click.echo(f"# {found['pattern']}: AUROC {rating:.2f} on questions it was not fitted on")
+            if key in found:
+                click.echo(f'[models."{summary["model"]}".{key}]')
+                click.echo("".join(f"{name} = {value}\n" for name, value in found[key].items()))

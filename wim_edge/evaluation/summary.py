@@ -6,22 +6,16 @@ are those of the others.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from wim_edge.evaluation.fit import fitted_weights
 from wim_edge.evaluation.metrics import auroc, interval, mean_by_question
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.tasks import Task
-from wim_edge.support import Confirmation, SupportWeights
 
 _BASELINE = "llm"
 _FOUND = ("in_quotes", "in_passages")
-
 
 FITTED = "answerable"
 """The task whose figures fit the weights that tell an absent answer."""
@@ -59,7 +53,7 @@ def _pattern(
         **_scores(task, names, records),
         **_sure(records),
         **_absent(records),
-        **(fit_support(records) if task.name == FITTED else {}),
+        **(fitted_weights(records) if task.name == FITTED else {}),
         "spread": max(means) - min(means) if len(means) > 1 else None,
     }
     if by_x:
@@ -152,76 +146,3 @@ def _cost_ratio(records: Iterable[Record], baseline: Iterable[Record]) -> float 
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
-
-
-_RIDGE = 1.0
-"""The ridge for the weights of standardized evidence: dozens of questions must not make any of them large."""
-_FOLDS, _STEPS, _LEAST = 5, 50, 8
-
-
-def fit_support(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``support`` and, of questions that a writer was asked too, ``confirmation``: the weights by name as
-    models.toml takes them; and the AUROC of each on questions that they were not fitted on (five folds, by question).
-    Nothing where too few questions of either kind have the evidence."""
-    return {**_fitted(records, "support", SupportWeights), **_fitted(records, "confirmation", Confirmation)}
-
-
-def _fitted(records: Sequence[Record], key: str, kind: type[SupportWeights] | type[Confirmation]) -> dict[str, Any]:
-    names = [field.name for field in fields(kind) if field.name not in ("bias", "agreed")]
-    some = [record for record in records if record.evidence is not None and set(names) <= record.evidence.keys()]
-    evidence = np.array([[(record.evidence or {})[name] for name in names] for record in some], float)
-    answerable = np.array([not record.unanswerable for record in some], float)
-    if min(answerable.sum(), (1 - answerable).sum()) < _LEAST:
-        return {}
-    groups = {group: n for n, group in enumerate(dict.fromkeys(record.group for record in some))}
-    folds = np.array([groups[record.group] % _FOLDS for record in some])
-    held_out = np.zeros(len(some))
-    for fold in range(_FOLDS):
-        inside = folds != fold
-        bias, weights = _fit(evidence[inside], answerable[inside])
-        held_out[~inside] = bias + evidence[~inside] @ weights
-    bias, weights = _fit(evidence, answerable)
-    by_name = {"bias": round(bias, 3), **{name: round(float(w), 4) for name, w in zip(names, weights, strict=True)}}
-    if kind is Confirmation:
-        by_name["agreed"] = _fit_agreement(records)
-    kind.from_mapping(by_name)
-    yes = [float(score) for score, is_there in zip(held_out, answerable, strict=True) if is_there]
-    no = [float(score) for score, is_there in zip(held_out, answerable, strict=True) if not is_there]
-    return {key: by_name, f"{key}_auroc": auroc(yes, no)}
-
-
-def _fit_agreement(records: Sequence[Record]) -> float:
-    """Returns the most likely weight of a writer's agreement (`Confirmation.share`), in steps, given which answers
-    hold a gold answer; the default if too few were asked."""
-    known = [(record, record.evidence) for record in records if record.evidence and "agreed" in record.evidence]
-    if len(known) < _LEAST:
-        return Confirmation.agreed
-
-    def loss(weight: float) -> float:
-        total = 0.0
-        for record, one in known:
-            share = Confirmation(agreed=weight).share(one["share"], is_agreed=one["agreed"] > 0)
-            right = share * (record.confidence or 0.0)
-            is_right = record.scores.get("contains", record.scores.get("f1", 0.0)) > 0
-            total -= math.log(max(right if is_right else 1 - right, 1e-6))
-        return total
-
-    return min((step / 10 for step in range(41)), key=loss)
-
-
-def _fit(evidence: NDArray[np.float64], answerable: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """Fits a logistic regression by Newton's method; returns the bias and a weight for each kind of evidence."""
-    mean, spread = evidence.mean(0), evidence.std(0)
-    spread[spread < 1e-9] = np.inf  # what never varies says nothing
-    rows = np.column_stack([np.ones(len(evidence)), (evidence - mean) / spread])
-    ridge = np.diag([1e-3, *[_RIDGE] * evidence.shape[1]])
-    found = np.zeros(rows.shape[1])
-    for _ in range(_STEPS):
-        told = 1 / (1 + np.exp(-rows @ found))
-        slope = rows.T @ (answerable - told) - ridge @ found
-        step = np.linalg.solve(rows.T @ (rows * (told * (1 - told))[:, None]) + ridge, slope)
-        found += step
-        if np.abs(step).max() < 1e-6:
-            break
-    weights = found[1:] / spread
-    return float(found[0] - mean @ weights), weights
