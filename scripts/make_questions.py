@@ -3,18 +3,15 @@
     python scripts/make_questions.py squad dev-v2.0.json data/outside/squad2_dev Normans Huguenot
     python scripts/make_questions.py foreign data/outside/xquad_en own/foreign
     python scripts/make_questions.py nq data/nq_multidoc_dev.jsonl.gz own/nq
-    python scripts/make_questions.py reworded data/outside/squad2_dev own/reworded
 
 squad      whole articles of a file in SQuAD's or XQuAD's format: all of them, or those of these titles or numbers
 foreign    each question is asked of its document, and of the one half the set further on, which does not answer it
 nq         each question is asked of ten passages, the fifth of which answers it, and of the others with an eleventh
-reworded   the questions of docs/results/reworded-questions.tsv, in its words, with the answers of the data
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from collections.abc import Collection
 from pathlib import Path
@@ -22,13 +19,12 @@ from pathlib import Path
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
 from wim_edge.evaluation.tasks.questions import load_multidoc
 
-REWORDED = Path(__file__).resolve().parent.parent / "docs" / "results" / "reworded-questions.tsv"
 Row = dict[str, object]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("squad", "foreign", "nq", "reworded"))
+    parser.add_argument("what", choices=("squad", "foreign", "nq"))
     parser.add_argument("data", type=Path, help="a folder, or a file of SQuAD's")
     parser.add_argument("out", type=Path, help="the folder that is made")
     parser.add_argument("articles", nargs="*", help="titles, spaces as underscores, or numbers from 0")
@@ -40,7 +36,7 @@ def main() -> None:
     else:
         texts, questions = load_documents(given.data), load_questions(given.data)
         documents = [{"id": key, "title": one.title, "text": one.text} for key, one in texts.items()]
-        made = foreign(list(texts), questions) if given.what == "foreign" else reworded(questions)
+        made = foreign(list(texts), questions)
     given.out.mkdir(parents=True, exist_ok=True)
     write(given.out, "documents", documents)
     write(given.out, "questions", made)
@@ -85,13 +81,6 @@ def without_gold(file: Path) -> tuple[list[Row], list[Row]]:
             documents.append({"id": key, "title": "", "text": text})
             questions.append(_row(key, key, one.question, one.answers if gold in passages else ()))
     return documents, questions
-
-
-def reworded(questions: list[DocumentQuestion]) -> list[Row]:
-    by_id = {one.id: one for one in questions}
-    with REWORDED.open(encoding="utf-8", newline="") as file:
-        asked = [(by_id[row["id"]], row["question"]) for row in csv.DictReader(file, delimiter="\t")]
-    return [_row(one.id, one.document, question, one.answers) for one, question in asked]
 
 
 def _row(key: str, document: str, question: str, answers: Collection[str] = ()) -> Row:
