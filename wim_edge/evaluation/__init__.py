@@ -1,9 +1,9 @@
 """Tasks of the long-context literature, asked of the runtime: examples, metrics, runs, summaries, plots.
 
     tasks/       a data set or a generator -> examples (documents, question, answers)
-    runner       examples x patterns -> records, one JSON line each; a stopped run goes on
+    runner       examples x patterns -> records, one JSON line each; a stopped run can continue
     summary      records -> accuracy with its confidence interval, cost, and how well gold was ranked
     report       summary -> one HTML page and its plots
 
-The runtime knows nothing of it; this room only consumes its events.
+The runtime does not import it; it consumes the runtime's events.
 """

@@ -1,4 +1,4 @@
-"""One question asked under one condition: the runtime's patterns, and what they are compared with."""
+"""One question under one condition: the runtime's patterns and the baselines."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _BASE_STOPS = ("\n\n", "\nQuestion:", "\nNote:", "\nKey:")
 
 @dataclass
 class ConditionAsker:
-    """Asks examples of a runtime's model, each with a cache of its own, opened outside of the time that counts.
+    """Asks a runtime's model, with a new cache for each example; opening it is not timed.
 
-    A context manager: until the end, what is read of an example with a shelf is kept in a folder of its own for each
-    condition, so that none reads for another. Of other examples nothing is kept.
+    A context manager. Readings of examples with a shelf are kept until the end, in a folder for each condition, so that
+    no condition uses another's. Readings of other examples are not kept.
     """
 
     runtime: Runtime
@@ -37,7 +37,7 @@ class ConditionAsker:
     """The chunks of the last shelf, by its name."""
 
     def ask(self, condition: Condition, example: Example) -> Reply:
-        """Asks, and returns the reply. Raises WimEdgeError, and KeyboardInterrupt where the reading was cancelled."""
+        """Asks, and returns the reply. Raises WimEdgeError, and KeyboardInterrupt if the reading was cancelled."""
         documents, question = condition.documents(example), example.question
         with self.opened(condition, example) as runtime:
             if condition.name == SOURCE:
@@ -62,7 +62,7 @@ class ConditionAsker:
         return self._folders[condition.label]
 
     def _ask_embedded(self, runtime: Runtime, example: Example) -> Reply:
-        """Asks with the chunks nearest to the question; they are embedded once for all questions of a shelf."""
+        """Asks with the chunks nearest to the question. Chunks are embedded once for all questions of a shelf."""
         chunks, indexing = self._chunks.get(example.shelf or ""), 0.0
         if chunks is None:
             chunks = embed_documents(example.documents, runtime.settings.n_threads)
@@ -87,7 +87,7 @@ class ConditionAsker:
 
 
 def check_condition(condition: Condition) -> None:
-    """Raises InvalidRequestError now if something that the condition needs is missing."""
+    """Raises InvalidRequestError if something that the condition needs is missing."""
     if condition.name == EMBED:
         require_embedder()
 
@@ -104,7 +104,7 @@ def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:
 
 
 def _complete(runtime: Runtime, prompt: str, pattern: str) -> Reply:
-    """Asks a whole prompt: as one turn of a conversation, or of a base model until it begins another question."""
+    """Asks a whole prompt: as one chat turn, or of a base model until it begins another question."""
     is_chat = runtime.open().info.chat_template is not None
     finished = None
     with runtime.with_changes(stop=(*runtime.settings.stop, *(() if is_chat else _BASE_STOPS))) as other:

@@ -1,13 +1,13 @@
-"""The conditions that a run compares: the runtime's patterns, controls, and what people would take instead.
+"""The conditions that a run compares: the runtime's patterns, controls, and baselines.
 
     NAME             a pattern of `wim_edge.settings.PATTERNS`, with the model's default relevance
     NAME:RELEVANCE   the same with another relevance, for example rag:bm25
     default          what `wim-edge ask` does with this model
-    margins-alone    default's margins as the only text: what they carry without their passages
+    margins-alone    the margins of default as the only text, without their passages
     llm:source       the whole context in the prompt of the task's own publication ("Lost in the Middle", figure 2)
     rag:embed        chunks of 1,000 characters, an embedding model, the best three, the usual prompt
     oracle           the gold documents alone, pattern llm: the upper bound ("Lost in the Middle", section 2.3)
-    closed-book      no documents, pattern llm: what the model knows by itself (the same)
+    closed-book      no documents, pattern llm: the model's own knowledge (the same)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HINT = f"A pattern is {', '.join(NAMES)}; {', '.join(PATTERNS[1:])} and default
 
 @dataclass(frozen=True)
 class Condition:
-    """One column of a comparison. ``label`` is the name by which it was asked for."""
+    """One column of a comparison. ``label`` is the name that was given."""
 
     label: str
     name: str
@@ -37,24 +37,24 @@ class Condition:
 
     @property
     def is_control(self) -> bool:
-        """Tells whether it is independent of what the task sweeps, and so asked once a question."""
+        """Returns whether it does not depend on what the task sweeps. Then it is asked once per question."""
         return self.name in CONTROLS
 
     @property
     def changes(self) -> dict[str, str]:
-        """Returns the changes of `Settings` that it stands for."""
+        """Returns its changes of `Settings`."""
         pattern = "llm" if self.is_control or self.name == SOURCE else self.name
         named = {"pattern": pattern} if pattern in PATTERNS else {}
         return named | ({"relevance": self.relevance} if self.relevance else {})
 
     def ignores_order(self, settings: Settings) -> bool:
-        """Tells whether documents in another order give the same answer, because each is read alone."""
+        """Returns whether the order of documents cannot change the answer, because each is read alone."""
         if self.name == EMBED:
             return True
         return self.is_control or not resolve(settings.with_changes(**self.changes)).pattern.deep
 
     def documents(self, example: Example) -> tuple[Document, ...]:
-        """Returns the documents that it shows of an example."""
+        """Returns the documents of an example that it shows."""
         if self.name == "closed-book":
             return ()
         if self.name == "oracle":

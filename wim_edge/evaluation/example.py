@@ -1,4 +1,4 @@
-"""Examples of a task with their passages, queries of a library, and the part of the rows that a run takes."""
+"""Examples of a task with their passages, queries of a library, and the part of the rows that a run uses."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Example:
 
     @property
     def is_asked(self) -> bool:
-        """Tells whether the model is asked; else the example's facts alone count."""
+        """Returns whether the model is asked; else only the example's facts count."""
         return bool(self.answers) or self.unanswerable
 
     @property
     def gold_documents(self) -> tuple[Document, ...]:
-        """Returns the documents that hold the answer, or the place in them that does."""
+        """Returns the documents that contain the answer, or the place in them that does."""
         place = slice(*(self.gold_chars or (None,)))
         return tuple(replace(one, text=one.text[place], marks=()) for one in map(self.documents.__getitem__, self.gold))
 
@@ -68,9 +68,9 @@ class Passage:
 
 
 def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
-    """Returns passages as documents with names of their own, and the indices of those that are gold.
+    """Returns passages as documents with different names, and the indices of the gold ones.
 
-    The name is the title too, so that a document shown alone has the heading that it has among others.
+    The name is also the title, so that a document has the same heading alone as among others.
     """
     passages = tuple(passages)
     found = with_unique_names(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
@@ -125,7 +125,7 @@ T = TypeVar("T")
 def take_part(rows: Iterable[T], part: Part, key: Callable[[T], Hashable]) -> list[T]:
     """Returns the rows of a part, in their order; rows with the same key are in the same part.
 
-    Raises InvalidRequestError where nothing is left, as of a data set of one row.
+    Raises InvalidRequestError if no row is left.
     """
     rows = list(rows)
     if part == "all":

@@ -60,7 +60,7 @@ def _logistic(
 def _agreement(records: Sequence[Record]) -> dict[str, float]:
     """Returns ``agreed``, the most likely weight of a writer's agreement (`Confirmation.share`), in steps.
 
-    It is fitted to which answers hold a gold answer. Empty if a writer was asked too few questions.
+    It is fitted to which answers contain a gold answer. Empty if a writer was asked too few questions.
     """
     known = [(record, record.evidence) for record in records if record.evidence and "agreed" in record.evidence]
     if len(known) < _LEAST:

@@ -4,7 +4,7 @@ best_subspan_em   any right answer occurs in the answer's first line ("Lost in t
                   `evaluate_qa_responses.py`: cut at the line's end, so that a copied context wins nothing)
 contains          any right answer occurs in the text, as whole words; ours
 exact, f1         SQuAD's exact match and token overlap (Rajpurkar et al. 2016), per character for Chinese
-literal           the value occurs as it is, in any case ("Lost in the Middle", `evaluate_kv_responses.py`)
+literal           the value occurs, in any case ("Lost in the Middle", `evaluate_kv_responses.py`)
 one_label         the first sentence names the right label and no other (BABILong, `metrics.py`)
 string_match_all  the share of the wanted strings that occur (RULER, Hsieh et al. 2024)
 words_f1          F1 of the answer's set of words, every other word a mistake (Writing in the Margins, section 4)
@@ -47,7 +47,7 @@ def normalize(text: str) -> str:
 
 
 def first_line(output: str) -> str:
-    """Returns the answer up to its first line's end."""
+    """Returns the first line of the answer."""
     return output.strip().split("\n")[0].strip()
 
 
@@ -60,9 +60,8 @@ def best_subspan_em(output: str, answers: Iterable[str]) -> float:
 def contains(text: str, answers: Iterable[str]) -> float:
     """Returns 1 if any answer occurs in the text, without case, articles and punctuation, else 0.
 
-    Unlike in the published match an answer must not be part of a longer word or number where scripts have spaces ("4"
-    is not in 1847, "no" not in "known"), numbers keep their points, and an answer without any word ("a") is never found
-    rather than always.
+    The published match differs in three points: here an answer is no part of a longer word or number ("4" is not in
+    1847) in scripts with spaces, numbers keep their points, and an answer without a word ("a") is never found.
     """
     shown = _plain(text)
     return float(any(re.search(_whole(wanted), shown) for wanted in map(_plain, answers) if wanted))
@@ -86,8 +85,8 @@ def literal(output: str, value: str) -> float:
 def one_label(output: str, question: str, target: str) -> float:
     """Returns 1 if the output's first sentence names the target and no other label of its task, else 0.
 
-    Labels that the question itself names do not count. The task is told by the target; a target that is no label of
-    BABILong's must be in the sentence.
+    Labels that are in the question do not count. The target determines the task; a target that is none of BABILong's
+    labels must be in the sentence.
     """
     sentence, targets = output.lower().split(".")[0], {one.strip() for one in target.lower().split(",")}
     labels = next((labels for labels in _LABELS if targets <= labels), frozenset(targets))
@@ -107,7 +106,7 @@ def string_match_all(output: str, wanted: Iterable[str]) -> float:
 def words_f1(output: str, wanted: Iterable[str]) -> float:
     """Returns F1 of the set of words in the output against the wanted ones; every other word is a mistake.
 
-    The numbers of a list ("1. word") are no words.
+    The numbers of a list ("1. word") do not count.
     """
     words = {word for word in _plain(output).split() if not word[0].isdigit()}
     right = {word.lower() for word in wanted}
@@ -115,7 +114,7 @@ def words_f1(output: str, wanted: Iterable[str]) -> float:
 
 
 def words_of(text: str) -> list[str]:
-    """Returns the words between white space; a Chinese character is a word."""
+    """Returns the words that white space separates; each Chinese character is a word."""
     return _CHINESE.sub(r" \1 ", text).split()
 
 
@@ -130,7 +129,7 @@ def _plain(text: str) -> str:
 
 
 def _whole(wanted: str) -> str:
-    """Returns the pattern that finds it; letters of joining scripts (Chinese, Arabic, Thai) may stand beside others."""
+    """Returns the pattern of it as a whole word; letters of Chinese, Arabic and Thai may be adjacent to others."""
     before = rf"(?<![{_SPACED}])(?<!\d[.])" if wanted[0] < _JOINING else ""
     after = rf"(?![{_SPACED}])(?![.]\d)" if wanted[-1] < _JOINING else ""
     return before + re.escape(wanted) + after
@@ -153,9 +152,9 @@ _Z = 1.959964  # of 95%
 def interval(scores: Sequence[tuple[str, float]]) -> list[float] | None:
     """Returns [low, high] of the mean of (question, score), or None without any.
 
-    Several scores of one question (at several positions) count as their mean: they are not independent. Where every
-    question is 0 or 1, or all are alike, it is Wilson's interval (1927), which does not shrink to nothing where none
-    or all are right; else the percentile bootstrap over questions, 2,000 resamples with a fixed seed.
+    Several scores of one question (at several positions) count as their mean: they are not independent. If every
+    question is 0 or 1, or all are equal, it is Wilson's interval (1927), which has a width even if none or all are
+    right; else the percentile bootstrap over questions, with 2,000 resamples and a fixed seed.
     """
     means = list(mean_by_question(scores).values())
     if not means:

@@ -1,4 +1,4 @@
-"""The plots of a run: accuracy over what the task sweeps, and accuracy against cost. Only they need matplotlib."""
+"""The plots of a run: accuracy over what the task sweeps, and accuracy against cost. They need matplotlib."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def require_matplotlib() -> None:
 
 
 def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
-    """Draws what the summary has figures for: by_position.png (the U-shaped curve), by_documents.png, by_length.png,
-    cost.png; returns their paths."""
+    """Draws the plots that the summary has figures for, and returns their paths: by_position.png (the U-shaped curve),
+    by_documents.png, by_length.png, cost.png."""
     require_matplotlib()
     task = task_named(summary["task"])
     patterns = [found for found in summary["patterns"] if found[task.metric] is not None]
@@ -58,8 +58,8 @@ def draw_retrievers(folder: Path, retrievers: list[dict[str, Any]]) -> Path:
 
 
 def _by_x(folder: Path, swept: str, metric: str, patterns: list[dict[str, Any]]) -> Path:
-    """Draws a line with its interval for each pattern, a level one where it does not depend on what is swept; controls
-    are dashed, the retriever's recall is dotted."""
+    """Draws a line with its interval for each pattern, level if it does not depend on what is swept. Controls are
+    dashed, the retriever's recall is dotted."""
     figure, axes = _figure(_SWEPT[swept], metric)
     values = {int(x) for found in patterns for x in found.get(f"by_{swept}", {})}
     if len(values) <= _TICKS:
@@ -97,7 +97,7 @@ def _cost(folder: Path, metric: str, patterns: list[dict[str, Any]]) -> Path:
 
 
 def _figure(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
-    """Makes a figure without pyplot: no display, no global state."""
+    """Returns a figure without pyplot: no display, no global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

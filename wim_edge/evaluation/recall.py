@@ -6,7 +6,7 @@
     answer_in_context   1 if any of the first five passages holds an answer
     titles_exist        share of decoded titles, as text, that the library has (recall:titles, recall:free)
 
-A retriever is asked for by name, perhaps with a variant:
+The name of a retriever, perhaps with a variant:
 
     bm25, recall, hybrid          as in `wim-edge ask --library`
     bm25:read, recall:read        with the candidates read and ranked by the question's likelihood, as in hybrid
@@ -14,7 +14,7 @@ A retriever is asked for by name, perhaps with a variant:
     recall:titles                 the first stage alone: each document's beginning is its passage
     recall:flat                   the second stage alone, over all documents
     recall:whole                  passages decoded to their end rather than located by a short prefix
-    recall:free                   a title written without constraint, then looked up
+    recall:free                   a title is written without constraint, then looked up
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def parse_retrievers(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """Limits that may be varied: tokens of a prefix, and recalled documents whose passages are searched."""
+    """Limits of a search: tokens of a prefix, and recalled documents whose passages are searched."""
 
     prefix: int = 16
     documents: int = 5
@@ -74,7 +74,7 @@ class SearchLimits:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A retriever's result, the best first; ``decoded_titles`` as the model wrote them, before they are looked up."""
+    """A retriever's result, the best first; ``decoded_titles``: as the model wrote them, before the look-up."""
 
     recalled: events.PassagesRecalled
     decoded_titles: tuple[str, ...] | None = None
@@ -148,7 +148,7 @@ class RetrieverComparison:
 
 def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequence[Query],
              retrievers: Sequence[str], store: RecordStore, watcher: Watcher[Record]) -> None:  # fmt: skip
-    """Asks what is not in the store yet, query by query, all retrievers of one before the next."""
+    """Asks each query that is not in the store yet of all retrievers, before the next query."""
     titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
     jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in retrievers}
 
@@ -227,7 +227,7 @@ def _ask(comparison: RetrieverComparison, name: str, at: int, query: Query, titl
 
 
 def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str, float]:
-    """Returns the figures of one query, from the pages and passages that were found, the best first."""
+    """Returns the figures of one query. Pages and passages: the best first."""
     ranks = _ranks(pages, query.evidence)
     found = {f"recall_at_{k}": sum(rank <= k for rank in ranks) / len(query.evidence) for k in (1, 5)}
     found["r_precision"] = max(len(one.intersection(pages[: len(one)])) / len(one) for one in query.evidence)
@@ -254,8 +254,8 @@ def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int
 
 def of_size(passages: Sequence[tuple[str, Document]], queries: Sequence[Query], size: int | None, seed: int
             ) -> list[tuple[str, Document]]:  # fmt: skip
-    """Returns ``size`` passages, those that the queries need among them; where there are fewer, others are made up of
-    their sentences and of pieces of their titles."""
+    """Returns ``size`` passages, including those that the queries need. If there are fewer, more are composed of their
+    sentences and of parts of their titles."""
     if size is None or size == len(passages):
         return list(passages)
     rng = np.random.default_rng(seed)
@@ -284,7 +284,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 class AblatedMindRef(MindRef):
-    """MindRef with either stage alone, and with titles that nothing constrains."""
+    """MindRef with one of its stages alone, or with unconstrained titles."""
 
     def cells(self, query: str) -> int:
         return super().cells(query) + sum(map(len, self._flat))
@@ -300,8 +300,7 @@ class AblatedMindRef(MindRef):
             return self._prefixes(self.index.passage_runs, context, sequence, most)
 
     def write_free_title(self, context: Context, query: str) -> Title:
-        """Returns the title that the model writes when nothing constrains it, and the documents, perhaps none, that
-        bear it."""
+        """Returns the title that the model writes without constraint, and the documents with this title."""
         said: list[int] = []
         with self._after_question(context, query).fork() as sequence:
             while len(said) < LONGEST - 1:

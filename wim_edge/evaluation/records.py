@@ -1,6 +1,6 @@
-"""An evaluation on disk: a journal whose ``examples.jsonl`` has a line for each example that ended.
+"""An evaluation on disk: a journal whose ``examples.jsonl`` has a line for each finished example.
 
-What failed is asked again: the later record counts.
+Failed examples are asked again: the later record counts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FILE = "examples.jsonl"
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One example asked with one pattern, and how it ended. A line of ``examples.jsonl``."""
+    """One example, asked with one pattern, and the outcome. A line of ``examples.jsonl``."""
 
     id: str
     group: str
@@ -58,7 +58,7 @@ class Record:
 
 
 class RecordStore(Journal[Record]):
-    """The folder of a run that may go on; ``patterns`` of its identity may grow and ``limit`` may rise."""
+    """The folder of a run that can continue; ``patterns`` of its identity may grow and ``limit`` may rise."""
 
     def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
         super().__init__(folder, _FILE, Record, identity, _may_change)

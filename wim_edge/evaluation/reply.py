@@ -1,4 +1,4 @@
-"""The reply to one question, from whatever answered it, as the metrics see it."""
+"""The reply to one question, in the form that metrics take."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Span = tuple[str, tuple[int, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """An answer and what it rests on. None: whoever answered has no such thing."""
+    """An answer with its quotations, passages and cost. None: not known of this condition."""
 
     text: str
     pattern: str
@@ -46,7 +46,7 @@ class Reply:
     peak_rss_bytes: int = 0
 
     def after(self, earlier: Reply) -> Reply:
-        """Returns this reply with the seconds and tokens of the earlier one added."""
+        """Returns this reply plus the seconds and tokens of the earlier one."""
         return replace(
             self,
             seconds=self.seconds + earlier.seconds,
@@ -65,7 +65,7 @@ class Asker(Protocol):
 
 
 def ask(asker: Asker, documents: Sequence[Document], question: str) -> Reply:
-    """Asks, and returns what the events say. Raises KeyboardInterrupt where the reading was cancelled."""
+    """Asks, and returns the reply from the events. Raises KeyboardInterrupt if the reading was cancelled."""
     relevance, ranking = None, None
     finished: events.AnswerFinished | None = None
     with closing(asker.stream(documents, question)) as stream:  # type: ignore[type-var]
@@ -106,6 +106,6 @@ def _reply(
 
 
 def _carrying(finished: events.AnswerFinished) -> tuple[str, ...]:
-    """Returns the quotations that the answer rests on: of one that was pointed at, the first."""
+    """Returns the quotations of the answer; if it was pointed at, the first one."""
     alone = finished.span is not None or finished.status == "not_found"
     return tuple(quote.text for quote in (finished.quotes[:1] if alone else finished.quotes))

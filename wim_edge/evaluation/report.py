@@ -1,4 +1,4 @@
-"""A run as one HTML page that needs nothing but itself: table, command, plots, example answers."""
+"""A run as one self-contained HTML page: table, command, plots, example answers."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ _SECONDS = {"seconds_first": "s first", "seconds_later": "s later", "seconds_per
 
 
 def rows(summary: dict[str, Any]) -> list[list[str]]:
-    """Returns the head, then a row for each pattern; columns that no pattern has are left out."""
+    """Returns the head and a row for each pattern, without the columns that no pattern has."""
     patterns = summary["patterns"]
     swept = next((key for p in patterns for key in p if key.startswith("by_")), "")
     values = list(dict.fromkeys(x for p in patterns for x in p.get(swept, {})))

@@ -1,7 +1,7 @@
-"""Asks every example under every condition, and writes down the results.
+"""Asks every example under every condition, and records the results.
 
-Example by example, all conditions of one before the next: a machine that grows slower, or warmer, slows all
-alike. Each question has a cache of its own, opened and closed outside of the time that counts.
+All conditions of an example are asked before the next example: a machine that becomes slower slows all of them. Each
+question has a new cache; opening and closing it is not timed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Job = tuple[Example, Condition]
 
 
 class StoppedRun(KeyboardInterrupt):
-    """Ctrl-C while the examples were asked: the folder is this run's, and holds what was answered."""
+    """Ctrl-C while the examples were asked. The folder is this run's, and contains the answers so far."""
 
 
 _ANYWHERE = ("model", "seed", "save", "readings_bytes")
@@ -51,9 +51,9 @@ def evaluate(
     watcher: Watcher[Record] | None = None,
     cluster: Cluster | None = None,
 ) -> list[Record]:
-    """Asks what is not yet in ``out_dir``, here or on a cluster; returns the records of the whole run, old and new.
+    """Asks what is not yet in ``out_dir``, here or on a cluster; returns all records of the run.
 
-    An example that fails is a record with its error, and asked again next time. Raises InvalidRequestError,
+    A failed example is a record with its error, and is asked again next time. Raises InvalidRequestError,
     before anything is asked, if the folder holds another run or a condition cannot be asked; StoppedRun, which leaves
     the folder whole, and KeyboardInterrupt before the folder is this run's.
     """
@@ -71,8 +71,8 @@ def evaluate(
 
 
 def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition], settings: Settings) -> list[Job]:
-    """Returns the jobs, in order. Where the answer cannot depend on what the task sweeps, the first example of a
-    question is asked alone."""
+    """Returns the jobs, in order. If the answer cannot depend on what the task sweeps, only the first example of a
+    question is asked."""
     once = {c.label for c in conditions if c.is_control or (task.reorders and c.ignores_order(settings))}
     jobs: list[Job] = []
     groups: set[str] = set()
@@ -85,7 +85,7 @@ def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition
 def _ask_all(
     runtime: Runtime, task: Task, cluster: Cluster | None, jobs: Sequence[Job]
 ) -> Generator[Record, None, None]:
-    """Asks job by job; on a cluster all of an example, or of what several examples read, on one machine."""
+    """Asks job by job. On a cluster one machine asks all jobs of an example, or of examples with the same documents."""
     if cluster is None:
         with ConditionAsker(runtime, task) as asker:
             firsts = _Firsts()
@@ -101,13 +101,13 @@ def _ask_all(
 
 
 class _Firsts:
-    """Tells the first question on a document from later ones, by condition."""
+    """Finds the first question on each document, by condition."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[str, str]] = set()
 
     def add(self, example: Example, condition: Condition) -> bool | None:
-        """Tells whether it is the first one; None where every question reads anew."""
+        """Returns whether it is the first one; None if every question reads its documents again."""
         if example.shelf is None:
             return None
         key = (condition.label, example.shelf)
@@ -199,7 +199,7 @@ def _gold_rank(example: Example, reply: Reply) -> int | None:
 def _check(
     runtime: Runtime, task: Task, examples: Sequence[Example], conditions: Sequence[Condition], cluster: Cluster | None
 ) -> None:
-    """Raises now what every single example would raise: the first one is begun under each condition."""
+    """Begins the first example under each condition, to raise early what every example would raise."""
     for condition in conditions:
         check_condition(condition)
         if cluster is not None and condition.name in (EMBED, SOURCE, MARGINS_ALONE):
@@ -218,7 +218,7 @@ def _check(
 
 
 def _identity(runtime: Runtime, task: Task, options: TaskOptions, conditions: Sequence[Condition]) -> dict[str, Any]:
-    """Returns the facts that must be the same for a run to go on."""
+    """Returns the facts that must be the same for a run to continue."""
     model = runtime.open()
     return {
         "task": task.name,

@@ -1,4 +1,4 @@
-"""Signs that a reader sees in an answer, right or not: repetitions, our prompts' words, "not found"."""
+"""Signs of a bad answer that a reader sees: repetitions, words of our prompts, "not found"."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _LABEL = re.compile(
 
 
 def has_loop(text: str) -> float:
-    """Returns 1 if a run of eight words comes twice in the text, else 0; a Chinese character is a word."""
+    """Returns 1 if a run of eight words is repeated in the text, else 0; each Chinese character is a word."""
     words = words_of(text.lower())
     runs = [tuple(words[at : at + LOOP_WORDS]) for at in range(len(words) - LOOP_WORDS + 1)]
     return float(len(set(runs)) < len(runs))
 
 
 def has_echo(text: str, documents: Sequence[str]) -> float:
-    """Returns 1 if the text holds words of a prompt, else 0: a run of four of them, or a line that begins like one of
-    its labels ("Question:"). What stands in a document too is no echo."""
+    """Returns 1 if the text contains four words of a prompt in a row, or a line that begins with one of its labels
+    ("Question:"), else 0. Words that are in a document too do not count."""
     found = [label.group().strip() for label in _LABEL.finditer(text)]
     if any(all(label not in document for document in documents) for label in found):
         return 1.0
@@ -61,7 +61,7 @@ def says_not_found(text: str) -> float:
 
 @cache
 def _prompt_runs() -> frozenset[str]:
-    """Returns the runs of four words in all prompts here, ours and those of the comparisons."""
+    """Returns the runs of four words in our prompts and those of the baselines."""
     texts = [kv_prompt("", ""), qa_prompt((), "", random_order=True), rag_prompt((), "")]
     for prompts in (Prompts(chat=True), Prompts(chat=False)):
         texts += [prompts.system(read=read) for read in (True, False)]

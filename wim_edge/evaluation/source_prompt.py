@@ -1,7 +1,7 @@
 """The prompts of "Lost in the Middle" (Liu et al. 2023, figures 2 and 7), for the condition ``llm:source``.
 
-The whole context stands in the words of the task's own publication, so that no table rests on our words being better
-or worse for plain prompting than theirs. Instructed models get it as one turn, as there.
+The publication's own prompt with the whole context, so that no result depends on our wording. Instructed models get it
+as one turn, as in the publication.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _KV = "Extract the value corresponding to the specified key in the JSON object b
 
 
 def qa_prompt(documents: Sequence[Document], question: str, *, random_order: bool) -> str:
-    """Returns figure 2's prompt; ``random_order``: with appendix B's sentence about it."""
+    """Returns the prompt of figure 2; ``random_order``: with the sentence of appendix B about it."""
     shown = [f"Document [{n}](Title: {one.title or one.name}) {one.text}" for n, one in enumerate(documents, 1)]
     results, about_order = "\n".join(shown), _RANDOM if random_order else ""
     return f"{_QA}{about_order}\n\n{results}\n\nQuestion: {question}\nAnswer:"
 
 
 def kv_prompt(data: str, key: str) -> str:
-    """Returns figure 7's prompt for a JSON object and a key of it."""
+    """Returns the prompt of figure 7 for a JSON object and one of its keys."""
     return f'{_KV}\n\nJSON data:\n{data}\n\nKey: "{key}"\nCorresponding value:'

@@ -1,7 +1,7 @@
-"""Records -> figures: one object a pattern, as ``summary.json`` and ``wim-edge eval --json`` give them.
+"""Records -> figures: an object for each pattern, as in ``summary.json`` and ``wim-edge eval --json``.
 
-A question counts once, however many positions or lengths it was asked at. A failed example counts as wrong; costs
-are those of the others.
+A question counts once, at however many positions or lengths it was asked. A failed example counts as wrong, but not in
+the costs.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def _pattern(
 
 
 def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``n``, the questions asked, ``examples``, how often they were asked, the mean of every score over
-    questions, the main one's interval, and the intervals of all."""
+    """Returns ``n`` (questions), ``examples`` (a question may be asked several times), the mean of every score over
+    questions, the main score's interval, and the intervals of all."""
     asked = [record for record in records if record.scores]
     by_name = {name: [(r.group, r.scores[name]) for r in records if name in r.scores] for name in names}
     for name in _FOUND:  # a failed one has found nothing, where the others could
@@ -86,9 +86,9 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
 
 
 def _absent(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns how well absent answers are told, where there are some: ``not_found_rate`` of the questions that have no
-    answer, ``false_not_found_rate`` of those that have one, ``guess_rate`` of the former that are answered as a guess,
-    and ``auroc`` of the confidence."""
+    """Returns the figures of absent answers, if there are any: ``not_found_rate`` of unanswerable questions,
+    ``false_not_found_rate`` of answerable ones, ``guess_rate``, the share of unanswerable ones that are answered as a
+    guess, and ``auroc`` of the confidence."""
     unanswerable = [record for record in records if record.unanswerable]
     if not unanswerable:
         return {}
@@ -104,19 +104,19 @@ def _absent(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _sure(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns, where guesses are told apart, ``sure``, the share of questions that are answered without such a word,
-    and ``right_when_sure``, of those the share that holds a right answer."""
-    told = [record.scores for record in records if "guess" in record.scores]
-    if not told:
+    """Returns ``sure``, the share of questions that are answered, but not as a guess, and ``right_when_sure``, the
+    share of these that contain a right answer; empty if guesses are not known."""
+    scored = [record.scores for record in records if "guess" in record.scores]
+    if not scored:
         return {}
-    sure = [scores for scores in told if not scores.get("not_found") and not scores["guess"]]
+    sure = [scores for scores in scored if not scores.get("not_found") and not scores["guess"]]
     right = _mean(scores.get("contains", 0.0) for scores in sure)
-    return {"sure": len(sure) / len(told), "right_when_sure": right}
+    return {"sure": len(sure) / len(scored), "right_when_sure": right}
 
 
 def _seconds(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``seconds_per_example`` and, where questions share documents, the seconds of the first question on each
-    and of later ones."""
+    """Returns ``seconds_per_example`` and, if questions share documents, the seconds of the first question on each and
+    of later ones."""
     found: dict[str, Any] = {"seconds_per_example": _mean(record.seconds for record in records)}
     if any(record.is_first is not None for record in records):
         found["seconds_first"] = _mean(record.seconds for record in records if record.is_first)
@@ -130,13 +130,13 @@ def _by_x(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict[s
 
 
 def _gold_within(rank: int, records: Iterable[Record]) -> float | None:
-    """Returns the share of ranked questions with a known gold document that have it among the first segments."""
+    """Returns the share of ranked questions whose gold document is among the first segments."""
     ranked = [(r.group, float(1 <= r.gold_rank <= rank)) for r in records if r.gold_rank is not None]
     return _mean(mean_by_question(ranked).values())
 
 
 def _cost_ratio(records: Iterable[Record], baseline: Iterable[Record]) -> float | None:
-    """Returns seconds over those of the pattern llm, for the examples that both answered."""
+    """Returns the seconds as a multiple of those of the pattern llm, for examples that both answered."""
     theirs = {record.id: record.seconds for record in baseline if record.seconds is not None}
     both = [(record.seconds, theirs[record.id]) for record in records if record.id in theirs]
     spent, base = sum(pair[0] or 0.0 for pair in both), sum(pair[1] for pair in both)

@@ -1,4 +1,4 @@
-"""BABILong (Kuratov et al. 2024): a bAbI question whose facts are strewn over a long book."""
+"""BABILong (Kuratov et al. 2024): a bAbI question whose facts are scattered in a long book."""
 
 from __future__ import annotations
 

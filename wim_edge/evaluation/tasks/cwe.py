@@ -1,7 +1,7 @@
 """Common words extraction (RULER, Hsieh et al. 2024, section 4): the ten words that a long list repeats most.
 
-The aggregation task of Writing in the Margins. The words are made up of syllables, so that no word is
-likelier than another before the list is read, and no word list need be shipped.
+The aggregation task of Writing in the Margins. The words are composed of syllables, so that no word is likelier than
+another before the list is read, and no word list is shipped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _example(index: int, length: int, seed: int, count_tokens: CountTokens) -> E
 
 
 def word_list(length: int, count_tokens: CountTokens, seed: str) -> tuple[tuple[str, ...], str, dict[str, int]]:
-    """Returns the common words, the numbered list of up to ``length`` tokens, and the facts of its making.
+    """Returns the common words, the numbered list of up to ``length`` tokens, and facts about it.
 
     Raises InvalidRequestError if no list of the smallest frequencies is that short.
     """
@@ -61,7 +61,7 @@ def _render(n_other: int, frequent: int, rare: int, seed: str) -> tuple[tuple[st
 
 
 def made_up_words(rng: random.Random) -> Iterator[str]:
-    """Yields words of two or three open syllables that one can say, none twice."""
+    """Yields different pronounceable words of two or three open syllables."""
     seen: set[str] = set()
     while True:
         syllables = (rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.choice((2, 3, 3))))
@@ -72,7 +72,7 @@ def made_up_words(rng: random.Random) -> Iterator[str]:
 
 
 def _most(least: int, fits: Callable[[int], bool]) -> int | None:
-    """Returns the largest n from ``least`` on that fits, None if not even that; what fits for n fits for less."""
+    """Returns the largest n from ``least`` on that fits, or None. What fits for n fits for less."""
     if not fits(least):
         return None
     high = least * 2

@@ -1,11 +1,11 @@
-"""Whole documents with questions of their own: the use of the program, measured.
+"""Whole documents with questions about them: the program's main use.
 
-A folder holds ``documents`` and ``questions``, each ``.jsonl`` or ``.json``, perhaps with ``.gz``:
+A folder holds ``documents`` and ``questions``, each ``.jsonl`` or ``.json``, optionally with ``.gz``:
 
     documents   {id, title, text}, or {id, title, path}: a file beside, in any format that `ask` reads
-    questions   {id, document, question, answers, unanswerable}: of the document with that id
+    questions   {id, document, question, answers, unanswerable}: about the document with that id
 
-The questions of a document are asked one after the other, and what was read is kept between them, as `ask` does.
+The questions of a document are asked one after the other, and its reading is kept between them, as with `ask`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SUFFIXES = (".jsonl.gz", ".jsonl", ".json.gz", ".json")
 
 @dataclass(frozen=True)
 class DocumentQuestion:
-    """A question of one of the documents; ``answers`` are empty where the document does not say."""
+    """A question about one of the documents; ``answers`` is empty if the document does not answer it."""
 
     id: str
     document: str
@@ -88,7 +88,7 @@ def load_questions(folder: Path) -> list[DocumentQuestion]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Returns the files that a folder's questions and documents are in."""
+    """Returns the files of a folder's questions and documents."""
     rows = [_file(folder, name) for name in ("documents", "questions")]
     return [*rows, *(_beside(folder, row) for row in read_rows(rows[0]) if "path" in row)]
 
@@ -112,9 +112,8 @@ def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
 
 
 def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> list[DocumentQuestion]:
-    """Returns at most ``limit`` questions, by the seed, from each document in turn. Every other document gives first an
-    answerable one, then one that is not, and so on; the others the other way round. Those of a document stand together.
-    A larger limit holds all of a smaller one's."""
+    """Returns at most ``limit`` questions, drawn by the seed evenly from all documents, grouped by document. Answerable
+    and unanswerable ones alternate. The questions of a smaller limit are among those of a larger one."""
     by_document: dict[str, tuple[list[DocumentQuestion], list[DocumentQuestion]]] = defaultdict(lambda: ([], []))
     for row in rows:
         by_document[row.document][not row.is_answerable].append(row)
@@ -172,7 +171,7 @@ def _id(row: Row, number: int) -> str:
 
 
 def _beside(folder: Path, row: Row) -> Path:
-    """Returns the file that a row names. Raises InvalidRequestError for one outside of the folder."""
+    """Returns the file that a row names. Raises InvalidRequestError for a file outside the folder."""
     path = folder / text_of(row["path"])
     try:
         is_inside = path.resolve().is_relative_to(folder.resolve())

@@ -21,24 +21,24 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Records:
-    """Key-value pairs, and the one that is asked for, which is not among ``others``."""
+    """Key-value pairs: the one that is asked for, and ``others``."""
 
     wanted: Pair
     others: tuple[Pair, ...]
 
 
 def load_kv(path: Path) -> list[Records]:
-    """Returns rows of {ordered_kv_records: [[key, value]], key, value}, as the paper's repository has them."""
+    """Returns rows of {ordered_kv_records: [[key, value]], key, value}, as in the paper's repository."""
     return parse_rows(path, _parse, "{ordered_kv_records: [[key, value]], key, value}")
 
 
 def generate_kv(k: int, n: int, seed: int) -> list[Records]:
-    """Generates ``n`` objects of ``k`` random pairs; the first of them do not depend on ``n``."""
+    """Generates ``n`` objects of ``k`` random pairs. The first ones do not depend on ``n``."""
     return [_generate(k, random.Random(f"{seed} kv {index}")) for index in range(n)]
 
 
 def build(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples of ``options.documents`` pairs, the wanted one at each of ``options.positions``."""
+    """Builds examples of ``options.documents`` pairs, with the wanted pair at each of ``options.positions``."""
     k = one(options.documents, 0, "--documents")
     if options.data is not None:
         rows = take_part(load_kv(options.data), options.part or "all", key=lambda row: row.wanted)[: options.limit]
@@ -75,7 +75,7 @@ def _place(row: Records, index: int, k: int, wanted: tuple[int, ...]) -> Iterato
 
 
 def serialize(pairs: list[Pair], at: int) -> tuple[str, tuple[int, int]]:
-    """Returns a JSON object, a pair a line, as the paper's figure 7 shows it; and the characters of pair ``at``."""
+    """Returns a JSON object with a pair per line, as in figure 7 of the paper, and the offsets of pair ``at``."""
     lines = [f'"{key}": "{value}"' for key, value in pairs]
     start = 1 + sum(len(line) + 3 for line in lines[:at])  # 3: a comma, the line's end, a space
     return "{" + ",\n ".join(lines) + "}", (start, start + len(lines[at]))

@@ -1,8 +1,7 @@
 """Multi-document question answering ("Lost in the Middle", section 3): one of K documents answers.
 
-The same K documents are shown once for each position of the gold one. The K-1 distractors, the most relevant
-that the data has, stand in the order of their relevance, or at random (appendix B), the same for all positions, so
-that nothing but the position differs.
+The same K documents are shown once for each position of the gold one. The K-1 distractors are the most relevant ones of
+the data. Their order, by relevance or random (appendix B), is the same for all positions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Question answering at a wanted length: a question's own paragraphs among paragraphs of other questions.
+"""Question answering at a given length: a question's own paragraphs among those of other questions.
 
-Writing in the Margins (section 4) uses HotpotQA, MultiHop-RAG and SQuAD in this way; MuSiQue stands beside them.
+Writing in the Margins (section 4) uses HotpotQA, MultiHop-RAG and SQuAD in this way; MuSiQue is our addition.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MISSES = 8
 def build(
     questions: list[QAExample], pool: Sequence[Passage], options: TaskOptions, count_tokens: CountTokens
 ) -> list[Example]:
-    """Builds an example of each question at each of ``options.length``, by default 4,000 tokens."""
+    """Builds an example for each question at each of ``options.length``, by default 4,000 tokens."""
     lengths = tuple(dict.fromkeys(options.length)) or (4000,)
     if min(lengths) < 1:
         raise InvalidRequestError(f"--length is {min(lengths)}", "It takes tokens, at least 1.")
@@ -53,9 +53,9 @@ def build(
 def stretch(
     question: QAExample, pool: Sequence[Passage], length: int, count: Callable[[Passage], int], rng: random.Random
 ) -> tuple[list[Passage], dict[str, Any]]:
-    """Returns paragraphs of about ``length`` tokens, titles counted, never more unless the gold ones alone have more.
+    """Returns paragraphs of at most ``length`` tokens with their titles, or the gold ones alone if these are longer.
 
-    All gold ones come first, then the question's others as they fit, then those of the pool. Facts: ``tokens``, and
+    Gold ones come first, then the question's other ones that fit, then those of the pool. Facts: ``tokens``, and
     ``longer_than_asked`` if the gold ones exceed the length.
     """
     kept = [passage for passage in question.passages if passage.gold]
@@ -74,7 +74,7 @@ def stretch(
 
 
 def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -> Iterator[Passage]:
-    """Yields paragraphs of other questions in random order, none of the question's own pages, none with an answer."""
+    """Yields other questions' paragraphs in random order, except the question's pages and those with an answer."""
     titles = {passage.title for passage in question.passages}
     telling = [answer for answer in question.answers if normalize(answer) not in ("yes", "no")]
     drawn: set[int] = set()
@@ -88,12 +88,12 @@ def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -
 
 
 def pool_of(questions: Iterable[QAExample]) -> list[Passage]:
-    """Returns every passage of the questions once, none of them gold."""
+    """Returns every passage of the questions once, marked as not gold."""
     return list(dict.fromkeys(Passage(p.title, p.text) for question in questions for p in question.passages))
 
 
 def _article(row: QAExample) -> str:
-    """Returns the key that keeps rows in one part of the data: the page of rows that ask of one page, else the row."""
+    """Returns the key by which rows are in the same part of the data: the page of rows about one page, else the row."""
     return row.passages[0].title if len(row.passages) == 1 else row.id
 
 
@@ -101,7 +101,7 @@ def _task(
     name: str, source: str, load: Callable[[Path, TaskOptions], tuple[list[QAExample], list[Passage]]], *takes: str,
     shuffled: bool = False,
 ) -> Task:  # fmt: skip
-    """Returns a task. ``shuffled``: the file goes article by article, and its first questions share one paragraph."""
+    """Returns a task. ``shuffled``: rows are shuffled, because the file's first questions share one paragraph."""
 
     def build_from_file(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         assert options.data is not None

@@ -1,7 +1,7 @@
-"""Question-answering data sets, each in its public format and in one common form.
+"""Question-answering data sets, each in its public format or in one common form.
 
 The common form is a row with ``question``, ``answers`` (or ``answer``) and ``paragraphs`` of ``title`` and
-``text``, gold ones told by ``supporting`` or by the row's ``supporting_titles``.
+``text``. ``supporting``, or the row's ``supporting_titles``, marks the gold ones.
 Questions without any gold passage (SQuAD's and MuSiQue's unanswerable ones, MultiHop-RAG's null queries) test
 abstention, not reading, and are left out.
 """
@@ -21,7 +21,7 @@ COMMON = "{question, answers, paragraphs: [{title, text, supporting}]}"
 
 @dataclass(frozen=True)
 class QAExample:
-    """A question, its right answers, and its own passages."""
+    """A question, its right answers, and its passages."""
 
     id: str
     question: str
@@ -33,7 +33,7 @@ class QAExample:
 
 
 def load_multidoc(path: Path) -> list[QAExample]:
-    """Returns NaturalQuestions as "Lost in the Middle" gives them (``ctxs``, one of them ``isgold``), or rows of
+    """Returns NaturalQuestions in the format of "Lost in the Middle" (``ctxs``, one of them ``isgold``), or rows of
     {question, answers, gold, distractors}. Gold comes first, distractors keep their order."""
     return _load(path, _multidoc, "{question, answers, ctxs: [{title, text, isgold}]}")
 
@@ -57,8 +57,8 @@ def load_squad(path: Path) -> list[QAExample]:
 def load_multihoprag(path: Path, library: Path | None) -> tuple[list[QAExample], list[Passage]]:
     """Returns MultiHop-RAG (Tang and Yang 2024), and all passages of its library.
 
-    With a ``library`` (corpus.json) the gold passages are the whole articles that the evidence names; without
-    one, or for an article that it lacks, the evidence facts themselves are the passages.
+    With a ``library`` (corpus.json) the gold passages are the whole articles that the evidence names. Without one, or
+    if an article is not in it, they are the evidence facts.
     """
     articles = load_passages(library) if library else []
     by_title = {article.title: article.text for article in articles}
@@ -75,7 +75,7 @@ def load_multihoprag(path: Path, library: Path | None) -> tuple[list[QAExample],
 
 
 def load_passages(path: Path) -> list[Passage]:
-    """Returns a library from rows of {title, text}, or {title, body}. Blank ones are left out."""
+    """Returns a library from rows of {title, text}, or {title, body}, without blank ones."""
 
     def parse(row: Row, _number: int) -> Iterator[Passage]:
         passage = Passage(row["title"], row["text"] if "text" in row else row["body"])

@@ -1,7 +1,7 @@
 """Retriever and reader ("Lost in the Middle", section 6): is more context always better?
 
-BM25 draws the k best passages of a library, for each k; the model answers from them, in the retriever's order.
-Beside its accuracy stands the retriever's recall: the share of the gold pages that are among the k.
+For each k, BM25 retrieves the k best passages of a library, and the model answers from them in the retriever's order.
+The retriever's recall is reported too: the share of the gold pages that are among the k.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wim_edge.words import WordIndex
 def build(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
     """Builds examples of the best k passages for each query and k of ``options.documents``, by default 1, 5, 10 and 20.
 
-    A query without answers is not asked of the model, but counts for recall.
+    The model is not asked a query without answers; it counts for recall.
     """
     assert options.data is not None
     assert options.library is not None

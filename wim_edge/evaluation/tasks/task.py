@@ -1,4 +1,4 @@
-"""A task, and the options that a run gives it."""
+"""A task, and the options of a run for it."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class Task:
     """True if the values of x are orders of the same documents, each a text of its own."""
 
     def examples(self, options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-        """Returns the examples, the same ones for the same options.
+        """Returns the examples; the same options give the same ones.
 
-        Raises InvalidRequestError for an option that the task does not take, for lack of one that it needs, and for
-        data of another format.
+        Raises InvalidRequestError for an option that the task does not take or that is missing, and for data in another
+        format.
         """
         for name in ("data", "library", "part", "documents", "positions", "order", "length"):
             given = getattr(options, name) not in (None, ())
@@ -86,14 +86,14 @@ class Task:
 
 
 def one(numbers: tuple[int, ...], default: int, option: str) -> int:
-    """Returns the only number of an option that takes several elsewhere."""
+    """Returns the only number of an option that other tasks give several."""
     if len(numbers) > 1:
         raise InvalidRequestError(f"several numbers for {option}", "This task takes one.")
     return numbers[0] if numbers else default
 
 
 def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
-    """Returns the positions of gold among k: as asked, or first, in the middle and last. From 0."""
+    """Returns the positions of gold among k, from 0: the given ones, or first, middle and last."""
     if k < 1:
         raise InvalidRequestError(f"--documents is {k}", "It takes at least 1.")
     for position in options.positions:
@@ -103,9 +103,8 @@ def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
 
 
 def score_answer(example: Example, reply: Reply | None) -> dict[str, float]:
-    """Scores a short answer: ``accuracy`` as in "Lost in the Middle" (best_subspan_em of the first line), ``contains``,
-    our own match of the whole text, and ``f1`` of the short answer, else of the first line. A failed one (None) is
-    wrong."""
+    """Scores a short answer: ``accuracy`` (best_subspan_em of the first line, "Lost in the Middle"), ``contains`` (our
+    match of the whole text), and ``f1`` of the short answer, else of the first line. A failed one (None) is wrong."""
     if reply is None:
         return dict.fromkeys(("accuracy", "contains", "f1"), 0.0)
     text = reply.text
