@@ -45,6 +45,18 @@ def test_what_is_far_is_not_drawn(ferry: Any) -> None:
     expect(ferry.locator(".sheet").first.locator(".line")).to_have_count(0)
 
 
+def test_one_click_leads_to_a_quotation_of_another_card(ferry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words, page in (("The ferry sails at noon", 31), ("Page 2 begins here", 2)):
+        quote = events.Quote(words, "ferry", page, None, chars(ferry, words))
+        started = events.ReadingStarted("m", "wim", ("ferry",), 2, 18, 512, 1, "bm25")
+        script(monkeypatch, started, finished(f"{words}.", quotes=(quote,)))
+        ask(ferry, f"What of page {page}?")
+        answered(ferry)
+        expect(ferry.locator("mark")).to_contain_text(words)
+    ferry.locator(".card").first.locator(".quotes .link").click()
+    expect(ferry.locator("mark")).to_contain_text("The ferry sails at noon")
+
+
 def test_a_quotation_is_marked_where_it_stands_on_its_page(ferry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "The ferry sails at noon on all days but Sunday, when\nit is cleaned by its crew of three."
     start, end = chars(ferry, said.split("\n")[0])[0], chars(ferry, "its crew of three.")[1]

@@ -103,16 +103,20 @@ function toDesk(card, event) {
     case "segment.scored": desk.score(event.segment, event.relevance); break;
     case "margin.judged": if (isHere) desk.tick(event.segment, event.quote ?? event.chars); break;
     case "reading.ranked": event.ranking.forEach((one) => desk.score(one.segment, one.relevance)); break;
-    case "answer.finished": {
+    case "answer.provisional": markQuote(told, event.quote); break;
+    case "answer.finished":
       desk.view.rest();
-      const [first] = event.quotes ?? [], id = told.names.get(first?.document);
-      if (id !== undefined && event.status !== "not_found") quietly(async () => {
-        if (id !== shelf.here) await showText(id);
-        await desk.go(first.chars, undefined, false);
-      })();
-    }
+      if (event.status !== "not_found") markQuote(told, event.quotes?.[0]);
   }
 }
+
+// Mark the sentence that carries an answer, in its document
+const markQuote = quietly(async (told, quote) => {
+  const id = told.names.get(quote?.document);
+  if (id === undefined) return;
+  if (id !== shelf.here) await showText(id);
+  await desk.go(quote.chars, undefined, false);
+});
 
 // ---- What goes along with the conversation
 

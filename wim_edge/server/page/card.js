@@ -2,7 +2,7 @@
 // left alone, so that the keyboard's place and what is unfolded stay.
 
 import { button, fill, item, make, place, plain, span } from "./dom.js";
-import { advice, begin, details, hasMore, isBusy, isChanged, labelled, line, markdown, others, own, quoted, share, state, tell, word } from "./told.js";
+import { advice, begin, details, elapsed, hasMore, isBusy, isChanged, labelled, line, markdown, others, own, quoted, says, share, state, tell, word } from "./told.js";
 
 export class Card {
   // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, remove, select
@@ -31,7 +31,7 @@ export class Card {
     this.parts = {
       asked: button(question.question, ask("select"), "asked link"), settled: part("p", "settled faint"), word: part("p", "word"),
       said: part("div", "said"), short: part("p", "short"), near: part("p", "minor", "Closest passages"), quotes: part("ul", "quotes"), advice: part("p", "advice"),
-      bar: make("progress", { "aria-label": "Checking", max: 1 }), line: part("span", "sum"),
+      bar: make("progress", { "aria-label": "Checking", max: 1 }), line: part("span", "sum"), elapsed: part("span", "time"),
       details: part("dl", "facts-list"), warnings: part("ul", "warnings"), others: part("ol", "passages"),
     };
     const { parts } = this, remove = button("×", ask("remove"), "quiet remove");
@@ -50,7 +50,7 @@ export class Card {
     this.acts.save.title = "Save the answer as JSON";
     this.element = make("li", { className: "card" }, make("div", { className: "head" }, parts.asked, remove), parts.settled,
       make("div", { className: "answer" }, parts.word, parts.said, parts.short, parts.advice, parts.near, parts.quotes, this.othersBox, parts.warnings,
-        parts.bar, make("div", { className: "foot" }, parts.line, this.moreFacts), make("div", { className: "acts" }, ...Object.values(this.acts))));
+        parts.bar, make("div", { className: "foot" }, parts.line, parts.elapsed, this.moreFacts), make("div", { className: "acts" }, ...Object.values(this.acts))));
   }
 
   draw() {
@@ -61,7 +61,7 @@ export class Card {
     show(parts.word, word(told));
     this.drawSaid();
     const text = answer ? own(answer) : "", short = answer?.short ?? "";
-    const isSaid = !short || plain(text).includes(plain(short)) || text.includes("\n- ") || (answer.quotes ?? []).some((one) => plain(one.text) === plain(short));
+    const isSaid = !short || says(text, short) || text.includes("\n- ") || (answer.quotes ?? []).some((one) => plain(one.text) === plain(short));
     show(parts.short, isFound && !isSaid ? short : "");
     show(parts.advice, advice(told));
     const isItem = (one) => text.includes("\n- ") && plain(text).includes(`“${plain(one.text)}”`);
@@ -74,6 +74,7 @@ export class Card {
     parts.bar.hidden = done === undefined;
     done == null ? parts.bar.removeAttribute("value") : (parts.bar.value = done);
     show(parts.line, line(told));
+    show(parts.elapsed, elapsed(told));
     fill(parts.details, details(told), ([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)));
     this.moreFacts.hidden = !answer && !told.plan;
     this.drawActs();

@@ -23,7 +23,10 @@ export function laidOut(document, unit) {
     if (kind === "hidden" && found.at(-1)?.kind === "row") found.at(-1).label = "head";
     found.push({ start: line.index, end, kind, label: level ? String(level) : isHead ? "head" : "" });
   }
-  if (isMarkdown) found.push(...inline(text));
+  if (isMarkdown) {
+    for (const { index, 0: sign, 1: before } of text.matchAll(/^([ \t]*)[-*+] (?=\S)/gm)) found.push({ start: index + before.length, end: index + sign.length, kind: "bullet", label: "" });
+    found.push(...inline(text));
+  }
   found.sort((one, other) => one.start - other.start || one.end - other.end);
   let last = 0;
   return { text, marks: found.filter((one) => (one.start >= last ? ((last = one.end), true) : false)) };
@@ -40,7 +43,7 @@ function inline(text) {
 
 // The signs of Markdown, which are put away; a row's are what parts its cells
 const SIGNS = {
-  heading: /^#{1,6} /, row: /\s*(?<!\\)\|\s*|\n/, fence: /^(?:```|~~~)[^\n]*\n|\n(?:```|~~~)[ \t]*$/, code: /^`+|`+$/,
+  heading: /^#{1,6} /, bullet: /^[-*+] $/, row: /\s*(?<!\\)\|\s*|\n/, fence: /^(?:```|~~~)[^\n]*\n|\n(?:```|~~~)[ \t]*$/, code: /^`+|`+$/,
   link: /^!?\[|\]\([^()\s]*\)$/, strong: /^\*\*|\*\*$/, em: /^\*|\*$/,
 };
 

@@ -22,8 +22,9 @@ export async function showMachine() {
   }
   const here = models.filter((one) => one.here && !one.embeds), model = status.model ?? status.settings.model?.value ?? here.filter((one) => one.fits).at(-1)?.name;
   $("able").textContent = here.length ? `Answers come from ${model.split(/[\\/]/).at(-1)}.` : "There is no model on this machine yet. Download one under “Models”.";
-  const few = recommended(models), shown = models.map((one) => ({ ...one, asked: one.name === (options.model ?? model) }));
-  if (!fetching) for (const [id, isFew] of [["models", true], ["models-more", false]]) fill($(id), shown.filter((one) => few.has(one.name) === isFew), modelItem, redraw);
+  const few = recommended(models), listOf = (one) => (isEmbedding(one) ? "scouts" : few.has(one.name) ? "models" : "models-more");
+  const shown = models.map((one) => ({ ...one, asked: one.name === (options.model ?? model), judges: one.name === status.judge }));
+  if (!fetching) for (const id of ["models", "models-more", "scouts"]) fill($(id), shown.filter((one) => listOf(one) === id), modelItem, redraw);
   redraw = false;
   const usual = status.settings.judge?.value, { value: judge } = $("judge"), judges = models.filter((one) => one.here && !one.embeds).map((one) => [one.name, one.name]);
   fill($("judge"), [[`default (${usual && usual !== "self" ? usual : "the model itself"})`, ""], ["the model itself", "self"], ...judges], ([label, value]) => new Option(label, value));
@@ -38,11 +39,13 @@ export async function showMachine() {
   });
 }
 
+// It neither writes nor judges
+const isEmbedding = ({ embeds, description }) => embeds || /--embedding-model|scout/.test(description);
+
 // What a model is good for, in plain words
-function goodFor({ embeds, writes, parameters, description }) {
+function goodFor({ writes, parameters }) {
   const billions = parseFloat(parameters) / (/m$/i.test(parameters) ? 1000 : 1);
-  if (embeds || description.includes("--embedding-model")) return "finds passages by their meaning";
-  if (!writes) return "fastest; quotes the document, writes nothing itself";
+  if (!writes) return "fast; quotes the document, writes nothing itself";
   return billions < 1 ? "quick; writes short sentences" : billions < 4 ? "slower; writes and explains better" : "slow here; writes best";
 }
 
@@ -54,7 +57,7 @@ function recommended(models) {
 }
 
 function modelItem(one) {
-  const facts = span(`${goodFor(one)} · ${one.parameters}, ${megabytes(one.bytes)}, ${one.licence}`, "facts");
+  const facts = span(`${isEmbedding(one) ? "" : `${goodFor(one)} · `}${one.parameters}, ${megabytes(one.bytes)}, ${one.licence}`, "facts");
   if (!one.here) {
     const pull = button("Download", doing(() => fetchModel(one.name, pull)));
     pull.setAttribute("aria-label", `Download ${one.name}`);
@@ -63,7 +66,7 @@ function modelItem(one) {
   }
   if (one.embeds) return item(make("div", {}, one.name, facts));
   const radio = make("input", { type: "radio", name: "model", value: one.name, checked: one.asked, onchange: () => (options.model = one.name) });
-  return item(make("label", {}, radio, ` ${one.name}${one.loaded ? " (in use)" : ""}`, facts));
+  return item(make("label", {}, radio, ` ${one.name}${one.loaded ? (one.judges ? " (judges)" : " (in use)") : ""}`, facts));
 }
 
 async function fetchModel(name, shown) {

@@ -14,6 +14,7 @@ export class Thread {
     Object.assign(this, { shelf, desk, cards: [], current: null, about: null, gone: new Set(), follows: false });
     const near = (seen) => seen.forEach((one) => one.isIntersecting && this.load(this.cards.find((card) => card.element === one.target)));
     this.near = new IntersectionObserver(near, { root: $("thread"), rootMargin: "400px" });
+    setInterval(() => this.cards.forEach((card) => card.told.live && card.watch && card.later()), 1000);  // time goes by
     for (const type of ["wheel", "pointerdown", "keydown"]) $("thread").addEventListener(type, () => (this.follows = false), { passive: true });
   }
 
@@ -68,7 +69,7 @@ export class Thread {
     return {
       select: (card) => this.select(card),
       go: (card, one) => quietly(async () => {
-        this.select(card, false);
+        await this.select(card, false);  // which may show another document
         await this.desk.go(card, one);
       })(),
       judge: doing(async (card, segment, accepted) => {
@@ -85,15 +86,16 @@ export class Thread {
   }
 
   // Have a card be the one whose passages stand on the desk
-  select(card, isShown = true) {
-    if (this.current !== card) {
+  async select(card, isShown = true) {
+    const isOther = this.current !== card;
+    if (isOther) {
       this.current?.element.removeAttribute("aria-current");
       this.current = card;
       card.element.setAttribute("aria-current", "true");
-      if (card.isWhole) this.desk.shown(card);
     }
     this.load(card);
     if (isShown) this.desk.changed();
+    if (isOther && card.isWhole) await this.desk.shown(card);
   }
 
   // All events of a question from the first one on, or from `last`: those of the past come at once

@@ -87,7 +87,7 @@ export const models = ({ model, judge }) => (judge ? `${model}, judged by ${judg
 export function state({ error, answer, live, question, provisional }) {
   const isBefore = !answer && !live;
   if ((error && error.error !== "Cancelled") || (isBefore && !error && question.state === "failed")) return "failed";
-  if (error || answer?.finish_reason === "cancelled" || (isBefore && question.state === "cancelled")) return "stopped";
+  if ((error && !answer) || (answer?.finish_reason === "cancelled" && !answer.short) || (isBefore && question.state === "cancelled")) return "stopped";
   return answer ? answer.status ?? "answered" : isBefore ? question.status ?? "stopped" : provisional ? "provisional" : "checking";
 }
 
@@ -130,6 +130,12 @@ function left({ samples, tokens: { tokens, of } }) {
   return `, about ${rest < 90 ? `${Math.ceil(rest)} s` : `${Math.ceil(rest / 60)} min`} left`;
 }
 
+// How long it has been at work, once that is worth saying
+export function elapsed(told) {
+  const seconds = Math.floor(Date.now() / 1000 - told.question.asked);
+  return isBusy(told) && !told.answer && seconds >= 5 ? `${many(seconds, "second")}` : "";
+}
+
 // The share of the bar that is done; null: not known, undefined: there is no bar
 export function share(told) {
   if (!isBusy(told)) return undefined;
@@ -139,9 +145,10 @@ export function share(told) {
 // What to make of an answer, besides its word
 export function advice({ answer, judged }) {
   if (!answer) return "";
-  const { status, unsupported = [] } = answer, isAside = Object.values(judged).includes(false);
+  const { status, short, unsupported = [] } = answer, differ = answer.evidence?.agreed === 0 && !says(own(answer), short);
+  const isAside = Object.values(judged).includes(false);
   return [
-    status === "unsure" ? `${answer.evidence?.agreed === 0 ? "Judge and writer differ" : "Not certain"}. Check the quotation.` : "",
+    status === "unsure" ? `${differ ? "The two models disagree" : "Not certain"}. Check the quotation.` : "",
     status === "not_found" && isAside ? "Nothing else than what you ignore answers it." : "",
     unsupported.length ? `In no passage: ${unsupported.join(", ")}` : "",
   ].filter(Boolean).join(" ");
@@ -152,8 +159,8 @@ export function details(told) {
   const { answer, plan, question } = told, from = answer ?? plan, rows = [];
   if (told.settled) rows.push(["Asked as", told.settled.asked_as]);
   if (from) rows.push(["Model", `${models(from)} · ${from.pattern}`]);
-  if (answer?.support != null) rows.push(["The documents answer this", percent(answer.support)]);
-  if (answer?.confidence != null && answer.status !== "not_found") rows.push(["This answer is right", percent(answer.confidence)]);
+  if (answer?.status === "not_found" && answer.support != null) rows.push(["The documents answer this", percent(answer.support)]);
+  else if (answer?.confidence != null) rows.push(["This answer is right", percent(answer.confidence)]);
   const unread = answer?.unread_probability;
   if (hasMore(told) && unread != null) rows.push(["A better passage elsewhere", unread > 0.99 ? "nothing found so far" : percent(unread)]);
   if (answer) {
@@ -170,6 +177,9 @@ export function details(told) {
 export function quoted({ text, status, quotes = [] }) {
   return status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || carries(text, one));
 }
+
+// A sentence may begin with the words of a short answer
+export const says = (text, short) => plain(text).toLowerCase().includes(plain(short).toLowerCase());
 
 export const carries = (text, quote) => plain(text).includes(`“${plain(quote.text)}”`);
 
