@@ -34,8 +34,7 @@ export class Card {
       bar: make("progress", { "aria-label": "Checking", max: 1 }), line: part("span", "sum"), elapsed: part("span", "time"),
       details: part("dl", "facts-list"), warnings: part("ul", "warnings"), others: part("ol", "passages"),
     };
-    const { parts } = this, remove = button("×", ask("remove"), "quiet remove");
-    remove.setAttribute("aria-label", `Remove the question ${question.question}`);
+    const { parts } = this, remove = button("×", ask("remove"), "quiet remove", `Remove the question ${question.question}`);
     parts.said.setAttribute("aria-live", "polite");
     parts.word.setAttribute("role", "status");
     this.moreFacts = make("details", { className: "more" }, make("summary", {}, "Details"), parts.details);
@@ -44,10 +43,9 @@ export class Card {
     this.acts = {
       now: button("Answer now", ask("now"), "now"), stop: button("Stop", ask("stop"), "stop"), more: button("Keep checking", ask("more"), "keep"),
       again: button("Answer again", ask("again"), "again"),
-      copy: button("Copy", () => this.copy(), "quiet copy"), save: button("Save", () => this.save(), "quiet save"),
+      copy: button("Copy", () => this.copy(), "quiet copy"),
     };
     this.acts.copy.title = "Copy the answer with its citations";
-    this.acts.save.title = "Save the answer as JSON";
     this.element = make("li", { className: "card" }, make("div", { className: "head" }, parts.asked, remove), parts.settled,
       make("div", { className: "answer" }, parts.word, parts.said, parts.short, parts.advice, parts.near, parts.quotes, this.othersBox, parts.warnings,
         parts.bar, make("div", { className: "foot" }, parts.line, parts.elapsed, this.moreFacts), make("div", { className: "acts" }, ...Object.values(this.acts))));
@@ -112,8 +110,7 @@ export class Card {
     const { sources } = this.told.answer, chars = [...text], made = [];
     let at = 0;
     for (const [end, number] of cites) {
-      const cite = button(String(number + 1), () => this.page.go(this, sources[number]), "cite");
-      cite.setAttribute("aria-label", `Source ${number + 1}: ${this.where(sources[number])}`);
+      const cite = button(String(number + 1), () => this.page.go(this, sources[number]), "cite", `Source ${number + 1}: ${this.where(sources[number])}`);
       made.push(chars.slice(at, end).join(""), cite);
       at = end;
     }
@@ -146,8 +143,7 @@ export class Card {
   passage(one) {
     const open = button(one.quote ? `“${one.text}”` : one.text || this.where(one), () => this.select(one.segment), "link quoted");
     const [use, ignore] = [["Use", true], ["Ignore", false]].map(([label, accepted]) => {
-      const made = button(label, () => this.page.judge(this, one.segment, one.judged === accepted ? null : accepted), "quiet");
-      made.setAttribute("aria-label", `${label} this passage`);
+      const made = button(label, () => this.page.judge(this, one.segment, one.judged === accepted ? null : accepted), "quiet", `${label} this passage`);
       made.setAttribute("aria-pressed", one.judged === accepted);
       return made;
     });
@@ -165,7 +161,7 @@ export class Card {
     acts.stop.textContent = told.answer ? "Stop checking" : "Stop";
     acts.more.hidden = !rest || !hasMore(told);
     acts.again.hidden = !rest || !isChanged(told);
-    acts.copy.hidden = acts.save.hidden = !told.answer?.text;
+    acts.copy.hidden = !told.answer?.text;
   }
 
   // Go to a passage, which j and k go on from
@@ -192,13 +188,6 @@ export class Card {
     setTimeout(() => (this.acts.copy.textContent = "Copy"), 1500);
   }
 
-  save() {
-    const { question, answer } = this.told, data = new Blob([JSON.stringify({ question: question.question, ...answer }, null, 2)], { type: "application/json" });
-    const name = question.question.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "answer";
-    const link = make("a", { href: URL.createObjectURL(data), download: `${name}.json` });
-    link.click();
-    URL.revokeObjectURL(link.href);
-  }
 }
 
 // An element with text, which is not there without any

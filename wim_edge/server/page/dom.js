@@ -12,7 +12,9 @@ export function make(tag, properties = {}, ...children) {
   return made;
 }
 
-export const button = (label, onclick, className = "") => make("button", { type: "button", onclick, className }, label);
+// `name`: what it is called by screen readers, where its label does not say it
+export const button = (label, onclick, className = "", name = "") =>
+  make("button", { type: "button", onclick, className, ...(name && { "aria-label": name }) }, label);
 export const span = (text, className = "") => make("span", { className }, text);
 export const item = (...children) =>
   make("li", {}, ...children.map((one) => (typeof one === "string" ? span(one) : one)));

@@ -1,6 +1,8 @@
 // A document's text as it was meant: pages, headings, rows of tables. The text stays as it is, so that every offset leads
 // to its character.
 
+import { make } from "./dom.js";
+
 // -> { text, marks }: what is shown, and [{ start, end, kind, label }] in UTF-16 units, in their order, none in another
 export function laidOut(document, unit) {
   const { file = "", marks = [] } = document, isMarkdown = /\.(md|markdown)$/i.test(file);
@@ -53,13 +55,6 @@ const lineEnd = (text, at) => (text.indexOf("\n", at) + 1 || text.length + 1) - 
 export function contents(kind, text) {
   const hidden = SIGNS[kind];
   if (!hidden) return [text];
-  const found = [];
-  for (const part of text.split(new RegExp(`(${hidden.source})`))) {
-    if (!part) continue;
-    const made = window.document.createElement("span");
-    made.className = hidden.test(part) ? "hidden" : kind === "row" ? "cell" : "";
-    made.textContent = part;
-    found.push(made);
-  }
-  return found;
+  const kindOf = (part) => (hidden.test(part) ? "hidden" : kind === "row" ? "cell" : "");
+  return text.split(new RegExp(`(${hidden.source})`)).filter(Boolean).map((part) => make("span", { className: kindOf(part) }, part));
 }

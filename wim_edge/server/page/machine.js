@@ -29,14 +29,12 @@ export async function showMachine() {
   const usual = status.settings.judge?.value, { value: judge } = $("judge"), judges = models.filter((one) => one.here && !one.embeds).map((one) => [one.name, one.name]);
   fill($("judge"), [[`default (${usual && usual !== "self" ? usual : "the model itself"})`, ""], ["the model itself", "self"], ...judges], ([label, value]) => new Option(label, value));
   $("judge").value = judge;
-  fill($("readings"), readings, (one) => {
-    const remove = button("×", doing(async () => {
-      await api(`readings/${one.id}`, { method: "DELETE" });
-      await showMachine();
-    }));
-    remove.setAttribute("aria-label", `Forget ${one.title}`);
-    return item(`${one.title} · ${one.model}, ${one.tokens.toLocaleString()} tokens, ${megabytes(one.bytes)}`, remove);
+  const forget = (id) => doing(async () => {
+    await api(`readings/${id}`, { method: "DELETE" });
+    await showMachine();
   });
+  fill($("readings"), readings, ({ id, title, model, tokens, bytes }) =>
+    item(`${title} · ${model}, ${tokens.toLocaleString()} tokens, ${megabytes(bytes)}`, button("×", forget(id), "", `Forget ${title}`)));
 }
 
 // It neither writes nor judges
@@ -59,8 +57,7 @@ function recommended(models) {
 function modelItem(one) {
   const facts = span(`${isEmbedding(one) ? "" : `${goodFor(one)} · `}${one.parameters}, ${megabytes(one.bytes)}, ${one.licence}`, "facts");
   if (!one.here) {
-    const pull = button("Download", doing(() => fetchModel(one.name, pull)));
-    pull.setAttribute("aria-label", `Download ${one.name}`);
+    const pull = button("Download", doing(() => fetchModel(one.name, pull)), "", `Download ${one.name}`);
     pull.disabled = !one.fits;
     return item(make("div", {}, one.name, one.fits ? "" : " (does not fit this machine)", facts), pull);
   }

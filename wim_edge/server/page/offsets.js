@@ -9,7 +9,6 @@ export class Offsets {
       if (c.length === 2) this.wide.push(at);
       at += 1;
     }
-    this.chars = at;
   }
 
   unit(at) {

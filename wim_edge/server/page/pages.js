@@ -102,7 +102,12 @@ export class Pages {
         made.push(one);
       }
     }
-    for (const box of this.marked ? this.boxes(sheet, ...this.marked) : []) {
+    const marked = this.marked ? this.boxes(sheet, ...this.marked) : [];
+    marked.forEach((box, at) => {  // lines meet in the middle, so that no edge goes through letters
+      const above = marked[at - 1];
+      if (above && above.top < box.top && box.top < above.bottom) above.bottom = box.top = (above.bottom + box.top) / 2;
+    });
+    for (const box of marked) {
       const mark = placed("mark", box, this.offsets.slice(box.start, box.end));
       mark.tabIndex = -1;
       made.push(mark);

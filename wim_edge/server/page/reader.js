@@ -1,5 +1,6 @@
 // The text of a document, and its segments as they are read, in any order.
 
+import { make } from "./dom.js";
 import { contents, laidOut } from "./layout.js";
 import { firstOf, Offsets } from "./offsets.js";
 
@@ -18,10 +19,8 @@ export class Reader {
     this.blocks = [];  // divs that end with lines; the browser draws those alone that are in view
     for (let start = 0; start < this.text.length;) {
       const end = this.lineEnd(start + UNREAD);
-      const made = window.document.createElement("div");
-      made.className = "block";
-      const block = { made, start, end, parts: [this.unread(start, end)] };
-      made.append(block.parts[0].made);
+      const part = this.unread(start, end), made = make("div", { className: "block" }, part.made);
+      const block = { made, start, end, parts: [part] };
       estimate(made);
       this.blocks.push(block);
       start = end;
@@ -31,8 +30,7 @@ export class Reader {
 
   // Parts of a block are what is read, a segment each, and what is not; units [start, end)
   unread(start, end) {
-    const made = window.document.createElement("span");
-    made.className = "unread";
+    const made = make("span", { className: "unread" });
     this.fill(made, start, end);
     return { made, start, end, read: false };
   }
@@ -46,10 +44,8 @@ export class Reader {
       const [from, to] = [Math.max(mark.start, at), Math.min(mark.end, end)];
       if (isPage ? mark.start < start : to <= from) continue;
       if (from > at) children.push(this.text.slice(at, from));
-      const part = window.document.createElement(isPage ? "i" : "span");
-      part.className = mark.kind;
+      const part = make(isPage ? "i" : "span", { className: mark.kind }, ...contents(mark.kind, this.text.slice(from, to)));
       part.dataset.label = mark.label;
-      part.append(...contents(mark.kind, this.text.slice(from, to)));
       if (mark.kind === "row") part.style.setProperty("--cells", part.querySelectorAll(".cell").length);
       children.push(part);
       at = Math.max(at, to);
@@ -74,8 +70,7 @@ export class Reader {
   read(event) {
     this.marked = this.marked?.();
     const [start, end] = event.chars;
-    const made = window.document.createElement("span");
-    made.className = "segment";
+    const made = make("span", { className: "segment" });
     this.put(made, this.unit(start), this.unit(end));
     this.element.querySelector(".now")?.classList.remove("now");
     made.classList.add("now");
@@ -113,9 +108,7 @@ export class Reader {
     const cost = ({ end }) => Math.abs(end - middle) + (text[end - 1] === "\n" ? 0 : UNREAD);
     const best = block.parts.slice(0, -1).reduce((one, other) => (cost(other) < cost(one) ? other : one));
     const parts = block.parts.splice(block.parts.indexOf(best) + 1);
-    const made = window.document.createElement("div");
-    made.className = "block";
-    made.append(...parts.map((one) => one.made));
+    const made = make("div", { className: "block" }, ...parts.map((one) => one.made));
     block.made.after(made);
     this.blocks.splice(number + 1, 0, { made, start: best.end, end: block.end, parts });
     block.end = best.end;
@@ -203,7 +196,7 @@ export class Reader {
     const found = this.segments.get(segment) ?? [...this.segments.values()].find(within);
     const [first, last, made] = found ? [this.unit(found.start), this.unit(found.end), found.made] : this.partAt(this.unit(start));
     const [from, to] = this.whole(Math.max(this.unit(start), first), Math.min(this.unit(end), last), first, last);
-    const [before, mark, after] = ["span", "mark", "span"].map((tag) => window.document.createElement(tag));
+    const [before, mark, after] = ["span", "mark", "span"].map((tag) => make(tag));
     mark.tabIndex = -1;
     this.fill(before, first, from);
     this.fill(mark, from, to);

@@ -94,8 +94,7 @@ export class Shelf {
     };
     const label = make("label", {}, tick, ` ${name} `, span(`${documents.toLocaleString()} document${documents === 1 ? "" : "s"}`, "facts"));
     if (!hasFiles) return item(label);
-    const bring = button("Sync", doing(() => this.sync(name, bring)), "quiet");
-    bring.setAttribute("aria-label", `Bring ${name} in step with its files`);
+    const bring = button("Sync", doing(() => this.sync(name, bring)), "quiet", `Bring ${name} in step with its files`);
     bring.title = "Read what is new or has changed in its files and folders, and let go of what is gone";
     return item(label, bring);
   }
@@ -125,14 +124,12 @@ export class Shelf {
   }
 
   made(one, many) {
-    const name = make("span", { className: "name" }, one.title);
     const open = button("", doing(() => this.open(one.id)), "link");
     const facts = [one.file === one.title ? "" : one.file, one.pages ? `${one.pages} pages` : `${one.chars.toLocaleString()} characters`];
-    open.append(name, span(facts.filter(Boolean).join(" · "), "facts"));
+    open.append(span(one.title, "name"), span(facts.filter(Boolean).join(" · "), "facts"));
     open.setAttribute("aria-current", one.here);
     open.title = `${one.chars.toLocaleString()} characters`;
-    const remove = button("×", () => this.remove(one), "quiet");
-    remove.setAttribute("aria-label", `Remove ${one.title}`);
+    const remove = button("×", () => this.remove(one), "quiet", `Remove ${one.title}`);
     if (!many && !one.chosen) return item(open, remove);
     const tick = make("input", { type: "checkbox", checked: one.chosen, "aria-label": `Ask ${one.title}`, title: "Ask this document, together with others that are ticked" });
     tick.onchange = () => {

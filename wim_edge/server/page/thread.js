@@ -68,10 +68,10 @@ export class Thread {
   get page() {
     return {
       select: (card) => this.select(card),
-      go: (card, one) => quietly(async () => {
+      go: quietly(async (card, one) => {
         await this.select(card, false);  // which may show another document
         await this.desk.go(card, one);
-      })(),
+      }),
       judge: doing(async (card, segment, accepted) => {
         const question = await api(`questions/${card.id}/margins/${segment}`, { method: "PUT", body: { accepted } });
         card.told.judged = question.judged;
