@@ -49,9 +49,9 @@ export function tell(told, event, idOf) {
 
 function started(told, event, idOf) {
   event.documents.forEach((name, at) => told.names.set(name, idOf(name, at)));
-  if (!event.read_segments) {  // read anew; read on, the answer may stand
+  if (!event.read_segments) {  // read anew; of a question that is read on, the answer may stand
     told.read.clear();
-    Object.assign(told, { answer: null, written: "", provisional: null });
+    if (!told.readsOn) Object.assign(told, { answer: null, written: "", provisional: null });
     for (const segment of told.passages.keys()) if (!(segment in told.judged)) told.passages.delete(segment);
   }
   Object.assign(told, { plan: event, phase: "reading", nRead: event.read_segments, tokens: null, samples: [] });
