@@ -36,9 +36,7 @@ def test_nothing_outside_the_book_is_read(read, refuse, tmp_path) -> None:
 
 def test_bombs(refuse) -> None:
     assert "unpacks to" in str(refuse("a.epub", claiming(epub({"a.xhtml": "<p>a"}), 65 << 20)))
-    lol = "<!DOCTYPE l [<!ENTITY a0 'ha'>" + "".join(
-        f"<!ENTITY a{i} '{f'&a{i - 1};' * 10}'>" for i in range(1, 12)
-    )
+    lol = "<!DOCTYPE l [<!ENTITY a0 'ha'>" + "".join(f"<!ENTITY a{i} '{f'&a{i - 1};' * 10}'>" for i in range(1, 12))
     assert "damaged" in str(refuse("a.epub", epub({}, {"OEBPS/book.opf": lol + "]><l>&a11;</l>"})))
 
 
