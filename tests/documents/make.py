@@ -6,6 +6,8 @@ import io
 import zipfile
 from typing import Any
 
+from wim_edge.documents import Document, Place
+
 ENCRYPTED = b"/Encrypt<</Filter/Standard/V 1/R 2/O<%s>/U<%s>/P -4>>/ID[<00><00>]" % (b"00" * 32, b"11" * 32)
 
 
@@ -64,6 +66,12 @@ def saved(made: Any, *kind: str, **how: Any) -> bytes:
     buffer = io.BytesIO()
     made.save(buffer, *kind, **how)
     return buffer.getvalue()
+
+
+def place_of(document: Document, text: str) -> Place:
+    """The place of a text where it is first in a document."""
+    at = document.text.index(text)
+    return document.place(at, at + len(text))
 
 
 def archive(members: dict[str, str | bytes]) -> bytes:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.documents.make import archive, claiming, members_of, rezip, saved
+from tests.documents.make import archive, claiming, members_of, place_of, rezip, saved
 from wim_edge.documents import read_document
 from wim_edge.errors import DocumentError
 
@@ -53,8 +53,7 @@ def test_paragraphs_tables_and_headings_in_their_order(read) -> None:
     document = read("a.docx", sample())
     assert document.text == "The Title\n\nFirst.\n\nPart\n\nA | B\nC | D\n\nLast\tone"
     assert [mark.section for mark in document.marks] == ["The Title", "Part"]
-    start = document.text.index("A |")
-    assert document.place(start, start + 1).section == "Part"
+    assert place_of(document, "A |").section == "Part"
 
 
 def test_what_python_docx_leaves_out(read) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documents.make import claiming, encryption, epub
+from tests.documents.make import claiming, encryption, epub, place_of
 
 pytest.importorskip("lxml")
 ONE = "<html><head><title/></head><body><h1>One</h1><p>First.</p></body></html>"
@@ -14,8 +14,7 @@ def test_chapters_in_the_order_of_the_spine(read) -> None:
     assert document.text == "One\n\nFirst.\n\nZweité.\n\nRest."
     assert [mark.section for mark in document.marks] == ["One", "Two", "chapter 4"]
     assert document.notes == ("chapter 2 is missing",)
-    start = document.text.index("Zwei")
-    assert document.place(start, start + 1).section == "Two"
+    assert place_of(document, "Zwei").section == "Two"
 
 
 def test_rights_management(read, refuse) -> None:

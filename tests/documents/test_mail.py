@@ -4,7 +4,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from tests.documents.make import pdf
+from tests.documents.make import pdf, place_of
 
 
 def mail(subject: str, text: str, html: str = "", **attached: bytes) -> EmailMessage:
@@ -57,7 +57,7 @@ def test_text_below_a_picture_and_what_another_form_alone_has(read) -> None:
         made.attach(more)
     document = read("b.eml", bytes(made))
     assert document.text.endswith("\nAnna | 12\n\nBring the keys.\n\nA list's word")
-    assert document.place(document.text.index("keys"), len(document.text)).section == "Crane"
+    assert place_of(document, "keys").section == "Crane"
 
 
 def test_a_mailbox_is_its_mails(read) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from tests.documents.make import ENCRYPTED, pdf
+from tests.documents.make import ENCRYPTED, pdf, place_of
 from tests.documents.scanned import said, scripted
 from wim_edge.documents import scans
 from wim_edge.documents.pdf import headings, read_page
@@ -40,7 +40,7 @@ def test_bookmarks_name_sections(read) -> None:
     assert found == [
         ("Care", "1 Care\n"), ("Light and shade", "2 Light"), ("not there", "go on\n\n"), ("END", "The end"),
     ]  # fmt: skip
-    place = document.place(document.text.index("Much"), len(document.text))
+    place = place_of(document, "Much")
     assert (place.page, place.section) == (2, "Light and shade")
     assert document.place(0, 3).section is None
     assert [mark.page for mark in document.marks if mark.page] == [1, 2, 3, 4]
@@ -53,8 +53,7 @@ def test_pages_have_the_numbers_that_they_print(read) -> None:
     assert [(mark.page, mark.page_label) for mark in document.marks] == [
         (1, "i"), (2, "ii"), (3, "1"), (4, "2"), (5, "3"),
     ]  # fmt: skip
-    at = document.text.index("Page 4")
-    assert (document.place(at, at + 6).page, document.place(at, at + 6).page_label) == (4, "2")
+    assert (place_of(document, "Page 4").page, place_of(document, "Page 4").page_label) == (4, "2")
     assert {mark.page_label for mark in read("b.pdf", data).marks} == {None}
 
 
@@ -79,7 +78,7 @@ def test_what_was_filled_in_is_text(read) -> None:
         canvas.showPage()
     document = read("form.pdf", canvas.getpdfdata())
     assert document.text.split() == ["Tenant:", "Alice", "Lee", "Tenant:"]
-    assert document.place(document.text.index("Alice"), len(document.text)).page == 1
+    assert place_of(document, "Alice").page == 1
 
 
 NAMELESS = b"/Encoding<</Differences[1/g1/g2]>>"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents.make import place_of
 from wim_edge.documents import read_document
 from wim_edge.documents.plain import is_markup, plain
 from wim_edge.library.ingest import rows_of
@@ -78,7 +79,7 @@ def test_markdown_is_verbatim_and_its_headings_are_sections(read) -> None:
         (">", "Three"),
     ]
     assert document.place(0, 5).section is None
-    assert document.place(source.index("not one"), len(source)).section == "One big x"
+    assert place_of(document, "not one").section == "One big x"
 
 
 def test_front_matter_is_no_heading(read) -> None:

@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import pytest
 
 from tests.documents.conftest import Read
-from wim_edge.documents.document import DocumentBuilder
+from tests.documents.make import place_of
+from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.rows import add_rows, grid, line_of, names_columns, span_of
 from wim_edge.documents.tables import header_above, labelled
 
 
-def text_of(*rows: tuple[str, ...]) -> str:
+def table(rows: Iterable[Sequence[str]], column: int | None = None) -> Document:
     draft = DocumentBuilder()
-    add_rows(draft, rows)
-    return draft.document("a").text
+    add_rows(draft, rows, column=column)
+    return draft.document("a")
+
+
+def text_of(*rows: tuple[str, ...]) -> str:
+    return table(rows).text
 
 
 def test_tables_stand_between_blank_rows_and_without_their_margins() -> None:
@@ -66,23 +73,15 @@ def test_what_a_program_writes_above_a_table_is_no_row() -> None:
 
 
 def test_rows_of_a_sheet_are_told_below_a_header_of_two_lines() -> None:
-    draft = DocumentBuilder()
-    add_rows(draft, [["Item", "Price", ""], ["", "net", "gross"], ["Rope", "2", "3"]], column=1)
-    document = draft.document("a")
+    document = table([["Item", "Price", ""], ["", "net", "gross"], ["Rope", "2", "3"]], column=1)
     assert document.text == "| Item | Price net | Price gross\nRope | 2 | 3"
-    at = document.text.index("Rope")
-    assert document.place(at, at + 8).cells == "A3:B3"
+    assert place_of(document, "Rope | 2").cells == "A3:B3"
 
 
 def test_rows_of_a_sheet_keep_their_numbers() -> None:
-    draft = DocumentBuilder()
     rows = [["", "Title"], [], ["Item", "Price"], ["Rope", "24.90"], ["", ""], ["", ""], ["x", "1"]]
-    add_rows(draft, rows, column=1)
-    document = draft.document("a")
-    places = {
-        word: document.place(at := document.text.index(word), at + 1).row for word in ("Title", "Item", "Rope", "x")
-    }
-    assert places == {"Title": 1, "Item": 3, "Rope": 4, "x": 7}
+    document = table(rows, column=1)
+    assert [place_of(document, word).row for word in ("Title", "Item", "Rope", "x")] == [1, 3, 4, 7]
 
 
 @pytest.mark.parametrize(("shown", "cells"), [
@@ -90,20 +89,13 @@ def test_rows_of_a_sheet_keep_their_numbers() -> None:
     ("Item | Price\nRope | 24.90", "B3:C4"), ("24.90\n| | 3 |", "B4:C5"), ("x", "B7"),
 ])  # fmt: skip
 def test_places_of_a_sheet_tell_their_cells(shown: str, cells: str) -> None:
-    draft = DocumentBuilder()
     rows = [["", "Title"], [], ["", "Item", "Price"], ["", "Rope", "24.90"], ["", "", "3"], [], ["", "x", "1"]]
-    add_rows(draft, rows, column=1)
-    document = draft.document("a")
-    at = document.text.index(shown)
-    assert document.place(at, at + len(shown)).cells == cells
+    assert place_of(table(rows, column=1), shown).cells == cells
 
 
 def test_a_sheet_of_many_columns() -> None:
-    draft = DocumentBuilder()
-    add_rows(draft, [[f"c{number}" for number in range(60)]], column=1)
-    document = draft.document("a")
-    at = document.text.index("c52")
-    assert document.place(at, at + 3).cells == "BA1"
+    document = table([[f"c{number}" for number in range(60)]], column=1)
+    assert place_of(document, "c52").cells == "BA1"
     assert document.place(0, len(document.text)).cells == "A1:BH1"
 
 

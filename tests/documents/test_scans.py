@@ -12,7 +12,7 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.conftest import Read, Refuse
-from tests.documents.make import pdf, saved
+from tests.documents.make import pdf, place_of, saved
 from tests.documents.scanned import Runs, picture, png, said, scan, scripted
 from wim_edge.documents import read_document, scans
 from wim_edge.documents.readers import find_scans
@@ -245,7 +245,7 @@ def test_a_file_of_several_pictures_has_pages(tmp_path: Path) -> None:
     file = tmp_path / "fax.tiff"
     picture("The first page").save(file, "TIFF", save_all=True, append_images=[picture("The second page")] * 120)
     document = read_document(file, limits=Limits(scan_pages=2))
-    assert document.place(document.text.index("second"), len(document.text)).page == 2
+    assert place_of(document, "second").page == 2
     assert "pages 3 to 121 are left out" in document.notes[0]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.documents.make import archive, claiming, members_of, rezip, saved
+from tests.documents.make import archive, claiming, members_of, place_of, rezip, saved
 from wim_edge.documents.sheets import shown
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -149,8 +149,7 @@ def test_hidden_rows_and_columns_are_left_out_and_those_shown_keep_their_places(
     document = read("a.xlsx", saved(book))
     assert document.text == "| Place | Rate\nNorth | 47.5%\nSouth | 2"
     assert document.notes == ("1 hidden row was left out (Sheet, row 2)", "1 hidden column was left out (Sheet, A)")
-    words = ("Place", "North", "South | 2")
-    places = [document.place(at := document.text.index(word), at + len(word)) for word in words]
+    places = [place_of(document, word) for word in ("Place", "North", "South | 2")]
     assert [(place.row, place.cells) for place in places] == [(1, "B1"), (3, "B3"), (4, "B4:C4")]
     book.active.column_dimensions["A"].hidden, book.active.column_dimensions["B"].hidden = False, True
     assert read("b.xlsx", saved(book)).place(0, 20).cells is None, "a column between is hidden"

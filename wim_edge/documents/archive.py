@@ -28,7 +28,7 @@ MALFORMED = (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, Sto
 
 
 class Archive:
-    """The members of a zip file. Every error is a DocumentError."""
+    """The members of a zip file. What is damaged or too large raises DocumentError."""
 
     def __init__(self, name: str, data: bytes, limits: Limits) -> None:
         self.name, self.data, self.limits = name, data, limits
@@ -65,14 +65,11 @@ class Archive:
             raise damaged(self.name) from None
 
     def root(self, member: str, *, recover: bool = False) -> Any:
-        """Returns the root of a member's XML. Entities stay unexpanded and nothing is loaded from anywhere."""
+        """Returns the root of a member's XML. Entities stay unexpanded and nothing is loaded from anywhere. Raises
+        SyntaxError, ValueError for what is no XML."""
         etree = require("lxml.etree", self.name)
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=recover)
-        try:
-            root = etree.fromstring(self.read(member), parser)
-        except (etree.LxmlError, ValueError):
-            root = None
-        if root is None:
+        if (root := etree.fromstring(self.read(member), parser)) is None:
             raise damaged(self.name)
         return root
 

@@ -104,8 +104,10 @@ class _Writer:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
         if self._left_out[1]:
             return
-        attributes = attributes or _NO_ATTRIBUTES  # lxml gives a mapping that is slow
-        look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
+        if attributes:
+            look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
+        else:  # lxml gives a mapping that is slow
+            attributes, look, is_decoration = _NO_ATTRIBUTES, self._style.look_of_tag(tag), False
         if tag in _DROPPED or look in (HIDDEN, STRUCK):
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
                 self._begin_cell(tag, attributes)  # which keeps its column
@@ -294,7 +296,8 @@ class _Writer:
             return
         table = self._tables[-1]
         table.rows = table.rows or [[]]
-        table.rows[-1].append(Cell(tag, span_of(attributes.get("rowspan", ""), attributes.get("colspan", ""))))
+        span = span_of(attributes.get("rowspan", ""), attributes.get("colspan", "")) if attributes else (1, 1)
+        table.rows[-1].append(Cell(tag, span))
         table.is_in_cell = True
 
     def _end_table(self) -> None:

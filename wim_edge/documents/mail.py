@@ -45,13 +45,12 @@ def read_mail(name: str, data: bytes, read: Read, limits: Limits) -> Document:
     """Returns a mail, or a mailbox's mails one after the other, each a section by its subject."""
     draft = DocumentBuilder()
     writer = _MailWriter(draft, name, read, limits)
-    starts = list(_FROM.finditer(data)) if data.startswith(b"From ") else []
-    for at, start in enumerate(starts):
-        end = starts[at + 1].start() if at + 1 < len(starts) else len(data)
-        writer.add(_QUOTED_FROM.sub(rb"\1", data[start.end() : end]))
-    if not starts:
+    mails = _FROM.split(data)[1:] if data.startswith(b"From ") else []
+    for one in mails:
+        writer.add(_QUOTED_FROM.sub(rb"\1", one))
+    if not mails:
         writer.add(data)
-    draft.title = Path(name).stem if starts else writer.first
+    draft.title = Path(name).stem if mails else writer.first
     return draft.document(name)
 
 

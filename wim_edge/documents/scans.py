@@ -46,7 +46,7 @@ _LIKE = 0.35
 
 _LOST_SPACE = re.compile(r"(?<=[a-zß-ÿ]{2})(?=\d{2})|(?<=\d)(?=[a-zß-ÿ]{3})|(?<=[a-zß-ÿ][.,;:!?])(?=[A-Z])")
 """The places where the engines lose a space most often: "to985 pounds", "28days", "dog.Clause"."""
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-$")
+_HYPHEN, _WORD = re.compile(r"(?<=[^\W\d_])-$"), re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
@@ -301,12 +301,7 @@ def _lines(boxes: Sequence[tuple[Any, ...]]) -> list[Line]:
 def _words(text: str, left: float, right: float) -> list[Word]:
     """Returns the words of a text, and about where each stands between its ends."""
     width = (right - left) / max(1, len(text))
-    words, at = [], 0
-    for word in text.split():
-        at = text.index(word, at)
-        words.append(Word(word, left + at * width, left + (at + len(word)) * width))
-        at += len(word)
-    return words
+    return [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
 
 
 def _digest(data: bytes) -> str:

@@ -115,12 +115,11 @@ class _Book:
         if self._valueless:
             many = f"{len(self._valueless):,} formula{'s' * (len(self._valueless) > 1)}"
             self._draft.notes.append(
-                f"sheet {self._title}: no value was kept of {many} (first: {self._valueless[0]}); a spreadsheet "
+                f"sheet {title}: no value was kept of {many} (first: {self._valueless[0]}); a spreadsheet "
                 "program that opens and saves the file keeps them"
             )
         if self._is_wider:
-            note = f"sheet {self._title}: what stands right of {_COLUMNS:,} columns was not read"
-            self._draft.notes.append(note)
+            self._draft.notes.append(f"sheet {title}: what stands right of {_COLUMNS:,} columns was not read")
 
     def _row(self, row: Any) -> list[str]:
         texts: list[str] = []
