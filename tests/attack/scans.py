@@ -6,11 +6,11 @@ import random
 import struct
 import zlib
 from collections.abc import Iterator
-from io import BytesIO
 
 from PIL import Image
 
 from tests.attack import office
+from tests.documents.make import saved
 from tests.documents.scanned import picture, png, scan
 
 _LINES = ("The ferry sails at noon.", "It is a small ship.")
@@ -34,10 +34,8 @@ def inputs(choose: random.Random) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _saved(kind: str, times: int = 1) -> bytes:
-    file, page = BytesIO(), picture(*_LINES)
     some = [Image.new("L", (40, 40), "white")] * (times - 1)
-    page.save(file, kind, **({"save_all": True, "append_images": some} if some else {}))
-    return file.getvalue()
+    return saved(picture(*_LINES), kind, **({"save_all": True, "append_images": some} if some else {}))
 
 
 def _empty_png(width: int, height: int) -> bytes:
@@ -51,9 +49,7 @@ def _empty_png(width: int, height: int) -> bytes:
 
 
 def _noise() -> bytes:
-    file = BytesIO()
-    Image.frombytes("L", (1500, 1500), random.Random(3).randbytes(1500 * 1500)).save(file, "PNG")
-    return file.getvalue()
+    return saved(Image.frombytes("L", (1500, 1500), random.Random(3).randbytes(1500 * 1500)), "PNG")
 
 
 def _circle() -> bytes:

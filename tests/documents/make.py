@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import zipfile
+from typing import Any
+
+from wim_edge.documents import Document, Place
 
 ENCRYPTED = b"/Encrypt<</Filter/Standard/V 1/R 2/O<%s>/U<%s>/P -4>>/ID[<00><00>]" % (b"00" * 32, b"11" * 32)
 
@@ -58,6 +61,19 @@ def placed(*rows: tuple[float, float, str]) -> bytes:
     return b" ".join(shown)
 
 
+def saved(made: Any, *kind: str, **how: Any) -> bytes:
+    """What a library saves: a workbook, a text, a presentation, a picture of this kind."""
+    buffer = io.BytesIO()
+    made.save(buffer, *kind, **how)
+    return buffer.getvalue()
+
+
+def place_of(document: Document, text: str) -> Place:
+    """The place of a text where it is first in a document."""
+    at = document.text.index(text)
+    return document.place(at, at + len(text))
+
+
 def archive(members: dict[str, str | bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
@@ -74,9 +90,12 @@ def claiming(data: bytes, size: int) -> bytes:
 
 def rezip(data: bytes, changes: dict[str, str | bytes]) -> bytes:
     """The archive with some members replaced or added."""
+    return archive({**members_of(data), **changes})
+
+
+def members_of(data: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(data)) as file:
-        members: dict[str, str | bytes] = {name: file.read(name) for name in file.namelist()}
-    return archive(members | changes)
+        return {name: file.read(name) for name in file.namelist()}
 
 
 CONTAINER = (
@@ -127,6 +146,4 @@ def deck() -> bytes:
     table = slide.shapes.add_table(2, 2, 0, 0, 100, 100).table
     for at, text in enumerate(("Berth", "Depth", "North", "3.2 m")):
         table.cell(*divmod(at, 2)).text = text
-    buffer = io.BytesIO()
-    made.save(buffer)
-    return buffer.getvalue()
+    return saved(made)

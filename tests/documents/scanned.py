@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from io import BytesIO
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from tests.documents.make import saved
 from wim_edge.documents import scans
 from wim_edge.system import subprocesses
 
@@ -26,17 +26,13 @@ def picture(*lines: str, turn: int = 0, size: int = 34) -> Image.Image:
 
 
 def png(*lines: str, turn: int = 0) -> bytes:
-    file = BytesIO()
-    picture(*lines, turn=turn).save(file, "PNG")
-    return file.getvalue()
+    return saved(picture(*lines, turn=turn), "PNG")
 
 
 def scan(pages: Sequence[Sequence[str]]) -> bytes:
     """Return a PDF whose pages are pictures."""
     first, *others = [picture(*lines) for lines in pages]
-    file = BytesIO()
-    first.save(file, "PDF", save_all=True, append_images=others, resolution=100)
-    return file.getvalue()
+    return saved(first, "PDF", save_all=True, append_images=others, resolution=100)
 
 
 def said(page: int, *boxes: tuple[object, ...]) -> str:

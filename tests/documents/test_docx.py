@@ -1,23 +1,15 @@
 from __future__ import annotations
 
-import io
 import random
-import zipfile
 
 import pytest
 
-from tests.documents.make import archive, claiming, rezip
+from tests.documents.make import archive, claiming, members_of, place_of, rezip, saved
 from wim_edge.documents import read_document
 from wim_edge.errors import DocumentError
 
 docx = pytest.importorskip("docx")
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-
-
-def save(word) -> bytes:
-    buffer = io.BytesIO()
-    word.save(buffer)
-    return buffer.getvalue()
 
 
 def sample() -> bytes:
@@ -29,7 +21,7 @@ def sample() -> bytes:
     for cell, text in zip((c for row in table.rows for c in row.cells), "ABCD", strict=True):
         cell.text = text
     word.add_paragraph("Last\tone")
-    return save(word)
+    return saved(word)
 
 
 def body(content: str) -> bytes:
@@ -52,7 +44,7 @@ def test_headers_and_footers_come_last_and_once(read) -> None:
     word.add_paragraph("The work is done in May.")
     for part in (word.sections[0].footer, word.sections[0].first_page_footer, word.sections[0].header):
         part.paragraphs[0].text = "Contract number KA-2024-031"
-    document = read("a.docx", save(word))
+    document = read("a.docx", saved(word))
     assert document.text == "The work is done in May.\n\nContract number KA-2024-031"
     assert document.place(30, 40).section == "Headers and footers"
 
@@ -61,8 +53,7 @@ def test_paragraphs_tables_and_headings_in_their_order(read) -> None:
     document = read("a.docx", sample())
     assert document.text == "The Title\n\nFirst.\n\nPart\n\nA | B\nC | D\n\nLast\tone"
     assert [mark.section for mark in document.marks] == ["The Title", "Part"]
-    start = document.text.index("A |")
-    assert document.place(start, start + 1).section == "Part"
+    assert place_of(document, "A |").section == "Part"
 
 
 def test_what_python_docx_leaves_out(read) -> None:
@@ -78,9 +69,8 @@ def test_what_python_docx_leaves_out(read) -> None:
 @pytest.mark.parametrize("notes", ["footnotes", "endnotes", "comments"])
 def test_notes_and_comments_come_last(read, notes: str) -> None:
     data = sample()
-    with zipfile.ZipFile(io.BytesIO(data)) as file:
-        relations = file.read("word/_rels/document.xml.rels").decode()
-        types = file.read("[Content_Types].xml").decode()
+    members = members_of(data)
+    relations, types = (members[name].decode() for name in ("word/_rels/document.xml.rels", "[Content_Types].xml"))
     kind = f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{notes}"
     entry = f'<Relationship Id="rIdF" Type="{kind}" Target="{notes}.xml"/></Relationships>'
     part = f"application/vnd.openxmlformats-officedocument.wordprocessingml.{notes}+xml"
@@ -96,7 +86,7 @@ def test_notes_and_comments_come_last(read, notes: str) -> None:
 
 
 def test_refused(refuse) -> None:
-    assert "empty" in str(refuse("a.docx", save(docx.Document())))
+    assert "empty" in str(refuse("a.docx", saved(docx.Document())))
     assert "damaged" in str(refuse("a.docx", sample()[:2000]))
     assert "damaged" in str(refuse("a.docx", archive({"word/document.xml": "<x/>"})))
     assert "damaged" in str(refuse("a.docx", body("<w:p>")))
@@ -124,8 +114,7 @@ def test_damage_is_a_document_error_or_costs_no_text(tmp_path) -> None:
     path = tmp_path / "a.docx"
     path.write_bytes(good)
     whole, refused, read_whole = read_document(path).text, list[str](), 0
-    with zipfile.ZipFile(io.BytesIO(good)) as file:
-        members = {name: file.read(name) for name in file.namelist()}
+    members = members_of(good)
     for _ in range(60):
         data = bytearray(good)
         for _ in range(chance.randint(1, 30)):
@@ -156,7 +145,7 @@ def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
             cell.text = text.strip("_")
     table.cell(1, 0).merge(table.cell(2, 0))
     table.cell(4, 1).merge(table.cell(4, 2))
-    assert read("a.docx", save(word)).text == (
+    assert read("a.docx", saved(word)).text == (
         "| Team | Name | Room\nOffice | Anna | 12\nOffice | Ben | 14\nYard | Cleo | 2\nTotal | 3 |\nx | y | z"
     )
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 
-from tests.documents.make import rezip
+from tests.documents.make import rezip, saved
 
 pptx = pytest.importorskip("pptx")
 docx = pytest.importorskip("docx")
@@ -32,20 +30,16 @@ def charted() -> bytes:
     chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, data).chart
     chart.has_title = True
     chart.chart_title.text_frame.text = "Tonnes a day"
-    buffer = io.BytesIO()
-    deck.save(buffer)
-    return buffer.getvalue()
+    return saved(deck)
 
 
 def drawn(kind: str, part: str, reference: str) -> bytes:
     """Return a DOCX in which a drawing names a part of this kind."""
-    buffer = io.BytesIO()
-    docx.Document().save(buffer)
     relation = f'<Relationship Id="rId9" Type="{OFFICE}/officeDocument/2006/relationships/{kind}" Target="drawn.xml"/>'
     word = f"""<w:document xmlns:w="{OFFICE}/wordprocessingml/2006/main" xmlns:a="{OFFICE}/drawingml/2006/main"
         xmlns:r="{OFFICE}/officeDocument/2006/relationships"><w:body><w:p><w:r><w:t>Above.</w:t></w:r><w:r><w:drawing>
         <a:graphicData>{reference}</a:graphicData></w:drawing></w:r></w:p></w:body></w:document>"""
-    return rezip(buffer.getvalue(), {
+    return rezip(saved(docx.Document()), {
         "word/document.xml": word, "word/drawn.xml": part,
         "word/_rels/document.xml.rels":
             f'<Relationships xmlns="{OFFICE}/package/2006/relationships">{relation}</Relationships>',

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documents.make import claiming, encryption, epub
+from tests.documents.make import claiming, encryption, epub, place_of
 
 pytest.importorskip("lxml")
 ONE = "<html><head><title/></head><body><h1>One</h1><p>First.</p></body></html>"
@@ -14,8 +14,7 @@ def test_chapters_in_the_order_of_the_spine(read) -> None:
     assert document.text == "One\n\nFirst.\n\nZweité.\n\nRest."
     assert [mark.section for mark in document.marks] == ["One", "Two", "chapter 4"]
     assert document.notes == ("chapter 2 is missing",)
-    start = document.text.index("Zwei")
-    assert document.place(start, start + 1).section == "Two"
+    assert place_of(document, "Zwei").section == "Two"
 
 
 def test_rights_management(read, refuse) -> None:
@@ -36,9 +35,7 @@ def test_nothing_outside_the_book_is_read(read, refuse, tmp_path) -> None:
 
 def test_bombs(refuse) -> None:
     assert "unpacks to" in str(refuse("a.epub", claiming(epub({"a.xhtml": "<p>a"}), 65 << 20)))
-    lol = "<!DOCTYPE l [<!ENTITY a0 'ha'>" + "".join(
-        f"<!ENTITY a{i} '{f'&a{i - 1};' * 10}'>" for i in range(1, 12)
-    )
+    lol = "<!DOCTYPE l [<!ENTITY a0 'ha'>" + "".join(f"<!ENTITY a{i} '{f'&a{i - 1};' * 10}'>" for i in range(1, 12))
     assert "damaged" in str(refuse("a.epub", epub({}, {"OEBPS/book.opf": lol + "]><l>&a11;</l>"})))
 
 

@@ -4,7 +4,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from tests.documents.make import pdf
+from tests.documents.make import pdf, place_of
 
 
 def mail(subject: str, text: str, html: str = "", **attached: bytes) -> EmailMessage:
@@ -57,7 +57,7 @@ def test_text_below_a_picture_and_what_another_form_alone_has(read) -> None:
         made.attach(more)
     document = read("b.eml", bytes(made))
     assert document.text.endswith("\nAnna | 12\n\nBring the keys.\n\nA list's word")
-    assert document.place(document.text.index("keys"), len(document.text)).section == "Crane"
+    assert place_of(document, "keys").section == "Crane"
 
 
 def test_a_mailbox_is_its_mails(read) -> None:
@@ -102,3 +102,15 @@ def test_hostile_mails_are_read_as_far_as_they_go(read, data: bytes) -> None:
 def test_without_text_it_is_empty(refuse) -> None:
     assert "empty" in str(refuse("a.eml", b"\n\n"))
     assert "empty" in str(refuse("a.eml", b"Content-Type: message/rfc822\n\n" * 2000 + b"body"))
+
+
+def test_events_of_a_calendar(read) -> None:
+    event = "DTSTART;TZID=Europe/Paris:20260305T140000\r\nSUMMARY:Board\\, spring\r\nLOCATION:Room\r\n  4\r\n"
+    alarm = "BEGIN:VALARM\r\nDESCRIPTION:no\r\nEND:VALARM\r\nDTEND:20260305T150000Z\r\n"
+    person = 'ATTENDEE;CN="Okafor: A":mailto:a@b.c\r\n'
+    document = read("a.ics", f"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\n{event}{alarm}{person}END:VEVENT\r\nEND:VCALENDAR")
+    assert document.text.split("\n") == [
+        "Summary: Board, spring", "Start: 2026-03-05 14:00 (Europe/Paris)", "End: 2026-03-05 15:00 (UTC)",
+        "Place: Room 4", "Attendee: Okafor: A",
+    ]  # fmt: skip
+    assert document.section(0) == "Board, spring"

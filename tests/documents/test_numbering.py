@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documents.make import rezip
-from tests.documents.test_docx import W, docx, sample, save
+from tests.documents.make import rezip, saved
+from tests.documents.test_docx import W, docx, sample
 from wim_edge.documents.numbering import written
 
 
@@ -61,7 +61,7 @@ def test_styles_name_lists_and_headings_bear_their_numbers(read) -> None:
     word.add_paragraph("first", style="List Number")
     word.add_paragraph("second", style="List Number")
     word.add_paragraph("point", style="List Bullet")
-    data = save(word)
+    data = saved(word)
     assert read("a.docx", data).text == "1. first\n\n2. second\n\n- point"
 
 

@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documents.make import archive, claiming
+from tests.documents.make import archive, claiming, place_of
 
 pytest.importorskip("lxml")
 opendocument = pytest.importorskip("wim_edge.documents.opendocument")
 NAMES = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{long}:1.0"'
-    for name, long in zip(("office", "text", "table", "style", "draw", "presentation"),
-                          ("office", "text", "table", "style", "drawing", "presentation"),
-                          strict=True)
+    for name, long in zip(
+        ("office", "text", "table", "style", "draw", "presentation"),
+        ("office", "text", "table", "style", "drawing", "presentation"),
+        strict=True,
+    )
 )
 STYLES = (
     '<text:list-style style:name="L1"><text:list-level-style-number text:level="1" style:num-format="1" '
@@ -64,7 +66,7 @@ def test_sheets_and_slides(read) -> None:
     document = read("a.ods", file("spreadsheet", "".join(sheets)))
     assert document.text == "| Name | Room\nAnna | 12\nAnna | 12\n\nx | y"
     assert [(mark.section, mark.row) for mark in document.marks] == [("Staff", 1), ("More", 6)]
-    assert document.place(document.text.index("Anna"), 40).row == 2
+    assert place_of(document, "Anna").row == 2
     assert document.title == "a"
     pages = "".join(f"<draw:page><draw:frame><text:p>slide {n}</text:p></draw:frame></draw:page>" for n in (1, 2))
     document = read("a.odp", file("presentation", pages))
@@ -76,7 +78,7 @@ def test_what_a_speaker_notes_belongs_to_the_slide(read) -> None:
     pages = f"<draw:page><text:p>One</text:p>{notes}</draw:page><draw:page><text:p>Two</text:p></draw:page>"
     document = read("a.odp", file("presentation", pages))
     assert document.text == "One\n\nNotes: Say it slowly\n\nTwo"
-    assert document.place(document.text.index("slowly"), 20).page == 1
+    assert place_of(document, "slowly").page == 1
 
 
 def test_a_long_sheet_is_read_to_its_end_and_what_is_cut_is_told(read, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +162,7 @@ def test_hidden_rows_columns_sheets_and_slides(read) -> None:
         "1 hidden row was left out (A, row 2)", "1 struck-out passage was left out (A)",
         "1 hidden column was left out (A, B)", "1 hidden sheet was left out (B)",
     )  # fmt: skip
-    place = document.place(document.text.index("North"), document.text.index("North") + 5)
+    place = place_of(document, "North")
     assert (place.row, place.cells) == (3, None)
     pages = "".join(f"<draw:page {one}</text:p></draw:page>" for one in (
         "draw:style-name='D'><text:p>gone", "><text:p>kept"))  # fmt: skip

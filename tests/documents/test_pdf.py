@@ -1,15 +1,17 @@
 from __future__ import annotations
 
-import io
-
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from tests.documents.make import ENCRYPTED, pdf
+from tests.documents.make import ENCRYPTED, pdf, place_of
 from tests.documents.scanned import said, scripted
 from wim_edge.documents import scans
+from wim_edge.documents.pdf import headings, read_page
+from wim_edge.documents.pdf_lines import Line, line_of
+from wim_edge.documents.pdf_words import Word
 
-pytest.importorskip("pypdfium2")
+pdfium = pytest.importorskip("pypdfium2")
+TEXT = "The works on the mains went on all year, and were paid from the reserve."
 
 
 def test_pages(read) -> None:
@@ -38,7 +40,7 @@ def test_bookmarks_name_sections(read) -> None:
     assert found == [
         ("Care", "1 Care\n"), ("Light and shade", "2 Light"), ("not there", "go on\n\n"), ("END", "The end"),
     ]  # fmt: skip
-    place = document.place(document.text.index("Much"), len(document.text))
+    place = place_of(document, "Much")
     assert (place.page, place.section) == (2, "Light and shade")
     assert document.place(0, 3).section is None
     assert [mark.page for mark in document.marks if mark.page] == [1, 2, 3, 4]
@@ -51,8 +53,7 @@ def test_pages_have_the_numbers_that_they_print(read) -> None:
     assert [(mark.page, mark.page_label) for mark in document.marks] == [
         (1, "i"), (2, "ii"), (3, "1"), (4, "2"), (5, "3"),
     ]  # fmt: skip
-    at = document.text.index("Page 4")
-    assert (document.place(at, at + 6).page, document.place(at, at + 6).page_label) == (4, "2")
+    assert (place_of(document, "Page 4").page, place_of(document, "Page 4").page_label) == (4, "2")
     assert {mark.page_label for mark in read("b.pdf", data).marks} == {None}
 
 
@@ -69,17 +70,15 @@ def test_a_page_without_text_is_noted(read) -> None:
 
 
 def test_what_was_filled_in_is_text(read) -> None:
-    data = io.BytesIO()
-    canvas = Canvas(data)
+    canvas = Canvas("")
     for number, name in enumerate(["Alice Lee", ""]):
         canvas.drawString(72, 700, "Tenant:")
         canvas.acroForm.textfield(name=f"field {number}", value=name, x=150, y=696, width=200, height=14, fontSize=10)
         canvas.linkURL("https://example.org", (72, 600, 200, 620))
         canvas.showPage()
-    canvas.save()
-    document = read("form.pdf", data.getvalue())
+    document = read("form.pdf", canvas.getpdfdata())
     assert document.text.split() == ["Tenant:", "Alice", "Lee", "Tenant:"]
-    assert document.place(document.text.index("Alice"), len(document.text)).page == 1
+    assert place_of(document, "Alice").page == 1
 
 
 NAMELESS = b"/Encoding<</Differences[1/g1/g2]>>"
@@ -98,12 +97,10 @@ def test_letters_without_a_meaning_are_noted_and_the_page_is_recognised(read, mo
 
 
 def test_struck_out_words_are_noted(read) -> None:
-    data = io.BytesIO()
-    canvas = Canvas(data)
+    canvas = Canvas("")
     canvas.drawString(72, 700, "no more")
     canvas.line(72, 704, 72 + canvas.stringWidth("no"), 704)
-    canvas.save()
-    document = read("a.pdf", data.getvalue())
+    document = read("a.pdf", canvas.getpdfdata())
     assert document.text == "more"
     assert document.notes == ("1 struck-out word was left out (page 1)",)
 
@@ -119,3 +116,66 @@ def test_refused(refuse) -> None:
 
 def test_pages_that_do_not_exist_are_noted(read) -> None:
     assert read("a.pdf", pdf(b"x", count=3)).notes == ("pages 2, 3 have damage, and could not be read",)
+
+
+def line(text: str, height: float = 10, weight: int = 400, gap: float = 4) -> Line:
+    words, at = [], 0.0
+    for word in text.split():
+        words.append(Word(word, at, at + 5 * len(word)))
+        at += 5 * len(word) + gap
+    return line_of(words, 0, height)._replace(weight=weight)
+
+
+def test_larger_letters_above_text_name_a_section(read) -> None:
+    body = b" T* ".join(b"(%s) Tj" % TEXT.encode() for _ in range(4))
+    titles = (b" 0 -40 Td /F1 18 Tf (%s) Tj 0 -30 Td /F1 12 Tf " % title for title in (b"2 Supply", b"Money"))
+    page = b"".join(title + body for title in titles)
+    document = read("a.pdf", pdf(b"/F1 30 Tf (The cover) Tj 0 -30 Td", page))
+    found = [(mark.section, document.text[mark.start :].split("\n")[0]) for mark in document.marks if mark.section]
+    assert found == [("2 Supply", "2 Supply"), ("Money", "Money")]
+    assert document.place(document.text.rindex("paid"), len(document.text)).section == "Money"
+    marked = read("b.pdf", pdf(b"x", page, bookmarks=((b"Supply", 1),)))
+    assert {mark.section for mark in marked.marks} == {None, "Supply"}
+
+
+@pytest.mark.parametrize(
+    ("given", "is_title"),
+    [
+        (line("2.1 Mains and leakage", weight=700), True),
+        (line("Mains and leakage", 13), True),
+        (line("供水", 13), True),
+        (line("Mains and leakage"), False),
+        (line("Take care of the mains.", weight=700), False),
+        (line("Total: 4,000", weight=700), False),
+        (line("Source 2022 2023", weight=700, gap=60), False),
+        (line("Supply . . . . . . . 12", 13), False),
+        (line("17", 20), False),
+        (line("Mains and leakage", 7, weight=700), False),
+    ],
+)
+def test_a_title_is_short_and_set_apart(given: Line, is_title: bool) -> None:
+    assert headings([[given, line(TEXT), line(TEXT)]]) == {1: [given.text] if is_title else []}
+
+
+def test_a_title_has_text_below_it_and_is_no_running_head() -> None:
+    head, text = line("Annual report", 13), line(TEXT)
+    assert headings([[head, line("Anna Berg", 13)], [text] * 9]) == {1: [], 2: []}
+    assert headings([[text] * 9 + [head], [text]])[1] == ["Annual report"]
+    assert not any(headings([[head, text]] * 3).values())
+    assert headings([[line("A title that goes", 13), line("over two lines", 13), text]])[1] == [
+        "A title that goes over two lines"
+    ]
+    assert headings([]) == {}
+
+
+def test_what_a_reader_strikes_out_is_left_out() -> None:
+    canvas = Canvas("", pagesize=(595, 842))
+    canvas.drawString(72, 700, "The fee is 35 40 euros")
+    left = 72 + canvas.stringWidth("The fee is ")
+    right = left + canvas.stringWidth("35")
+    corners = [left, 711, right, 711, left, 697, right, 697]
+    canvas.highlightAnnotation("", [left, 697, right, 711], QuadPoints=corners)
+    made = canvas.getpdfdata().replace(b"/Highlight", b"/StrikeOut")
+    page = read_page(pdfium.PdfDocument(made), 0)
+    assert [line.text for line in page.lines] == ["The fee is 40 euros"]
+    assert (page.n_struck, page.n_lost) == (1, 0)

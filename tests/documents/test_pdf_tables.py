@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from tests.documents.test_reflow import line
 from wim_edge.documents.pdf_lines import Line, rows_of
-from wim_edge.documents.pdf_tables import row_cells, table_at
+from wim_edge.documents.pdf_tables import TableRows, row_cells, table_at
 
 
-def table(*rows: tuple[str, ...], widths: tuple[int, ...] = (0, 150, 300, 400)) -> list[list[str]] | None:
-    lines: list[Line] = []
-    for number, cells in enumerate(rows):
-        lines += [line(cell, number, widths[at]) for at, cell in enumerate(cells) if cell]
-    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
-    return None if found is None else found.cells
+def table(*rows: tuple[str, ...]) -> list[list[str]] | None:
+    found = first_table([line(cell, n, 150 * at) for n, row in enumerate(rows) for at, cell in enumerate(row) if cell])
+    return found and found.cells
+
+
+def first_table(lines: list[Line]) -> TableRows:
+    return table_at([row_cells(row) for row in rows_of(lines)], 0)  # type: ignore[return-value]
 
 
 def test_rows_and_columns() -> None:
@@ -23,13 +24,9 @@ def test_rows_and_columns() -> None:
 
 
 def test_what_stands_below_a_cell_alone_is_its_rest() -> None:
-    rows = (
-        ("Lamp", "of brass, with a", "8.00"),
-        ("", "long chain", ""),
-        ("Rope", "of hemp", "24.90"),
-        ("Oar", "ash", "9"),
-    )
-    assert table(*rows) == [["Lamp", "of brass, with a long chain", "8.00"], *map(list, rows[2:])]
+    cells = ("Lamp", "of brass, with a", "8.00"), ("", "long chain", "")
+    rows = ("Rope", "of hemp", "24.90"), ("Oar", "ash", "9")
+    assert table(*cells, *rows) == [["Lamp", "of brass, with a long chain", "8.00"], *map(list, rows)]
 
 
 def test_rows_that_stand_apart_may_have_cells_of_several_lines_in_the_middle_of_which_others_stand() -> None:
@@ -39,22 +36,15 @@ def test_rows_that_stand_apart_may_have_cells_of_several_lines_in_the_middle_of_
         lines += [line(f"{number}", top + 1, 0)]
         lines += [line(text, top + at, 60) for at, text in enumerate(["a door with", "two indoor", "monitors"])]
         lines += [line(f"{number}9.00", top + 1, 300)]
-    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
-    assert found is not None
-    assert found.cells == [
+    assert first_table(lines).cells == [
         ["Pos", "What", "Price"],
         *([str(n), "a door with two indoor monitors", f"{n}9.00"] for n in (1, 2)),
     ]
 
 
 def test_sums_below_rows_are_rows() -> None:
-    lines = [line(cell, 0, left) for cell, left in (("Item", 0), ("Text", 150), ("Price", 300))]
-    lines += [line(cell, 2, left) for cell, left in (("Rope", 0), ("of hemp", 150), ("24.90", 300))]
-    lines += [line(cell, 3, left) for cell, left in (("Lamp", 0), ("of brass", 150), ("8.00", 300))]
-    lines += [line(cell, 4, left) for cell, left in (("Total", 150), ("32.90", 300))]
-    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
-    assert found is not None
-    assert found.cells[-1] == ["", "Total", "32.90"]
+    rows = ("Item", "Text", "Price"), (), ("Rope", "of hemp", "24.90"), ("Lamp", "of brass", "8.00")
+    assert (table(*rows, ("", "Total", "32.90")) or [])[-1] == ["", "Total", "32.90"]
 
 
 def test_a_heading_parts_two_tables_of_other_columns() -> None:
@@ -63,23 +53,18 @@ def test_a_heading_parts_two_tables_of_other_columns() -> None:
     lines = [line(text, number, left) for number, row in enumerate(rows) for text, left in row]
     lines += [line("Gas", 4, 0)]
     lines += [line(text, 5 + number, left + 15) for number, row in enumerate(rows) for text, left in row]
-    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
-    assert found is not None
+    found = first_table(lines)
     assert (found.end, found.cells) == (3, [[text for text, _ in row] for row in rows])
     lines = [one for one in lines if one.text != "Gas"]
     lines += [line("Gas", 4, 20)]  # where the table's rows begin it is the title of some
-    found = table_at([row_cells(row) for row in rows_of(lines)], 0)
-    assert found is not None
-    assert found.end > 3
+    assert first_table(lines).end > 3
 
 
 def test_a_cell_that_touches_the_next_column_is_cut() -> None:
     rows = ("Name", "Room"), ("Ann", "12"), ("Bo", "13")
     wide = [line("Margarethe von Hohenlohe-Ba 14", 3)]
     lines = [line(cell, number, at * 140) for number, row in enumerate(rows) for at, cell in enumerate(row)]
-    found = table_at([row_cells(row) for row in rows_of([*lines, *wide])], 0)
-    assert found is not None
-    assert found.cells[:3] == [list(row) for row in rows]
+    assert first_table([*lines, *wide]).cells[:3] == [list(row) for row in rows]
 
 
 def test_lists_programs_contents_and_stretched_lines_are_no_tables() -> None:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from wim_edge.documents.pdf_page import rules
+from wim_edge.documents.pdf import rules
 from wim_edge.documents.pdf_words import WordRows, as_read, page_words
 
 pdfium = pytest.importorskip("pypdfium2")
 
 
 def read(draw: Callable[[Canvas], None]) -> WordRows:
-    data = io.BytesIO()
-    canvas = Canvas(data, pagesize=(595, 842))
+    canvas = Canvas("", pagesize=(595, 842))
     canvas.setFont("Helvetica", 12)
     draw(canvas)
-    canvas.save()
-    page = pdfium.PdfDocument(data.getvalue())[0]
+    page = pdfium.PdfDocument(canvas.getpdfdata())[0]
     return page_words(page, list(rules(page)))
 
 

@@ -1,13 +1,18 @@
 """Text that is a page's markup under another name."""
 
+from __future__ import annotations
+
 import json
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.documents.make import place_of
+from wim_edge.documents import read_document
 from wim_edge.documents.plain import is_markup, plain
 from wim_edge.library.ingest import rows_of
+from wim_edge.settings import Limits
 
 ROWS = "".join(f'<Tr> <Td_colspan="2"> Lamp {n} </Td> <Td> lit in 18{n:02} </Td> </Tr> ' for n in range(20))
 PAGE = f"Lighthouses - a lexicon <H1> Lighthouses </H1> <P> Many. </P> <H2> The lamps </H2> <Table> {ROWS}</Table>"
@@ -62,3 +67,111 @@ def test_rows_of_pages(tmp_path: Path) -> None:
     ((title, document),) = rows_of(path)
     assert (title, document.path) == ("Lighthouses", path)
     assert "Lamp 7 | lit in 1807" in document.text
+
+
+def test_markdown_is_verbatim_and_its_headings_are_sections(read) -> None:
+    source = "intro\n\n# One *big* `x`\ntext\n```\n# not one\n```\n    # nor this\nTwo\nlines\n===\n> ## Three ##\n"
+    document = read("a.md", source)
+    assert document.text == source
+    assert [(source[mark.start :].split()[0], mark.section) for mark in document.marks] == [
+        ("#", "One big x"),
+        ("Two", "Two lines"),
+        (">", "Three"),
+    ]
+    assert document.place(0, 5).section is None
+    assert place_of(document, "not one").section == "One big x"
+
+
+def test_front_matter_is_no_heading(read) -> None:
+    document = read("a.markdown", "---\ntitle: x\n---\n# H\n")
+    assert [(mark.start, mark.section) for mark in document.marks] == [(17, "H")]
+
+
+def test_headings_of_an_endless_text_are_not_looked_for(read) -> None:
+    document = read("a.md", b"# a\n" * 300_000)
+    assert document.marks == ()
+    assert document.notes == ("more than 200,000 lines: its headings are not looked for",)
+    assert len(document.text) == 1_200_000
+
+
+def test_long_markdown_keeps_its_title_but_no_headings(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("---\ntitle: Minutes\n---\n# One\n\ntext\n")
+    assert [mark.section for mark in read_document(path).marks] == ["One"]
+    short = read_document(path, limits=Limits(markdown_lines=3))
+    assert (short.title, short.marks) == ("Minutes", ())
+    assert "more than 3 lines" in short.notes[0]
+
+
+@pytest.mark.parametrize(("source", "text", "count"), [
+    ("# Rent\n\nIt is ~~EUR 1~~ EUR 2, ~~or~~.\n", "# Rent\n\nIt is EUR 2,.\n", 2), ("x ~~a\nb~~ y\n", "x\n y\n", 1),
+    ("`~~a~~` and ``~~ ` ~~``\n\n```\n~~b~~\n```\n", None, 0), ("H~2~O, ~5 to ~6, ~~ a ~~ and \\~~b\n", None, 0),
+    ("<del>old</del>new\n", "new\n", 1), ("| a | ~~1~~ 2 |\n|---|---|\n", "| a | 2 |\n|---|---|\n", 1),
+    ("~~a\n\nb~~\n", None, 0),
+])  # fmt: skip
+def test_struck_out_text_is_left_out(read, source: str, text: str | None, count: int) -> None:
+    document = read("a.md", source)
+    assert document.text == (text or source)
+    assert [note.split()[0] for note in document.notes] == [str(count)] * bool(count)
+    assert document.text.count("\n") == source.count("\n"), "lines stay where an editor shows them"
+
+
+SAMPLE = """{
+  "network": {
+    "mqtt": {"port": 8883},
+    "dns": [
+      "9.9.9.9"
+    ]
+  },
+  "rooms": [
+    {
+      "id": 4,
+      "name": "Lab, \\u00e4",
+      "seats": 12
+    },
+    {
+      "seats": 30
+    }
+  ],
+  "version": 3
+}
+"""
+
+
+def test_values_stand_in_sections(read) -> None:
+    document = read("a.json", SAMPLE.replace("\n", "\r\n"))
+    assert (document.text, document.title) == (SAMPLE, "a")
+    found = {}
+    for value in ("8883", "9.9.9.9", "12", "30", "3\n"):
+        at = document.text.rindex(value)
+        place = document.place(at, at + len(value))
+        found[value] = (place.section or "", place.line)
+    assert found == {
+        "8883": ("network", 3), "9.9.9.9": ("network > dns", 5), "12": ("rooms > Lab, ä", 12), "30": ("rooms > 2", 15),
+        "3\n": ("", 18),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{nothing", '"a text"', "[" * 5000 + "]" * 5000, "12", json.dumps(json.loads(SAMPLE)), '{"a": {"b": [\n1]}\n}'],
+)
+def test_what_has_no_bracket_a_line_has_no_sections(read, text: str) -> None:
+    document = read("a.json", text)
+    assert (document.text, document.marks) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "section"),
+    [
+        ('{"%s": {' % ("k" * 500), "k" * 60), (r'{"\ud800 b\nc": {', "\ufffd b c"), ('{"a:": [{"id": 7,\n', "a: > 7"),
+        ("[" * 40, " > ".join("1" * 6)),
+    ],
+)  # fmt: skip
+def test_odd_names(read, text: str, section: str) -> None:
+    opened = [one for one in text if one in "[{"]
+    closing = "\n".join("]" if one == "[" else "}" for one in reversed(opened))
+    value = '"x": 1' if opened[-1] == "{" else "1"
+    laid_out = text.replace("[", "[\n").replace("{", "{\n") + f"{value}\n{closing}"
+    (mark,) = read("a.json", laid_out).marks
+    assert mark.section == section

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import pytest
 
-from wim_edge.documents.document import DocumentBuilder
-from wim_edge.documents.rows import add_rows, line_of, names_columns
+from tests.documents.conftest import Read
+from tests.documents.make import place_of
+from wim_edge.documents.document import Document, DocumentBuilder
+from wim_edge.documents.rows import add_rows, grid, line_of, names_columns, span_of
 from wim_edge.documents.tables import header_above, labelled
 
 
-def text_of(*rows: tuple[str, ...]) -> str:
+def table(rows: Iterable[Sequence[str]], column: int | None = None) -> Document:
     draft = DocumentBuilder()
-    add_rows(draft, rows)
-    return draft.document("a").text
+    add_rows(draft, rows, column=column)
+    return draft.document("a")
+
+
+def text_of(*rows: tuple[str, ...]) -> str:
+    return table(rows).text
 
 
 def test_tables_stand_between_blank_rows_and_without_their_margins() -> None:
@@ -65,23 +73,15 @@ def test_what_a_program_writes_above_a_table_is_no_row() -> None:
 
 
 def test_rows_of_a_sheet_are_told_below_a_header_of_two_lines() -> None:
-    draft = DocumentBuilder()
-    add_rows(draft, [["Item", "Price", ""], ["", "net", "gross"], ["Rope", "2", "3"]], column=1)
-    document = draft.document("a")
+    document = table([["Item", "Price", ""], ["", "net", "gross"], ["Rope", "2", "3"]], column=1)
     assert document.text == "| Item | Price net | Price gross\nRope | 2 | 3"
-    at = document.text.index("Rope")
-    assert document.place(at, at + 8).cells == "A3:B3"
+    assert place_of(document, "Rope | 2").cells == "A3:B3"
 
 
 def test_rows_of_a_sheet_keep_their_numbers() -> None:
-    draft = DocumentBuilder()
     rows = [["", "Title"], [], ["Item", "Price"], ["Rope", "24.90"], ["", ""], ["", ""], ["x", "1"]]
-    add_rows(draft, rows, column=1)
-    document = draft.document("a")
-    places = {
-        word: document.place(at := document.text.index(word), at + 1).row for word in ("Title", "Item", "Rope", "x")
-    }
-    assert places == {"Title": 1, "Item": 3, "Rope": 4, "x": 7}
+    document = table(rows, column=1)
+    assert [place_of(document, word).row for word in ("Title", "Item", "Rope", "x")] == [1, 3, 4, 7]
 
 
 @pytest.mark.parametrize(("shown", "cells"), [
@@ -89,18 +89,55 @@ def test_rows_of_a_sheet_keep_their_numbers() -> None:
     ("Item | Price\nRope | 24.90", "B3:C4"), ("24.90\n| | 3 |", "B4:C5"), ("x", "B7"),
 ])  # fmt: skip
 def test_places_of_a_sheet_tell_their_cells(shown: str, cells: str) -> None:
-    draft = DocumentBuilder()
     rows = [["", "Title"], [], ["", "Item", "Price"], ["", "Rope", "24.90"], ["", "", "3"], [], ["", "x", "1"]]
-    add_rows(draft, rows, column=1)
-    document = draft.document("a")
-    at = document.text.index(shown)
-    assert document.place(at, at + len(shown)).cells == cells
+    assert place_of(table(rows, column=1), shown).cells == cells
 
 
 def test_a_sheet_of_many_columns() -> None:
-    draft = DocumentBuilder()
-    add_rows(draft, [[f"c{number}" for number in range(60)]], column=1)
-    document = draft.document("a")
-    at = document.text.index("c52")
-    assert document.place(at, at + 3).cells == "BA1"
+    document = table([[f"c{number}" for number in range(60)]], column=1)
+    assert place_of(document, "c52").cells == "BA1"
     assert document.place(0, len(document.text)).cells == "A1:BH1"
+
+
+def test_cells_over_rows_stand_in_each(read: Read) -> None:
+    rows = (
+        "<tr><th>Department</th><th>Name</th><th>Room</th></tr>"
+        "<tr><td rowspan=2>Loans</td><td>Wilk</td><td>2.16</td></tr><tr><td>Brinkhaus</td><td>2.17</td></tr>"
+        "<tr><td colspan=3>Guests</td></tr><tr><td>Board</td><td rowspan='x'>Abt</td><td></td></tr>"
+    )
+    text = read("a.html", f"<p>Staff</p><table>{rows}</table><p>End</p>").text
+    assert text == (
+        "Staff\n\n| Department | Name | Room\nLoans | Wilk | 2.16\nLoans | Brinkhaus | 2.17\nGuests\nBoard | Abt |"
+        "\n\nEnd"
+    )
+
+
+def test_a_header_of_two_lines_of_a_page_is_one(read: Read) -> None:
+    rows = (
+        "<tr><td rowspan=2>Category</td><td colspan=2>Adult</td><td colspan=2>Child</td></tr>"
+        "<tr><td>single</td><td>return</td><td>single</td><td>return</td></tr>"
+        "<tr><td>Foot</td><td>14.50</td><td>26.00</td><td>7.50</td><td>13.00</td></tr>"
+        "<tr><td>Dog</td><td>5.00</td><td>9.00</td><td></td><td></td></tr>"
+    )
+    lines = read("a.html", f"<table>{rows}</table>").text.split("\n")
+    assert lines[0] == "| Category | Adult single | Adult return | Child single | Child return"
+    assert lines[1] == "Foot | 14.50 | 26.00 | 7.50 | 13.00"
+
+
+def test_a_first_row_without_headings_names_the_columns_where_the_others_tell(read: Read) -> None:
+    rows = "".join(f"<tr><td>F{n}</td><td>Skarven</td><td>0{n}:50</td></tr>" for n in range(3))
+    text = read("a.html", f"<table><tr><td>Sailing</td><td>Ship</td><td>Leaves</td></tr>{rows}</table>").text
+    assert text.startswith("| Sailing | Ship | Leaves\nF0 | Skarven | 00:50")
+    assert read("b.html", f"<table>{rows}</table>").text.startswith("F0 | Skarven")
+
+
+def test_columns_that_are_wide_in_every_row_are_no_more_than_one() -> None:
+    rows, wide = [["a", "b"], ["c", "d"]], [[(1, 2), (1, 1)]] * 2
+    assert grid(rows, wide) == rows
+
+
+def test_spans_are_bounded() -> None:
+    assert span_of("99999999", "0") == (1, 1)
+    assert span_of("9999", "-1") == (1000, 1)
+    assert span_of("", "2") == (1, 2)
+    assert grid([["a"], ["b", "c"]], [[(1, 1000)], [(1, 1000), (1, 1000)]]) == [["a"], ["b", "c"]]

@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 import time
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
+from tests.documents.make import saved
 from tests.documents.scanned import picture, png, scan
 from wim_edge.documents.scan_worker import Box, engine_of, pages, unread_share, upright
 from wim_edge.documents.scans import sureness
@@ -55,9 +55,8 @@ def test_pages_of_a_pdf_and_of_a_picture() -> None:
     assert one[0] == 1
     assert one[1].shape == (256, 1100)
     assert one[1].min() < 50 < 200 < one[1].max()
-    large = BytesIO()
-    picture(*LINES).resize((9000, 1000)).save(large, "PNG")
-    assert next(pages(large.getvalue(), []))[1].shape == (444, 4000)
+    large = saved(picture(*LINES).resize((9000, 1000)), "PNG")
+    assert next(pages(large, []))[1].shape == (444, 4000)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a script of a shell")
@@ -68,7 +67,7 @@ def test_tesseract_is_asked_for_words(tmp_path: Path, monkeypatch: pytest.Monkey
     script = tmp_path / "tesseract"
     script.write_text(
         "#!/bin/sh\nif [ $1 = --list-langs ]; then printf 'List:\\ndeu\\neng\\nosd\\n'; exit; fi\n"
-        f"echo \"$@\" > {tmp_path}/asked; cat > {tmp_path}/sent; cat {tmp_path}/rows\n"
+        f'echo "$@" > {tmp_path}/asked; cat > {tmp_path}/sent; cat {tmp_path}/rows\n'
     )
     script.chmod(0o755)
     (tmp_path / "rows").write_text("\n".join([header, *rows]) + "\n")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import closing
-from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.conftest import Read, Refuse
-from tests.documents.make import pdf
+from tests.documents.make import pdf, place_of, saved
 from tests.documents.scanned import Runs, picture, png, said, scan, scripted
 from wim_edge.documents import read_document, scans
 from wim_edge.documents.readers import find_scans
@@ -61,22 +61,18 @@ def test_text_and_pictures_in_one_file(read: Read, worker: Runs) -> None:
 
     file, other = PdfDocument(pdf(b"BT /F1 12 Tf 72 700 Td (The plan) Tj ET")), PdfDocument(scan([["z"]]))
     file.import_pages(other)
-    out = BytesIO()
-    file.save(out)
     worker.append([said(2, ("It comes on Thursday.", 70, 100, 300, 130, 0.8))])
-    document = read("both.pdf", out.getvalue())
+    document = read("both.pdf", saved(file))
     assert document.text == "The plan\n\nIt comes on Thursday."
     assert [(mark.page, mark.confidence) for mark in document.marks] == [(1, None), (2, 0.8)]
 
 
 def stamped(text: str, width: float = 590) -> bytes:
     """Return a page with a picture of this width, and a text of its own, as a scanner's program stamps it."""
-    out = BytesIO()
-    page = Canvas(out, (600, 800))
+    page = Canvas("", (600, 800))
     page.drawInlineImage(picture("z"), 5, 5, width, 780)
     page.drawString(20, 10, text)
-    page.save()
-    return out.getvalue()
+    return page.getpdfdata()
 
 
 def test_a_stamp_does_not_hide_that_a_page_is_a_picture(read: Read, worker: Runs) -> None:
@@ -106,9 +102,7 @@ def test_a_page_on_which_the_process_ends_is_left_out(read: Read, worker: Runs) 
     assert not worker[1:], "it was tried again, and then no more"
 
 
-def test_a_page_that_takes_too_long_is_left_out(
-    read: Read, worker: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_takes_too_long_is_left_out(read: Read, worker: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scans, "_SECONDS", 0.5)
     worker += [[said(1, ("One", 70, 100, 130, 130, 0.9)), "hang"], ["hang"], ["hang"]]
     assert read("a.pdf", scan([["1"], ["slow"]])).text == "One"
@@ -235,3 +229,35 @@ def test_what_a_pipe_holds_is_left_to_the_reading(worker: Runs) -> None:
         assert read_document(pipe).text == "The ferry sails at noon."
     finally:
         os.close(reader)
+
+
+@pytest.mark.real
+def test_the_text_on_a_picture(read: Read) -> None:
+    document = read("receipt.png", png("Harbour cafe, 4 May 2024", "", "", "Two teas 7.40", "", "", "Thank you"))
+    assert "Two teas 7.40" in document.text
+    assert document.place(0, 5).page is None
+    assert (document.place(0, 5).confidence or 0) > 0.8
+    assert "page 1 is a picture" in document.notes[0]
+
+
+@pytest.mark.real
+def test_a_file_of_several_pictures_has_pages(tmp_path: Path) -> None:
+    file = tmp_path / "fax.tiff"
+    picture("The first page").save(file, "TIFF", save_all=True, append_images=[picture("The second page")] * 120)
+    document = read_document(file, limits=Limits(scan_pages=2))
+    assert place_of(document, "second").page == 2
+    assert "pages 3 to 121 are left out" in document.notes[0]
+
+
+@pytest.mark.real
+def test_pictures_without_text_and_damaged_ones_are_errors(refuse: Refuse) -> None:
+    blank = saved(Image.new("L", (400, 300), "white"), "PNG")
+    assert "no text was recognised" in str(refuse("white.png", blank))
+    assert "no text was recognised" in str(refuse("half.png", png("The crane")[:300]))
+    assert "no text was recognised" in str(refuse("odd.jpg", b"\xff\xd8\xff\xe0" + bytes(500)))
+
+
+@pytest.mark.real
+def test_a_picture_that_unpacks_to_much_is_refused(refuse: Refuse) -> None:
+    bomb = saved(Image.new("1", (30_000, 30_000)), "PNG")
+    assert "no text was recognised" in str(refuse("bomb.png", bomb))

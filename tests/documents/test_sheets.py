@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import pytest
 
-from tests.documents.make import archive, claiming, rezip
+from tests.documents.make import archive, claiming, members_of, place_of, rezip, saved
 from wim_edge.documents.sheets import shown
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -22,9 +22,14 @@ def book(**sheets: list[list[Any]]) -> bytes:
         for row in rows:
             sheet.append(row)
     made.properties.title = "The book"
-    buffer = io.BytesIO()
-    made.save(buffer)
-    return buffer.getvalue()
+    return saved(made)
+
+
+def workbook(rows: Iterable[Sequence[Any]]) -> Any:
+    made = openpyxl.Workbook()
+    for row in rows:
+        made.active.append(row)
+    return made
 
 
 SAMPLE = book(Prices=[[None, "Item", "Price"], [None, "Rope", 24.5]], Staff=[["Name", "Room"], ["Anna", "=1+1"]])
@@ -44,15 +49,11 @@ def test_sheets_are_sections_and_rows_lines(read) -> None:
 def test_hidden_sheets_are_told(read) -> None:
     made = openpyxl.load_workbook(io.BytesIO(SAMPLE))
     made["Staff"].sheet_state = "hidden"
-    buffer = io.BytesIO()
-    made.save(buffer)
-    document = read("a.xlsx", buffer.getvalue())
+    document = read("a.xlsx", saved(made))
     assert document.notes == ("1 hidden sheet was left out (Staff)",)
     assert "Anna" not in document.text
     made.properties.title = None
-    untitled = io.BytesIO()
-    made.save(untitled)
-    assert read("prices.xlsx", untitled.getvalue()).title == "prices"
+    assert read("prices.xlsx", saved(made)).title == "prices"
 
 
 @pytest.mark.parametrize(("value", "form", "text"), [
@@ -82,8 +83,7 @@ def test_values_are_shown_as_the_sheet_shows_them(value: Any, form: str, text: s
 
 
 def test_cells_that_stand_far_apart_cost_little(read) -> None:
-    with zipfile.ZipFile(io.BytesIO(SAMPLE)) as file:
-        sheet = file.read("xl/worksheets/sheet1.xml").decode()
+    sheet = members_of(SAMPLE)["xl/worksheets/sheet1.xml"].decode()
     far = '<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>far</t></is></c></row></sheetData>'
     data = rezip(SAMPLE, {"xl/worksheets/sheet1.xml": re.sub("</sheetData>", far, sheet)})
     assert read("a.xlsx", data).text.startswith("| Item | Price\nRope | 24.5")
@@ -104,81 +104,55 @@ def test_damaged_ones_and_bombs_cost_little(read, refuse) -> None:
 
 
 def test_parts_whose_names_differ_in_capitals_are_read(read) -> None:
-    with zipfile.ZipFile(io.BytesIO(SAMPLE)) as file:
-        members: dict[str, str | bytes] = {name.lower(): file.read(name) for name in file.namelist()}
+    members = {name.lower(): content for name, content in members_of(SAMPLE).items()}
     assert {"[content_types].xml", "docprops/core.xml"} <= set(members)
     document = read("a.xlsx", archive(members))
     assert (document.title, document.text) == ("The book", read("b.xlsx", SAMPLE).text)
 
 
 def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
-    book = openpyxl.Workbook()
-    for row in (("Team", "Name", "Room"), ("Office", "Anna", 12), (None, "Ben", 14), ("Yard", "Cleo", 2), (), ("x",)):
-        book.active.append(row)
+    rows = ("Team", "Name", "Room"), ("Office", "Anna", 12), (None, "Ben", 14), ("Yard", "Cleo", 2), (), ("x",)
+    book = workbook(rows)
     for cells in ("A2:A3", "B4:C4"):
         book.active.merge_cells(cells)
-    out = io.BytesIO()
-    book.save(out)
-    assert read("a.xlsx", out.getvalue()).text == (
+    assert read("a.xlsx", saved(book)).text == (
         "| Team | Name | Room\nOffice | Anna | 12\nOffice | Ben | 14\nYard | Cleo |\n\nx"
     )
 
 
 @pytest.mark.parametrize("size", [b"A1:B7000", b"A1:A3", b"A1:XFD1048576"])
 def test_a_long_sheet_is_read_to_its_end_whatever_size_it_says(read, size: bytes) -> None:
-    book = openpyxl.Workbook()
-    for number in range(7_000):
-        book.active.append([f"part {number}", number])
-    out, told = io.BytesIO(), io.BytesIO()
-    book.save(out)
-    with zipfile.ZipFile(out) as whole, zipfile.ZipFile(told, "w", zipfile.ZIP_DEFLATED) as other:
-        for name in whole.namelist():
-            other.writestr(name, re.sub(rb'(?<=dimension ref=")[^"]*', size, whole.read(name)))
-    document = read("a.xlsx", told.getvalue())
+    members = members_of(saved(workbook([f"part {number}", number] for number in range(7_000))))
+    told = {name: re.sub(rb'(?<=dimension ref=")[^"]*', size, content) for name, content in members.items()}
+    document = read("a.xlsx", archive(told))
     assert document.text.split("\n")[-1] == "part 6999 | 6999"
     assert len(document.text.split("\n")) == 7_000
     assert document.notes == ()
 
 
 def test_what_stands_too_far_right_is_told(read) -> None:
-    book = openpyxl.Workbook()
-    book.active.append([f"v{number}" for number in range(1_001)])
-    out = io.BytesIO()
-    book.save(out)
-    document = read("a.xlsx", out.getvalue())
+    document = read("a.xlsx", saved(workbook([[f"v{number}" for number in range(1_001)]])))
     assert "v999" in document.text
     assert document.notes == ("sheet Sheet: what stands right of 1,000 columns was not read",)
 
 
 def test_merged_cells_do_not_make_a_sheet_long(read) -> None:
-    book = openpyxl.Workbook()
-    for number in range(20_000):
-        book.active.append(["x" * 200 if number == 0 else None, number])
+    book = workbook(["x" * 200 if number == 0 else None, number] for number in range(20_000))
     book.active.merge_cells("A1:A20000")
-    out = io.BytesIO()
-    book.save(out)
-    assert len(read("a.xlsx", out.getvalue()).text) < 1_300_000
+    assert len(read("a.xlsx", saved(book)).text) < 1_300_000
 
 
 def test_hidden_rows_and_columns_are_left_out_and_those_shown_keep_their_places(read) -> None:
-    book = openpyxl.Workbook()
-    rows = [("Secret", "Place", "Rate"), ("s", "Old", 1), ("s", "North", 0.475), ("s", "South", 2)]
-    for row in rows:
-        book.active.append(row)
+    book = workbook([("Secret", "Place", "Rate"), ("s", "Old", 1), ("s", "North", 0.475), ("s", "South", 2)])
     book.active["C3"].number_format = "0.0%"
     book.active.row_dimensions[2].hidden = book.active.column_dimensions["A"].hidden = True
-    out = io.BytesIO()
-    book.save(out)
-    document = read("a.xlsx", out.getvalue())
+    document = read("a.xlsx", saved(book))
     assert document.text == "| Place | Rate\nNorth | 47.5%\nSouth | 2"
     assert document.notes == ("1 hidden row was left out (Sheet, row 2)", "1 hidden column was left out (Sheet, A)")
-    words = ("Place", "North", "South | 2")
-    places = [document.place(at := document.text.index(word), at + len(word)) for word in words]
+    places = [place_of(document, word) for word in ("Place", "North", "South | 2")]
     assert [(place.row, place.cells) for place in places] == [(1, "B1"), (3, "B3"), (4, "B4:C4")]
     book.active.column_dimensions["A"].hidden, book.active.column_dimensions["B"].hidden = False, True
-    out = io.BytesIO()
-    book.save(out)
-    assert read("b.xlsx", out.getvalue()).place(0, 20).cells is None, "a column between is hidden"
+    assert read("b.xlsx", saved(book)).place(0, 20).cells is None, "a column between is hidden"
 
 
 def test_struck_out_cells_and_parts_of_cells(read) -> None:
@@ -186,14 +160,11 @@ def test_struck_out_cells_and_parts_of_cells(read) -> None:
     from openpyxl.cell.text import InlineFont
     from openpyxl.styles import Font
 
-    book = openpyxl.Workbook()
     up, struck = InlineFont(vertAlign="superscript"), InlineFont(strike=True)
-    book.active.append(["Rent", CellRichText("EUR ", TextBlock(struck, "35 "), "40", TextBlock(up, "1"))])
-    book.active.append(["Fee", 12])
+    rent = CellRichText("EUR ", TextBlock(struck, "35 "), "40", TextBlock(up, "1"))
+    book = workbook([["Rent", rent], ["Fee", 12]])
     book.active["B2"].font = Font(strike=True)
-    out = io.BytesIO()
-    book.save(out)
-    document = read("a.xlsx", out.getvalue())
+    document = read("a.xlsx", saved(book))
     assert document.text == "Rent | EUR 40 [1]\nFee |"
     assert document.notes == ("2 struck-out passages were left out (Sheet, B1; Sheet, B2)",)
 
@@ -201,12 +172,9 @@ def test_struck_out_cells_and_parts_of_cells(read) -> None:
 def test_comments_and_links_without_a_kept_value(read) -> None:
     from openpyxl.comments import Comment
 
-    book = openpyxl.Workbook()
-    for row in (["Item", "Price"], ["Rope", 24], ['=HYPERLINK("http://x.y/","List")', '=HYPERLINK("http://x.y/")']):
-        book.active.append(row)
+    links = ['=HYPERLINK("http://x.y/","List")', '=HYPERLINK("http://x.y/")']
+    book = workbook([["Item", "Price"], ["Rope", 24], links])
     book.active["B2"].comment = Comment("net of\ntax", "A")
-    out = io.BytesIO()
-    book.save(out)
-    document = read("a.xlsx", out.getvalue())
+    document = read("a.xlsx", saved(book))
     assert document.text == "Item | Price\nRope | 24\nList | http://x.y/\n\nB2: net of tax"
     assert not document.notes

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from tests.documents.make import archive, deck, rezip
+from tests.documents.make import archive, deck, rezip, saved
 
 pptx = pytest.importorskip("pptx")
 
@@ -24,9 +24,7 @@ def test_refused(refuse) -> None:
     assert "damaged" in str(refuse("a.pptx", data[:3000]))
     assert "damaged" in str(refuse("a.pptx", archive({"ppt/presentation.xml": "<x/>"})))
     assert "damaged" in str(refuse("a.pptx", rezip(data, {"ppt/slides/slide1.xml": "<p:sld"})))
-    empty = io.BytesIO()
-    pptx.Presentation().save(empty)
-    assert "empty" in str(refuse("a.pptx", empty.getvalue()))
+    assert "empty" in str(refuse("a.pptx", saved(pptx.Presentation())))
 
 
 def test_what_a_slide_strikes_out_or_raises_and_hidden_slides(read) -> None:
@@ -37,9 +35,7 @@ def test_what_a_slide_strikes_out_or_raises_and_hidden_slides(read) -> None:
         run = paragraph.add_run()
         run.text = text
         run._r.get_or_add_rPr().set(name, value)
-    out = io.BytesIO()
-    made.save(out)
-    document = read("a.pptx", out.getvalue())
+    document = read("a.pptx", saved(made))
     assert document.text.startswith("Budget [1] new\n\nat the top")
     assert "Berth" not in document.text
     passage = "1 struck-out passage was left out (Budget [1] new)"

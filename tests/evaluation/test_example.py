@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,17 @@ from hypothesis import strategies as st
 from tests.evaluation.stub import write
 from wim_edge.documents import Document, Mark, deduplicate
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.example import Example, Passage, Query, as_documents, load_queries, take_part
+from wim_edge.evaluation.example import (
+    Example,
+    Passage,
+    Query,
+    answers_of,
+    as_documents,
+    flag_of,
+    list_of,
+    load_queries,
+    take_part,
+)  # fmt: skip
 
 
 def test_names_become_unique() -> None:
@@ -91,3 +102,18 @@ def test_parts_are_disjoint_and_whole(keys: list[str]) -> None:
 def test_a_part_of_one_row_is_none() -> None:
     with pytest.raises(InvalidRequestError, match="none is left to report"):
         take_part(["a"], "report", key=lambda row: row)
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [(list_of, "ab"), (list_of, {}), (answers_of, True), (answers_of, [None]),
+     (answers_of, {"a": 1}), (flag_of, "false"), (flag_of, None), (flag_of, 2)],
+)  # fmt: skip
+def test_a_value_of_another_type_is_told(read: Callable[[object], object], value: object) -> None:
+    with pytest.raises(TypeError, match="where"):
+        read(value)
+
+
+def test_values_as_they_are_meant() -> None:
+    assert (answers_of("a"), answers_of([1, "b"]), answers_of(2.5)) == (("a",), ("1", "b"), ("2.5",))
+    assert (flag_of(1), flag_of(False)) == (True, False)

@@ -11,7 +11,7 @@ import pytest
 from tests.evaluation.stub import EXAMPLES, StubRuntime, blue, run
 from wim_edge import Settings
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.records import read_records
+from wim_edge.evaluation.records import fingerprint, read_records
 
 B = (1, (0, 10))
 
@@ -99,3 +99,22 @@ def test_a_changed_run_is_refused(tmp_path: Path, change: dict[str, object]) -> 
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(InvalidRequestError, match=r"damaged|another run"):
         run(tmp_path)
+
+
+def test_the_fingerprint_is_of_the_bytes(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")
+    assert fingerprint(tmp_path / "abc") == {
+        "name": "abc", "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+    }  # fmt: skip
+
+
+def test_a_folders_fingerprint_is_of_the_named_files_and_their_names(tmp_path: Path) -> None:
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path in paths:
+        path.write_bytes(b"same")
+    both = fingerprint(tmp_path, paths)
+    assert both == fingerprint(tmp_path, [*paths[::-1], paths[0]])
+    assert both != fingerprint(tmp_path, paths[:1])
+    paths[1].rename(tmp_path / "c")
+    assert both != fingerprint(tmp_path, [paths[0], tmp_path / "c"])
+    assert fingerprint(None) is None

@@ -20,8 +20,7 @@ from math import exp, log
 from wim_edge import words
 from wim_edge.answer.alone import AT_MOST, RowRead, read_paragraph, read_rows
 from wim_edge.documents import Document
-from wim_edge.documents.units import Row, rows, unit_spans
-from wim_edge.documents.values import whole_value
+from wim_edge.documents.units import Row, rows, unit_spans, whole_value
 from wim_edge.reading import events
 from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.reading import Reading

@@ -23,13 +23,15 @@ DAMAGE = (
     ValueError,
 )  # fmt: skip
 """The errors of zipfile for damaged members: bad checksums, cut streams, unknown methods."""
+MALFORMED = (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, StopIteration, SyntaxError)
+"""The errors of a reader whose parts are not as the format has them."""
 
 
 class Archive:
-    """The members of a zip file. Every error is a DocumentError."""
+    """The members of a zip file. What is damaged or too large raises DocumentError."""
 
     def __init__(self, name: str, data: bytes, limits: Limits) -> None:
-        self._name, self._limits = name, limits
+        self.name, self.data, self.limits = name, data, limits
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except DAMAGE:
@@ -42,15 +44,15 @@ class Archive:
         self._bound(sum(member.file_size for member in members), "document_bytes")
         self._markup = 0
 
-    def bound_markup(self, *endings: str) -> None:
-        """Raises DocumentError if the members with these endings are too much to parse."""
+    def bound_markup(self) -> None:
+        """Raises DocumentError if the parts of an Office file are too much to parse."""
         members = self._zip.infolist()
-        self._bound(sum(one.file_size for one in members if one.filename.endswith(endings)), "markup_bytes")
+        self._bound(sum(one.file_size for one in members if one.filename.endswith((".xml", ".rels"))), "markup_bytes")
 
     def _bound(self, size: int, limit: str) -> None:
-        most: int = getattr(self._limits, limit)
+        most: int = getattr(self.limits, limit)
         if size > most:
-            raise above(self._name, f"unpacks to {mebibytes(size)}, more than {mebibytes(most)}", limit)
+            raise above(self.name, f"unpacks to {mebibytes(size)}, more than {mebibytes(most)}", limit)
 
     def read(self, member: str) -> bytes:
         """Returns a member's bytes; zipfile yields no more of them than the archive's directory declares."""
@@ -60,18 +62,15 @@ class Archive:
             self._bound(self._markup, "markup_bytes")
             return self._zip.read(member)
         except DAMAGE:
-            raise damaged(self._name) from None
+            raise damaged(self.name) from None
 
     def root(self, member: str, *, recover: bool = False) -> Any:
-        """Returns the root of a member's XML. Entities stay unexpanded and nothing is loaded from anywhere."""
-        etree = require("lxml.etree", self._name)
+        """Returns the root of a member's XML. Entities stay unexpanded and nothing is loaded from anywhere. Raises
+        SyntaxError, ValueError for what is no XML."""
+        etree = require("lxml.etree", self.name)
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=recover)
-        try:
-            root = etree.fromstring(self.read(member), parser)
-        except (etree.LxmlError, ValueError):
-            root = None
-        if root is None:
-            raise damaged(self._name)
+        if (root := etree.fromstring(self.read(member), parser)) is None:
+            raise damaged(self.name)
         return root
 
     def has(self, member: str) -> bool:

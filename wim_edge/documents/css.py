@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK
 
@@ -38,7 +39,8 @@ class StyleSheet:
 
     def __init__(self, css: str) -> None:
         self._rules: dict[str, Style] = defaultdict(dict)
-        self._looks: dict[tuple[str, ...], str] = {}
+        self._look = lru_cache(maxsize=_MOST)(self._look_by)
+        self.look_of_tag = lru_cache(maxsize=_MOST)(lambda tag: self.look(tag, {}))
         for number, (selectors, declarations) in enumerate(_rules(_COMMENT.sub(" ", css))):
             for one in map(str.strip, selectors.split(",")):
                 if one and (found := _SELECTOR.fullmatch(one)):
@@ -53,16 +55,11 @@ class StyleSheet:
         if not attributes and tag not in self._rules:
             return _OF_TAGS.get(tag, "")
         names = (attributes.get(name, "") for name in ("class", "id", "style"))
-        key = (tag, *names, "hidden" * ("hidden" in attributes))
-        if key not in self._looks:
-            if len(self._looks) > _MOST:
-                self._looks.clear()
-            self._looks[key] = self._look(*key)
-        return self._looks[key]
+        return self._look(tag, *names, "hidden" in attributes)
 
-    def _look(self, tag: str, names: str, name: str, own: str, hidden: str) -> str:
+    def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> str:
         signs = ["", *(f".{one}" for one in names.split()), f"#{name}"]
-        style = _declared("display:none" * bool(hidden), (-1, False, 0))
+        style = _declared("display:none" * is_hidden, (-1, False, 0))
         for selector in (f"{of}{sign}" for sign in signs for of in ("", tag)):
             _add(style, self._rules.get(selector, {}))
         _add(style, _declared(own, _OWN))

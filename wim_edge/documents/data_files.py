@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterable
@@ -66,44 +64,7 @@ def text_of(value: Any) -> str:
     return value
 
 
-def list_of(value: Any) -> list[Any]:
-    """Returns the value, which is a list. Raises TypeError for anything else, such as a text."""
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r:.40} where a list should be")
-    return value
-
-
-def answers_of(value: Any) -> tuple[str, ...]:
-    """Returns one answer or a list of them, texts or numbers, as texts. Raises TypeError for anything else, ValueError
-    for one that is blank."""
-    values = value if isinstance(value, list | tuple) else [value]
-    answers = tuple(text_of(str(one) if type(one) in (int, float) else one) for one in values)
-    if any(not answer.strip() for answer in answers):
-        raise ValueError("an answer is blank")
-    return answers
-
-
-def flag_of(value: Any) -> bool:
-    """Returns true, false, 1 or 0 as a bool. Raises TypeError for anything else, such as "false"."""
-    if value not in (0, 1):
-        raise TypeError(f"{value!r:.40} where true or false should be")
-    return bool(value)
-
-
-def fingerprint(path: Path | None, files: Iterable[Path] = ()) -> dict[str, str] | None:
-    """Returns name and SHA-256 of a data file, or of a folder by the names and contents of these files in it."""
-    if path is None:
-        return None
-    if not path.is_dir():
-        return {"name": path.name, "sha256": hashlib.sha256(_bytes(path)).hexdigest()}
-    digest = hashlib.sha256()
-    for file in sorted(set(files)):
-        name = os.fsencode(file.relative_to(path))
-        digest.update(name + b"\0" + hashlib.sha256(_bytes(file)).digest())
-    return {"name": path.name, "sha256": digest.hexdigest()}
-
-
-def _bytes(path: Path, limits: Limits | None = None) -> bytes:
+def bytes_of_file(path: Path, limits: Limits | None = None) -> bytes:
     """Returns all bytes of a file. With limits, raises DocumentError if it has more than a document may have."""
     try:
         if path.exists() and not path.is_file():  # it is read more than once
@@ -116,7 +77,7 @@ def _bytes(path: Path, limits: Limits | None = None) -> bytes:
 
 def text_of_file(path: Path, limits: Limits | None = None) -> str:
     """Returns a file's UTF-8 text, gzipped or not. Raises InvalidRequestError, and DocumentError above the limits."""
-    data = _bytes(path, limits)
+    data = bytes_of_file(path, limits)
     try:
         if data[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(data)) as file:

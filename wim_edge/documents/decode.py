@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
+from contextlib import suppress
 
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import DocumentError
@@ -44,13 +45,11 @@ def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Does what :func:`decode` does, for HTML and XML, which can declare their encoding."""
     declared = _DECLARED.search(data[:1024])
     if declared and not data.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)):
-        try:
+        with suppress(LookupError, UnicodeDecodeError):
             codec = codecs.lookup(declared[1].decode("ascii", "replace")).name
             # A page converted to UTF-8 often keeps its old declaration: valid UTF-8 wins.
             if _WEB_CODECS.fullmatch(codec) and (data.isascii() or not _is_utf8(data)):
                 return tidy(data.decode("cp1252" if codec == "iso8859-1" else codec)), ()
-        except (LookupError, UnicodeDecodeError):
-            pass
     return decode(name, data)
 
 
@@ -92,10 +91,8 @@ def _by_zeros(data: bytes) -> str:
 
 def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
     """Returns the text of bytes that are UTF-8 or windows-1252, or partly both, and notes."""
-    try:
+    with suppress(UnicodeDecodeError):
         return data.decode("utf-8"), ()
-    except UnicodeDecodeError:
-        pass
     lines, n_bad, n_other, n_good = [], 0, 0, 0
     for line in data.removeprefix(codecs.BOM_UTF8).split(b"\n"):
         text = line.decode("utf-8", "replace")
@@ -127,11 +124,10 @@ codecs.register_error(_WINDOWS, _as_windows)
 
 
 def _is_utf8(data: bytes) -> bool:
-    try:
+    with suppress(UnicodeDecodeError):
         data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _binary(name: str) -> DocumentError:

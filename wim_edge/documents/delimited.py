@@ -9,13 +9,14 @@ from collections import Counter
 from wim_edge.documents.decode import decode
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.rows import add_rows
+from wim_edge.settings import Limits
 
 _DELIMITERS = ",;\t|"
 _SAMPLE = 65_536  # characters by which the dialect is told
 _WIDEST = 1 << 20  # characters of a cell
 
 
-def read_delimited(name: str, data: bytes) -> Document:
+def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the rows of a table whose cells are parted by commas, semicolons, tabs or pipes. What is none, such as a
     list with one column, stays as it stands."""
     text, notes = decode(name, data)

@@ -167,11 +167,8 @@ class DocumentBuilder:
         self._parts: list[str] = []
         self._length = self.quoted = 0
         self._marks: list[Mark] = []
-        self._page: int | None = None
-        self._section: str | None = None
-        self._confidence: float | None = None
+        self._next = Mark(0)
         self.title = self._in_section = ""
-        self._label: str | None = None
 
     @property
     def empty(self) -> bool:
@@ -182,9 +179,9 @@ class DocumentBuilder:
         page_label: str | None = None,
     ) -> None:  # fmt: skip
         """Has the next paragraph begin this page, whose text was recognised with this confidence, or this section."""
-        self._page, self._confidence, self._label = page or self._page, confidence, page_label
-        self._section = short(section) if section else self._section
-        self._in_section = self._section or self._in_section
+        section = short(section) if section else self._next.section
+        self._next = Mark(0, page or self._next.page, section, None, confidence, None, page_label)
+        self._in_section = section or self._in_section
 
     def omit(self, what: str, where: str | None = None) -> None:
         """Notes that something was left out because the page does not show it, by default in this section."""
@@ -205,9 +202,9 @@ class DocumentBuilder:
         given = [*rows]
         row, more = given[0][1] if given else None, given[1:]
         first = column if row and column != 1 else None
-        if self._page or self._section or row or self._confidence:
-            self._marks.append(Mark(self._length, self._page, self._section, row, self._confidence, first, self._label))
-            self._page = self._section = self._confidence = self._label = None
+        if self._next.page or self._next.section or row or self._next.confidence:
+            self._marks.append(replace(self._next, start=self._length, row=row, column=first))
+            self._next = Mark(0)
         self._marks += [Mark(self._length + at, row=number, column=first) for at, number in more]
         self._marks += [Mark(self._length + at, None, short(title)) for at, title in sections]
         self._append(text)

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator, Set
 from typing import Any
 
-from wim_edge.documents.archive import DAMAGE, Archive, damaged
+from wim_edge.documents.archive import Archive
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
-from wim_edge.documents.numbering import Numbering
-from wim_edge.documents.rows import add_rows
+from wim_edge.documents.numbering import Numbering, value_of
+from wim_edge.documents.rows import Span, add_rows, grid, span_of
 from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
-from wim_edge.documents.spans import Span, grid, span_of
-from wim_edge.settings import Limits
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r"))
@@ -34,30 +32,26 @@ _BODY = "word/document.xml"
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
 
-def read_docx(name: str, data: bytes, limits: Limits) -> Document:
+def read_docx(archive: Archive) -> Document:
     """Returns the text of the body, then of the notes. Headings become sections; a table's row is one line."""
-    archive = Archive(name, data, limits)
-    archive.bound_markup(".xml", ".rels")
+    archive.bound_markup()
     draft = DocumentBuilder()
-    try:
-        draft.title = archive.title()
-        relations = archive.related(_BODY)
-        named = [(kind, member) for kind, member in relations.values() if archive.has(member)]
-        parts = {kind: archive.root(member) for kind, member in named if kind in ("styles", "numbering", *_NOTES)}
-        writer = _BodyWriter(draft, parts.get("styles"), parts.get("numbering"))
-        writer.add(archive.root(_BODY).find(f"{_W}body"), lambda one: archive.root(relations[one][1]))
-        for kind, heading in _NOTES.items():
-            if kind in parts:
-                draft.mark(section=heading)
-                writer.add(parts[kind])
-        # A contract's number may stand there alone
-        margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
-        draft.mark(section="Headers and footers")
-        lines = [text for part in margins for one in _walk(part, _PARAGRAPHS) for text in writer.texts(one)]
-        draft.paragraph("\n".join(dict.fromkeys(line for line in lines if line.strip())))
-    except (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
-        raise damaged(name) from None
-    return draft.document(name)
+    draft.title = archive.title()
+    relations = archive.related(_BODY)
+    named = [(kind, member) for kind, member in relations.values() if archive.has(member)]
+    parts = {kind: archive.root(member) for kind, member in named if kind in ("styles", "numbering", *_NOTES)}
+    writer = _BodyWriter(draft, parts.get("styles"), parts.get("numbering"))
+    writer.add(archive.root(_BODY).find(f"{_W}body"), lambda one: archive.root(relations[one][1]))
+    for kind, heading in _NOTES.items():
+        if kind in parts:
+            draft.mark(section=heading)
+            writer.add(parts[kind])
+    # A contract's number may stand there alone
+    margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
+    draft.mark(section="Headers and footers")
+    lines = [text for part in margins for one in _walk(part, _PARAGRAPHS) for text in writer.texts(one)]
+    draft.paragraph("\n".join(dict.fromkeys(line for line in lines if line.strip())))
+    return draft.document(archive.name)
 
 
 class _BodyWriter:
@@ -79,9 +73,7 @@ class _BodyWriter:
                 else:
                     add_rows(self._draft, self._rows(element))
                 continue
-            style = self._styles.get(_style(element))
-            names = None if style is None else style.find(f"{_W}name")
-            is_heading = names is not None and _HEADING.match(names.get(_VALUE, ""))
+            is_heading = _HEADING.match(value_of(self._styles.get(_style(element)), "name") or "")
             for index, text in enumerate(self.texts(element)):
                 if index == 0 and is_heading:
                     self._draft.mark(section=text)
@@ -103,8 +95,8 @@ class _BodyWriter:
             over: list[Span] = []
             column, begun = 0, dict[int, tuple[int, int]]()
             for cell in _walk(row, _ROW_CELLS):
-                merged, wide = cell.find(f"{_W}tcPr/{_W}vMerge"), cell.find(f"{_W}tcPr/{_W}gridSpan")
-                down, across = span_of("1", wide.get(_VALUE, "") if wide is not None else "")
+                merged = cell.find(f"{_W}tcPr/{_W}vMerge")
+                down, across = span_of("1", value_of(cell.find(f"{_W}tcPr"), "gridSpan") or "")
                 first = above.get(column) if merged is not None and merged.get(_VALUE) != "restart" else None
                 if first is None:
                     first = len(rows), len(texts)
@@ -131,7 +123,7 @@ class _BodyWriter:
             if element.tag == _PARAGRAPH:
                 boxes.extend(self.texts(element))
             elif element.tag == _RUN:
-                look = self._look(element, of_style)
+                look = name_of(of_style | self._switched(element.find(_PROPERTIES)))  # a run's own overrule its style's
                 for piece in element:
                     if piece.tag in _TEXT or piece.tag in _CHARACTERS:
                         own.append((_CHARACTERS.get(piece.tag) or piece.text or "", look))
@@ -145,20 +137,12 @@ class _BodyWriter:
         label = self._numbering.label(paragraph) if self._numbering else ""
         return [f"{label} {text}" if label and text else text, *boxes]
 
-    def _look(self, run: Any, of_style: Look) -> str:
-        """Returns the look of a run: its own properties overrule those of its style, and these its paragraph's."""
-        own = run.find(_PROPERTIES)
-        look = of_style if own is None else of_style | self._switched(own)
-        return name_of(look)
-
     def _look_of(self, style: str) -> Look:
         """Returns what a style and those that it is based on switch on or off."""
         if style not in self._looks:
             self._looks[style] = {}  # ends a circle of styles
-            found = self._styles.get(style)
-            if found is not None:
-                base = found.find(f"{_W}basedOn")
-                above = {} if base is None else self._look_of(base.get(_VALUE, ""))
+            if (found := self._styles.get(style)) is not None:
+                above = self._look_of(value_of(found, "basedOn") or "")
                 self._looks[style] = above | self._switched(found.find(_PROPERTIES))
         return self._looks[style]
 
@@ -188,6 +172,4 @@ def _walk(root: Any, wanted: Set[str]) -> Iterator[Any]:
 
 
 def _style(paragraph: Any) -> str:
-    properties = paragraph.find(f"{_W}pPr")
-    style = None if properties is None else properties.find(f"{_W}pStyle")
-    return "" if style is None else style.get(_VALUE, "")
+    return value_of(paragraph.find(f"{_W}pPr"), "pStyle") or ""

@@ -27,7 +27,7 @@ def add_drawing(draft: DocumentBuilder, named: Any, related: Related) -> None:
     """Adds the chart or the diagram that an element names; one that is not there, or damaged, is left out."""
     try:
         root = related(named.get(_ID + ("id" if named.tag == CHART else "dm"), ""))
-    except (KeyError, SyntaxError, DocumentError):
+    except (KeyError, SyntaxError, ValueError, DocumentError):
         return
     if named.tag == CHART:
         _add_chart(draft, root)

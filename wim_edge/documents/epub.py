@@ -12,20 +12,18 @@ from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
 from wim_edge.errors import DocumentError
-from wim_edge.settings import Limits
 
 CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+xml"})
 
 
-def read_epub(name: str, data: bytes, limits: Limits) -> Document:
+def read_epub(archive: Archive) -> Document:
     """Returns the book's text; a chapter's title and its headings become sections.
 
     Raises DocumentError where a chapter is under digital rights management.
     """
-    archive = Archive(name, data, limits)
-    draft = DocumentBuilder()
+    draft, name = DocumentBuilder(), archive.name
     root = next((str(one.get("full-path", "")) for one in _tags(archive, CONTAINER, "rootfile")), "")
     chapters = _chapters(archive, root) if root else []
     if not chapters:
@@ -42,7 +40,7 @@ def read_epub(name: str, data: bytes, limits: Limits) -> Document:
         markup, notes = decode_markup(name, archive.read(chapter))
         draft.notes.extend(f"chapter {number}: {note}" for note in notes)
         draft.mark(section=f"chapter {number}")
-        add_html(draft, name, markup, limits, css)
+        add_html(draft, name, markup, archive.limits, css)
     draft.title = next((one.text for one in _tags(archive, root, "title") if one.text), "")
     return draft.document(name)
 

@@ -1,7 +1,7 @@
 """The formats of documents: their names, and the endings of their files' names.
 
-`wim_edge.documents.readers` picks the reader of each, `read_x(name, data, limits) -> Document`. It says what it leaves
-out in the document's notes. Without a `title` the first section is the title.
+`wim_edge.documents.readers` picks the reader of each, `read_x(name, data, limits) -> Document`, of a zip file
+`read_x(archive)`. It says what it leaves out in the document's notes. Without a `title` the first section is the title.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from itertools import count
 
 from wim_edge.documents.css import StyleSheet
 from wim_edge.documents.decode import decode_markup
@@ -15,8 +16,8 @@ from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.html_tables import MARK, Block, Cell, LayoutTable
 from wim_edge.documents.limits import above
 from wim_edge.documents.numbering import KINDS, written
+from wim_edge.documents.rows import span_of
 from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
-from wim_edge.documents.spans import span_of
 from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template", "datalist"})
@@ -25,13 +26,11 @@ _INDENTS = 8
 _ITEMS = frozenset({"ol", "ul", "menu", "dir"})
 _LINES = frozenset({"li", "tr", "dt", "dd"})
 _CELLS = frozenset({"td", "th"})
-_BLOCKS = frozenset(
-    {
-        "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dialog", "dir",
-        "div", "dl", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "legend",
-        "main", "menu", "nav", "ol", "p", "section", "summary", "table", "ul",
-    }
-)
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dialog", "dir", "div", "dl",
+    "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "legend", "main", "menu", "nav", "ol", "p",
+    "section", "summary", "table", "ul",
+})  # fmt: skip
 _APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
 """The elements whose text is never on a line with what stands before them."""
 _LINE, _PARAGRAPH = 1, 2
@@ -42,18 +41,10 @@ _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image",
 """The kinds of fields that show no text that is filled in."""
 _NO_ATTRIBUTES: dict[str, str] = {}
 _LISTED = re.compile(MARK)
-_XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and all that follows for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
 _STYLE = re.compile(r"<style\b([^<>]*+)>(.*)", re.IGNORECASE | re.S)
-
-
-@dataclass
-class _List:
-    """A list that is open: how its items are numbered (empty: they are not), and the last one's number."""
-
-    kind: str
-    number: int
 
 
 def read_html(name: str, data: bytes, limits: Limits) -> Document:
@@ -68,19 +59,15 @@ def read_html(name: str, data: bytes, limits: Limits) -> Document:
 def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css: str = "") -> None:
     """Appends the text of this HTML or XHTML to the draft. ``css``: style sheets that are not in the page itself."""
     etree = require("lxml.etree", name)
-    declaration = _XML_DECLARATION.match(markup)
-    markup = markup[declaration.end() :] if declaration else markup
-    markup = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", markup)
+    markup = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup))
     parts = map(_STYLE.search, re.split("</style", markup, flags=re.IGNORECASE)[:-1])
     sheets = (found[2] for found in parts if found and "print" not in found[1])
     style = StyleSheet("\n".join([css, *sheets]))
     parser = etree.HTMLParser(target=_Writer(draft, name, limits.html_depth, style), encoding="utf-8", huge_tree=True)
-    try:
+    with suppress(etree.LxmlError):  # raised for a page with no element at all; there is nothing to read then
         # Bytes in a stated encoding, so that no declaration in the markup can overrule it.
         parser.feed(markup.encode())
         parser.close()
-    except etree.LxmlError:  # raised for a page with no element at all; there is nothing to read then
-        return
 
 
 class _Writer:
@@ -88,8 +75,6 @@ class _Writer:
 
     def __init__(self, draft: DocumentBuilder, name: str, most_deep: int, style: StyleSheet) -> None:
         self._draft, self._name, self._most_deep, self._style = draft, name, most_deep, style
-        self._bare: dict[str, str] = {}
-        """The looks of tags without attributes."""
         self._pieces: list[str] = []
         self._gap = 0
         self._space = False
@@ -98,7 +83,8 @@ class _Writer:
         """The look of the element that is left out, and its depth."""
         self._title: list[str] = []
         self._in_title = self._titled = self._in_heading = False
-        self._lists: list[_List] = []
+        self._lists: list[tuple[str, count[int]]] = []
+        """The lists that are open: how their items are numbered (empty: they are not), and the next numbers."""
         self._item = ""
         """The sign that stands before the text of the item that has just begun."""
         self._tables: list[LayoutTable] = []
@@ -121,10 +107,7 @@ class _Writer:
         if attributes:
             look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
         else:  # lxml gives a mapping that is slow
-            attributes, is_decoration = _NO_ATTRIBUTES, False
-            if tag not in self._bare:
-                self._bare[tag] = self._style.look(tag, attributes)
-            look = self._bare[tag]
+            attributes, look, is_decoration = _NO_ATTRIBUTES, self._style.look_of_tag(tag), False
         if tag in _DROPPED or look in (HIDDEN, STRUCK):
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
                 self._begin_cell(tag, attributes)  # which keeps its column
@@ -166,7 +149,7 @@ class _Writer:
             first = attributes.get("start", "")
             first = first if first.isdecimal() and len(first) < 10 else "1"
             kind = KINDS.get(attributes.get("type", ""), "decimal") if tag == "ol" else ""
-            self._lists.append(_List(kind, int(first) - 1))
+            self._lists.append((kind, count(int(first))))
         elif tag == "li":
             self._begin_item()
         elif tag in _FIELDS:
@@ -235,16 +218,14 @@ class _Writer:
             self._end_table()
 
     def _boundary(self, tag: str) -> None:
-        gap = _GAPS.get(tag, 0)
-        if gap > self._gap:
-            self._gap = gap
+        self._gap = max(self._gap, _GAPS.get(tag, 0))
 
     def _end_raised(self) -> None:
         look, _, at, is_link = self._raised.pop()
         text = "".join(self._pieces[at:])
-        if not text.strip():
-            return
         said = text.lstrip()
+        if not said:
+            return
         blank = text[: len(text) - len(said)]
         before = "".join(self._pieces[max(0, at - 3) : at]) + blank
         added, self._after_mark = set_off(before, said, look, is_link=is_link)
@@ -305,10 +286,9 @@ class _Writer:
     def _begin_item(self) -> None:
         self._item = "-"
         if self._lists:
-            last = self._lists[-1]
-            last.number += 1
-            indent = "  " * min(len(self._lists) - 1, _INDENTS)
-            self._item = f"{indent}{written(last.number, last.kind)}." if last.kind else f"{indent}-"
+            kind, numbers = self._lists[-1]
+            sign = f"{written(next(numbers), kind)}." if kind else "-"
+            self._item = "  " * min(len(self._lists) - 1, _INDENTS) + sign
 
     def _begin_cell(self, tag: str, attributes: Mapping[str, str]) -> None:
         if not self._tables:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from wim_edge.documents.rows import table_text
-from wim_edge.documents.spans import Span, grid
+from wim_edge.documents.rows import Span, grid, table_text
 
 MARK = r"(?:[-*•‣◦–]|\(?\w{1,3}[.)])"
 """The marks of a list's items."""

@@ -1,4 +1,4 @@
-"""The reader of e-mail (EML, MBOX): who wrote what to whom and when, the text, and the attachments that can be read."""
+"""The readers of e-mail (EML, MBOX), with the attachments that can be read, and of calendars (iCalendar, RFC 5545)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from email.parser import BytesParser
 from pathlib import Path
 from typing import Any
 
+from wim_edge.documents.decode import decode
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
 from wim_edge.documents.quotations import Collected, of_plain, under_heads
@@ -25,6 +26,14 @@ _MULTIPARTS = 200
 _HEADER = 20_000  # the characters from which a header is not decoded, for the same reason
 _FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+_PROPERTY = re.compile(r'([\w-]+)((?:;[^:";]*+(?:"[^"]*"[^:";]*+)*+)*+):(.*)', re.S)
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d)?")
+_EVENTS = ("VEVENT", "VTODO", "VJOURNAL")
+_LABELS = {
+    "SUMMARY": "Summary", "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "DURATION": "Duration", "RRULE": "Repeats",
+    "EXDATE": "Except", "LOCATION": "Place", "STATUS": "Status", "ORGANIZER": "Organizer", "ATTENDEE": "Attendee",
+    "DESCRIPTION": "Description",
+}  # fmt: skip
 _DAMAGE = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
 """The errors that Python's parser of e-mail raises for headers and parts that are none."""
 
@@ -36,13 +45,12 @@ def read_mail(name: str, data: bytes, read: Read, limits: Limits) -> Document:
     """Returns a mail, or a mailbox's mails one after the other, each a section by its subject."""
     draft = DocumentBuilder()
     writer = _MailWriter(draft, name, read, limits)
-    starts = list(_FROM.finditer(data)) if data.startswith(b"From ") else []
-    for at, start in enumerate(starts):
-        end = starts[at + 1].start() if at + 1 < len(starts) else len(data)
-        writer.add(_QUOTED_FROM.sub(rb"\1", data[start.end() : end]))
-    if not starts:
+    mails = _FROM.split(data)[1:] if data.startswith(b"From ") else []
+    for one in mails:
+        writer.add(_QUOTED_FROM.sub(rb"\1", one))
+    if not mails:
         writer.add(data)
-    draft.title = Path(name).stem if starts else writer.first
+    draft.title = Path(name).stem if mails else writer.first
     return draft.document(name)
 
 
@@ -149,3 +157,31 @@ def _text(part: MIMEPart) -> str:
     except LookupError:  # an encoding that is none
         data = part.get_payload(decode=True)
         return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
+
+
+def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
+    """Returns the events, each a section of labelled lines."""
+    text, notes = decode(name, data)
+    draft = DocumentBuilder()
+    draft.notes.extend(notes)
+    within, lines, order = list[str](), list[str](), [*_LABELS.values()]
+    for found in map(_PROPERTY.fullmatch, re.sub(r"\n[ \t]", "", text).split("\n")):
+        key, parameters, value = found.groups() if found else ("", "", "")
+        key, value = key.upper(), re.sub(r"\\([\\,;nN])", lambda one: "\n" if one[1] in "nN" else one[1], value).strip()
+        if key == "BEGIN":
+            within.append(value.upper())
+            lines = lines if within[-1] not in _EVENTS else []
+        elif key == "END" and within:
+            if within.pop() in _EVENTS:
+                lines.sort(key=lambda line: order.index(line.partition(":")[0]))
+                draft.mark(section=lines[0].partition(": ")[2] if lines else None)
+                draft.paragraph("\n".join(lines))
+        elif key == "X-WR-CALNAME":
+            draft.title = value
+        elif key in _LABELS and value and within[-1:] and within[-1] in _EVENTS:
+            said = _DATE.sub(lambda one: f"{one[1]}-{one[2]}-{one[3]}{f' {one[4]}:{one[5]}' * bool(one[4])}", value)
+            zone = re.search(r";TZID=([^;]+)", parameters, re.IGNORECASE)
+            who = re.search(r';CN="?([^";]+)', parameters, re.IGNORECASE)
+            said = f"{said} ({zone[1]})" if zone else said.removesuffix("Z") + " (UTC)" if value.endswith("Z") else said
+            lines.append(f"{_LABELS[key]}: {who[1] if who else said.removeprefix('mailto:')}")
+    return draft.document(name)

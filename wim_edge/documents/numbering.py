@@ -23,15 +23,17 @@ class Numbering:
     ``styles`` are by their ids."""
 
     def __init__(self, lists: Any, styles: dict[str, Any]) -> None:
-        definitions = {one.get(f"{_W}abstractNumId"): one for one in lists.iterfind(f"{_W}abstractNum")}
+        definitions: dict[str, tuple[dict[str, Any], list[int | None]]] = {}
+        for one in lists.iterfind(f"{_W}abstractNum"):
+            levels = {level.get(f"{_W}ilvl"): level for level in one.iterfind(f"{_W}lvl")}
+            definitions[one.get(f"{_W}abstractNumId")] = levels, [None] * _LEVELS
         self._lists = {
-            one.get(f"{_W}numId"): (one, definitions[name])
+            one.get(f"{_W}numId"): (one, *definitions[name])
             for one in lists.iterfind(f"{_W}num")
-            if (name := _value(one, "abstractNumId")) in definitions
+            if (name := value_of(one, "abstractNumId") or "") in definitions
         }
+        """The lists, by their numbers: each with the levels of its definition, and how far these have counted."""
         self._styles = styles
-        self._counts: dict[Any, list[int | None]] = {}
-        self._levels: dict[Any, dict[str, Any]] = {}
         self._begun: set[str] = set()
 
     def label(self, paragraph: Any) -> str:
@@ -39,49 +41,46 @@ class Numbering:
         number, level = self._place(paragraph)
         if number not in self._lists or not 0 <= level < _LEVELS:
             return ""
-        own, definition = self._lists[number]
-        if definition not in self._levels:
-            self._levels[definition] = {one.get(f"{_W}ilvl"): one for one in definition.iterfind(f"{_W}lvl")}
-        levels = self._levels[definition]
+        own, levels, counts = self._lists[number]
         if (shown := levels.get(str(level))) is None:
             return ""
-        counts = self._counts.setdefault(definition, [None] * _LEVELS)
         if number not in self._begun:
             self._begun.add(number)
             for change in own.iterfind(f"{_W}lvlOverride"):
-                if (start := _value(change, "startOverride")) is not None and change.get(f"{_W}ilvl") == str(level):
+                if (start := value_of(change, "startOverride")) is not None and change.get(f"{_W}ilvl") == str(level):
                     counts[level] = _integer(start) - 1
         for at in range(level + 1):
             before = counts[at]
             if before is None or at == level:
-                counts[at] = _start(levels.get(str(at))) if before is None else before + 1
+                start = value_of(levels.get(str(at)), "start") or "1"
+                counts[at] = _integer(start) if before is None else before + 1
         counts[level + 1 :] = [None] * (_LEVELS - level - 1)
-        if _value(shown, "numFmt") == "bullet":
+        if value_of(shown, "numFmt") == "bullet":
             return "-"
 
         def number_of(place: re.Match[str]) -> str:
             at = int(place[1]) - 1
-            kind = _value(levels.get(str(at)), "numFmt") or "decimal"
+            kind = value_of(levels.get(str(at)), "numFmt") or "decimal"
             is_arabic = kind.startswith("decimal") or shown.find(f"{_W}isLgl") is not None
             return written(counts[at] or 0, "decimal" if is_arabic and kind != "decimalZero" else kind)
 
-        return re.sub("%([1-9])", number_of, (_value(shown, "lvlText") or "")[:_LONGEST]).strip()
+        return re.sub("%([1-9])", number_of, (value_of(shown, "lvlText") or "")[:_LONGEST]).strip()
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
         """Returns the list and the level that the paragraph names, or else its style, or one that this is based on."""
-        properties, style = paragraph.find(f"{_W}pPr"), _value(paragraph.find(f"{_W}pPr"), "pStyle")
+        properties, style = paragraph.find(f"{_W}pPr"), value_of(paragraph.find(f"{_W}pPr"), "pStyle")
         number = level = own = None
         for _ in range(_STYLES):
             named = None if properties is None else properties.find(f"{_W}numPr")
-            number = _value(named, "numId") if number is None else number
-            level = _value(named, "ilvl") if level is None else level
+            number = value_of(named, "numId") if number is None else number
+            level = value_of(named, "ilvl") if level is None else level
             if number is not None or style not in self._styles:
                 break
             own, properties = style, self._styles[style].find(f"{_W}pPr")
-            style = _value(self._styles[style], "basedOn")
+            style = value_of(self._styles[style], "basedOn")
         if level is None and own is not None and number in self._lists:  # a list may name the styles of its levels
-            levels = self._lists[number][1].iterfind(f"{_W}lvl")
-            level = next((one.get(f"{_W}ilvl") for one in levels if _value(one, "pStyle") == own), None)
+            levels = self._lists[number][1].items()
+            level = next((at for at, one in levels if value_of(one, "pStyle") == own), None)
         return number or "", _integer(level or "0")
 
 
@@ -101,11 +100,8 @@ def written(number: int, kind: str) -> str:
     return text.upper() if kind.startswith("upper") else text
 
 
-def _start(level: Any) -> int:
-    return _integer(_value(level, "start") or "1")
-
-
-def _value(element: Any, tag: str) -> str | None:
+def value_of(element: Any, tag: str) -> str | None:
+    """Returns the value of an element's property; None without the element or the property."""
     found = None if element is None else element.find(f"{_W}{tag}")
     return None if found is None else found.get(f"{_W}val")
 

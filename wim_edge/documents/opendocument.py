@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.archive import DAMAGE, Archive, damaged, encrypted
-from wim_edge.documents.document import Document, DocumentBuilder, letters
+from wim_edge.documents.archive import Archive, encrypted
+from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.numbering import KINDS, written
-from wim_edge.documents.rows import add_rows, first_column
+from wim_edge.documents.rows import add_shown_rows
 from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
-from wim_edge.settings import Limits
 
 CONTENT, _MANIFEST = "content.xml", "META-INF/manifest.xml"
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -19,9 +18,7 @@ _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NAMES % name for name in ("office", "t
 _ITEM, _NOTE, _ROW = _TEXT + "list-item", _TEXT + "note", _TABLE + "table-row"
 _PARAGRAPHS = (_TEXT + "p", _TEXT + "h")
 _CELLS = (_TABLE + "table-cell", _TABLE + "covered-table-cell")
-_DROPPED = frozenset(
-    {_TEXT + "tracked-changes", _OFFICE + "annotation", _TABLE + "tracked-changes", _OFFICE + "forms"}
-)
+_DROPPED = frozenset({_TEXT + "tracked-changes", _OFFICE + "annotation", _TABLE + "tracked-changes", _OFFICE + "forms"})
 _SPOKEN = _NAMES % "presentation" + "notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
 _UNSEEN = {f"{_TABLE}display": "false", f"{_TEXT}display": "none", _NAMES % "presentation" + "visibility": "hidden"}
@@ -41,23 +38,19 @@ _REPEATED, _ROW_CHARS = 100_000, 50
 for so many characters each."""
 
 
-def read_opendocument(name: str, data: bytes, limits: Limits) -> Document:
+def read_opendocument(archive: Archive) -> Document:
     """Returns the text with its headings, lists and tables; a sheet is a section, a slide a page. Raises
     DocumentError."""
-    archive = Archive(name, data, limits)
     if _MANIFEST in archive.names and b"encryption-data" in archive.read(_MANIFEST):
-        raise encrypted(name)
+        raise encrypted(archive.name)
     draft = DocumentBuilder()
-    try:
-        parts = [CONTENT, *(part for part in ("styles.xml", "meta.xml") if part in archive.names)]
-        root, *others = map(archive.root, parts)
-        _ElementWriter(draft, (root, *others)).body(root.find(f"{_OFFICE}body"))
-        found = next((one for root in others for one in root.iter("{http://purl.org/dc/elements/1.1/}title")), None)
-        is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # which no sheet names
-        draft.title = (found.text if found is not None else None) or (Path(name).stem if is_book else "")
-    except (*DAMAGE, AttributeError, TypeError, RecursionError):
-        raise damaged(name) from None
-    return draft.document(name)
+    parts = [CONTENT, *(part for part in ("styles.xml", "meta.xml") if part in archive.names)]
+    root, *others = map(archive.root, parts)
+    _ElementWriter(draft, (root, *others)).body(root.find(f"{_OFFICE}body"))
+    found = next((one for root in others for one in root.iter("{http://purl.org/dc/elements/1.1/}title")), None)
+    is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # which no sheet names
+    draft.title = (found.text if found is not None else None) or (Path(archive.name).stem if is_book else "")
+    return draft.document(archive.name)
 
 
 class _ElementWriter:
@@ -150,16 +143,10 @@ class _ElementWriter:
         for column in table.iter(f"{_TABLE}table-column"):
             columns += [column] * min(_times(column, "number-columns-repeated"), _COLUMNS - len(columns))
         hidden = {at for at, one in enumerate(columns, 1) if one.get(_VISIBILITY) in _NOT_SHOWN}
-        left_out: set[int] = set()
-        rows = list(self._rows(table, name, columns, hidden, left_out))
-        for at in sorted(left_out):
-            self._draft.omit("hidden column", f"{name}, {letters(at)}")
-        add_rows(self._draft, rows, column=first_column(hidden, rows) if is_sheet else None)
+        add_shown_rows(self._draft, list(self._rows(table, name, columns)), hidden, name, is_sheet=is_sheet)
 
-    def _rows(
-        self, table: Any, name: str, columns: list[Any], hidden: set[int], left_out: set[int]
-    ) -> Iterator[list[str] | None]:
-        """Yields the rows without hidden columns, None for hidden ones. Hidden columns with text join ``left_out``."""
+    def _rows(self, table: Any, name: str, columns: list[Any]) -> Iterator[list[str] | None]:
+        """Yields the rows, None for hidden ones."""
         left, waiting, cut, number = _REPEATED, list[list[str] | None](), set[str](), 0
         for row in table.iter(_ROW):
             wanted = _times(row, "number-rows-repeated")
@@ -168,8 +155,6 @@ class _ElementWriter:
             if is_hidden and has_text:
                 self._draft.omit("hidden row", f"{name}, row {number - wanted + 1}")
             cells = [] if is_hidden or not has_text else self._cells(row, columns, f"table {name}", cut)
-            left_out |= {at for at, cell in enumerate(cells, 1) if cell and at in hidden}
-            cells = [cell for at, cell in enumerate(cells, 1) if at not in hidden] if hidden else cells
             if not any(cells):  # a sheet ends with a million of them
                 waiting += [None if is_hidden else []] * min(wanted, left - len(waiting))
                 continue
@@ -223,18 +208,14 @@ class _ElementWriter:
     def _look(self, element: Any, above: Look) -> Look:
         """Returns how the text of an element looks that has a style, where what it stands in looks so."""
         family = _FAMILIES.get(element.tag)
-        if family is None:
-            return above
-        own = self._look_of(family[0], element.get(family[1], ""))
-        return above | own if own else above
+        return above | self._look_of(family[0], element.get(family[1], "")) if family else above
 
     def _look_of(self, family: str, name: str) -> Look:
         """Returns what a style and those that it is based on switch on or off."""
         key = family, name
         if key not in self._looks:
             self._looks[key] = {}  # ends a circle of styles
-            style = self._styles.get(key)
-            if style is not None:
+            if (style := self._styles.get(key)) is not None:
                 look = dict(self._look_of(family, style.get(f"{_STYLE}parent-style-name", "")))
                 for properties in style:
                     look |= _switched(properties)

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import re
 import threading
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
+from statistics import median_low
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged, encrypted
 from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, DocumentBuilder, require, short
 from wim_edge.documents.limits import above
-from wim_edge.documents.pdf_headings import headings
-from wim_edge.documents.pdf_lines import Line
-from wim_edge.documents.pdf_page import PdfPage, read_page
+from wim_edge.documents.pdf_forms import take_fields, with_fields
+from wim_edge.documents.pdf_lines import Line, fragments, page_lines
+from wim_edge.documents.pdf_words import Box, page_words
 from wim_edge.documents.reflow import reflow
-from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
 _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
@@ -39,6 +40,14 @@ pictures are looked at."""
 _NO_TITLE = re.compile(
     r"^(untitled|\(anonymous\)|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I
 )
+_LARGER, _HEAVIER, _ALIKE = 1.2, 1.2, 0.05
+"""A heading's size and weight, as shares of the text's, and the difference of two lines of one heading."""
+_LONGEST, _LINES, _BODY = 120, 3, 40
+"""The most characters and lines of a heading, and the least characters of the text that a line below it begins."""
+_TIMES = 3
+"""The pages from which a title is a running head."""
+_NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,;:。，；：]$|(?:\.\s?){4}")
+_THICKEST = 4.0  # points of a line through words
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
 # PDFium is not safe to call from two threads at a time.
 PDFIUM = threading.Lock()
@@ -47,10 +56,21 @@ _XFA_FULL = 2  # PDFium's number for a file whose pages a program draws from XML
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would tell the terminal to build another PDFium
 
 
+class PdfPage(NamedTuple):
+    """The lines of a page in the order of reading, the number of its words that are struck out, that of its letters
+    that cannot be read, and that of its fields that were not."""
+
+    lines: list[Line]
+    n_struck: int = 0
+    n_lost: int = 0
+    n_unread: int = 0
+
+
 @dataclass(frozen=True)
 class _Pages:
-    pages: list[PdfPage | None]
-    """Every page; None if PDFium cannot load it."""
+    pages: list[PdfPage]
+    broken: list[int]
+    """The numbers of the pages that PDFium cannot load: they are empty here."""
     titles: dict[int, list[str]]
     """The bookmarks by the number of their page."""
     title: str
@@ -69,35 +89,33 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
     draft = DocumentBuilder()
     with PDFIUM:
         found = _pages(pdfium, name, data, limits.pdf_pages)
-    drawn = found.drawn
-    pages = [None if page is None else page.lines for page in found.pages]
+    drawn, pages = found.drawn, [page.lines for page in found.pages]
     draft.title = "" if _NO_TITLE.search(found.title) or found.title == Path(name).stem else found.title
-    lacking = [at for at, page in enumerate(found.pages, 1) if page and _LOST * page.n_lost > _letters(page.lines)]
+    lacking = [at for at, page in enumerate(found.pages, 1) if _LOST * page.n_lost > _letters(page.lines)]
     scanned = scans.of_pages(data, sorted({*drawn, *lacking})[: limits.scan_pages])
     for number, page in [*scanned.items()]:
         if _letters(page.lines) >= _letters(pages[number - 1]):
             pages[number - 1] = list(page.lines)
         elif number in lacking:
             del scanned[number]
-    titles = found.titles or headings([page.lines if page else [] for page in found.pages])
+    titles = found.titles or headings([page.lines for page in found.pages])
     silent: list[int] = []
-    broken: list[int] = []
-    for number, (lines, text) in enumerate(zip(pages, reflow([page or [] for page in pages]), strict=True), start=1):
+    for number, text in enumerate(reflow(pages), start=1):
         if text.strip():
             sure = scanned[number].confidence if number in scanned else None
             draft.mark(page=number, confidence=sure, page_label=found.labels[number - 1])
             shown = tidy(text).strip("\n")
             draft.paragraph(shown, sections(shown, titles.get(number, ())), joins=text.startswith("\n"))
-        else:
-            (broken if lines is None else silent).append(number)
+        elif number not in found.broken:
+            silent.append(number)
     if draft.empty and silent:
         raise scans.unread(f"{name}: scanned, its pages are pictures without a text layer", drawn)
     if draft.empty:
         raise damaged(name)
     draft.notes.extend(scans.on_pages(silent, "no text layer"))
-    draft.notes.extend(scans.on_pages(broken, "damage, and could not be read"))
+    draft.notes.extend(scans.on_pages(found.broken, "damage, and could not be read"))
     for number, read in enumerate(found.pages, start=1):
-        if read is not None and (number not in scanned or number in lacking):
+        if number not in scanned or number in lacking:
             recognised = scanned.pop(number, None)
             how = f". The text was recognised, with confidence {recognised.confidence:.2f}" if recognised else ""
             draft.notes += scans.on_pages([number] * (read.n_lost > 0), _LOST_LETTERS + how)
@@ -144,20 +162,20 @@ def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> _Pages:
     try:
         pdf = pdfium.PdfDocument(data)
     except library as error:
-        raise _refusal(name, error) from None
-    try:
+        is_locked = re.search("password|security", str(error), re.IGNORECASE)
+        raise (encrypted(name) if is_locked else damaged(name)) from None
+    with closing(pdf):
         if len(pdf) > most:
             raise above(name, f"{len(pdf):,} pages, more than {most:,}", "pdf_pages")
         if pdf.get_formtype():
             pdf.init_forms()  # which draws what was filled in where the file does not
-        pages = [_page(pdf, index, library) for index in range(len(pdf))]
-        few = [at for at, page in enumerate(pages) if page is not None and _letters(page.lines) < _STAMP]
+        read = [_page(pdf, index, library) for index in range(len(pdf))]
+        pages, broken = [page or PdfPage([]) for page in read], [at for at, page in enumerate(read, 1) if page is None]
+        few = [at for at, page in enumerate(pages) if _letters(page.lines) < _STAMP]
         drawn = [at + 1 for at in few if _is_picture(pdf, at, library)]
         title, is_xfa = str(pdf.get_metadata_value("Title")), pdf.get_formtype() == _XFA_FULL
         labels = [_label(pdf.get_page_label(index), index + 1) for index in range(len(pdf))]
-        return _Pages(pages, _bookmarks(pdf, library), title, drawn, is_xfa, labels)
-    finally:
-        pdf.close()
+        return _Pages(pages, broken, _bookmarks(pdf, library), title, drawn, is_xfa, labels)
 
 
 def _label(label: str, number: int) -> str | None:
@@ -167,14 +185,12 @@ def _label(label: str, number: int) -> str | None:
 
 def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = defaultdict(list)
-    try:
+    with suppress(library, ValueError):  # a title that is not text: those before it are enough
         for bookmark in islice(pdf.get_toc(), _BOOKMARKS):
             target, title = bookmark.get_dest(), bookmark.get_title().strip()
             if target and title and (index := target.get_index()) is not None:
                 found[index + 1].append(title)
-    except (library, ValueError):  # a title that is not text: those before it are enough
-        pass
-    return dict(found)
+    return found
 
 
 def _page(pdf: Any, index: int, library: type[Exception]) -> PdfPage | None:
@@ -183,35 +199,111 @@ def _page(pdf: Any, index: int, library: type[Exception]) -> PdfPage | None:
     return None
 
 
-def _letters(lines: Iterable[Line] | None) -> int:
-    return sum(len(word.text) for line in lines or () for word in line.words)
+def _letters(lines: Iterable[Line]) -> int:
+    return sum(len(word.text) for line in lines for word in line.words)
 
 
 def _is_picture(pdf: Any, index: int, library: type[Exception]) -> bool:
     """Tells whether something is drawn on a page, but no text; or a picture over most of it, and hardly any text."""
     import pypdfium2.raw as raw
 
-    try:
-        with closing(pdf[index]) as page:
-            if raw.FPDFPage_CountObjects(page.raw) <= 0:
-                return False
-            with closing(page.get_textpage()) as chars:
-                text = chars.get_text_range().strip()
-            if not text:
-                return True
-            width, height = page.get_size()
-            return len(text) < _STAMP and any(
-                (right - left) * (top - bottom) > _MOST * width * height
-                for left, bottom, right, top in (
-                    one.get_bounds() for one in islice(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE]), _PICTURES)
-                )
-            )
-    except library:
-        return False
+    with suppress(library), closing(pdf[index]) as page:
+        if raw.FPDFPage_CountObjects(page.raw) <= 0:
+            return False
+        with closing(page.get_textpage()) as chars:
+            text = chars.get_text_range().strip()
+        width, height = page.get_size()
+        pictures = (one.get_bounds() for one in islice(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE]), _PICTURES))
+        return not text or (
+            len(text) < _STAMP
+            and any((right - left) * (top - bottom) > _MOST * width * height for left, bottom, right, top in pictures)
+        )
+    return False
 
 
-def _refusal(name: str, error: Exception) -> DocumentError:
-    reason = str(error).lower()
-    if "password" in reason or "security" in reason:
-        return encrypted(name)
-    return damaged(name)
+def read_page(pdf: Any, index: int) -> PdfPage:
+    """Returns a page of an open file of pypdfium2's, whose forms are initialised. Raises PdfiumError."""
+    import pypdfium2.raw as raw
+
+    with closing(pdf[index]) as page:
+        if raw.FPDFPage_GetAnnotCount(page.raw) <= 0:
+            found = page_words(page, list(rules(page)))
+            return PdfPage(page_lines(found), found.n_struck, found.n_lost)
+        strikes = list(_struck(raw, page))
+        fields, n_unread = take_fields(pdf.formenv, page) if pdf.formenv else ([], 0)
+        raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)  # draws the other notes into the page
+    with closing(pdf[index]) as page:
+        found = page_words(page, [*strikes, *rules(page)])
+        lines = with_fields(page_lines(found), fields, page.get_rotation(), found.from_right)
+        return PdfPage(lines, found.n_struck, found.n_lost, n_unread)
+
+
+def rules(page: Any) -> Iterator[Box]:
+    """Yields the rules of a page, and whatever else that is drawn may be a line through words."""
+    import pypdfium2.raw as raw
+
+    edges = [ctypes.c_float() for _ in range(4)]
+    for at in range(raw.FPDFPage_CountObjects(page.raw)):
+        shape = raw.FPDFPage_GetObject(page.raw, at)
+        if raw.FPDFPageObj_GetType(shape) == raw.FPDF_PAGEOBJ_PATH and raw.FPDFPageObj_GetBounds(shape, *edges):
+            left, bottom, right, top = (edge.value for edge in edges)
+            if min(right - left, top - bottom) <= _THICKEST:
+                yield left, bottom, right, top
+
+
+def _struck(raw: Any, page: Any) -> Iterator[Box]:
+    """Yields the lines through words that a reader of the page has drawn."""
+    corners = raw.FS_QUADPOINTSF()
+    for at in range(raw.FPDFPage_GetAnnotCount(page.raw)):
+        note = raw.FPDFPage_GetAnnot(page.raw, at)
+        if raw.FPDFAnnot_GetSubtype(note) == raw.FPDF_ANNOT_STRIKEOUT:
+            for number in range(raw.FPDFAnnot_CountAttachmentPoints(note)):
+                raw.FPDFAnnot_GetAttachmentPoints(note, number, corners)
+                across = corners.x1, corners.x2, corners.x3, corners.x4
+                down = corners.y1, corners.y2, corners.y3, corners.y4
+                left, bottom, right, top = min(across), min(down), max(across), max(down)
+                yield left, (bottom + top) / 2, right, (bottom + top) / 2
+                yield (left + right) / 2, bottom, (left + right) / 2, top  # of text that is turned
+        raw.FPDFPage_CloseAnnot(note)
+
+
+def headings(pages: Sequence[Sequence[Line]]) -> dict[int, list[str]]:
+    """Returns the titles on each page, in their order; pages count from 1."""
+    sizes = [(line.height, line.weight, len(line.words)) for page in pages for line in page]
+    if not sizes:
+        return {}
+    size, weight = (median_low([one[at] for one in sizes for _ in range(one[2])]) for at in (0, 1))
+    found = {number: _on_page(page, size, weight) for number, page in enumerate(pages, start=1)}
+    times = Counter(title for titles in found.values() for title in set(titles))
+    return {number: [one for one in titles if times[one] < _TIMES] for number, titles in found.items()}
+
+
+def _on_page(lines: Sequence[Line], size: float, weight: float) -> list[str]:
+    """Returns the titles of a page with text below them, if need be on the next page: a cover has none."""
+    found: list[str] = []
+    waiting: list[str] = []
+    has_text = False
+    of_kind = groupby(lines, key=lambda line: (_rank(line, size, weight), round(line.height / size / _ALIKE)))
+    for (rank, _), some in of_kind:
+        block = list(some)
+        text = " ".join(line.text for line in block)
+        if not rank:
+            if any(len(line.text) >= _BODY for line in block):
+                found, waiting, has_text = found + waiting, [], True
+        elif len(block) <= _LINES and len(text) <= _LONGEST and _is_title(text, rank):
+            waiting.append(text)
+    return found + (waiting if has_text and len(waiting) == 1 else [])
+
+
+def _rank(line: Line, size: float, weight: float) -> int:
+    """Returns 2 for a line in larger letters than the text's, 1 in heavier ones, 0 for all others and for rows."""
+    is_bold = line.weight >= _HEAVIER * weight > 0
+    rank = 2 if line.height >= _LARGER * size else int(is_bold and line.height > (1 - 2 * _ALIKE) * size)
+    first, *cells = fragments(line) if rank else [line]
+    return 0 if cells and (len(cells) > 1 or not _NUMBER.fullmatch(first.text)) else rank
+
+
+def _is_title(text: str, rank: int) -> bool:
+    """Tells whether a text may be a title; one that is no larger has neither a colon nor figures but its number."""
+    own = text[_NUMBER.match(text).end() :]  # type: ignore[union-attr]
+    return any(map(str.isalpha, own)) and not _NO_HEADING.search(text) and (rank > 1 or not re.search(r"[\d:]", own))

@@ -19,8 +19,6 @@ _PROSE = 25  # the characters of a line, at the least, that is one of a column o
 _GUTTER = 0.6  # of a line's height
 _FEW, _COLUMN, _GAPS = 6, 0.6, 20
 _STRADDLING = 0.15  # the share of lines, at most, that may go over the gutter of two columns: headings and figures do
-
-
 _FAR = 100_000  # points
 _DRAWN_BACK = 6  # the rows back from the last one to which a line may belong
 _DRAWN_ACROSS = 0.3

@@ -11,7 +11,7 @@ import ctypes
 import io
 import re
 from collections.abc import Container, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -20,9 +20,8 @@ from typing import Any
 from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.document import require
-from wim_edge.documents.pdf import PDFIUM
+from wim_edge.documents.pdf import PDFIUM, read_page
 from wim_edge.documents.pdf_lines import Line
-from wim_edge.documents.pdf_page import read_page
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.errors import LibraryError
 
@@ -105,22 +104,16 @@ def _opened(path: Path) -> Iterator[Any]:
         except (library, OSError):
             raise damaged(path.name) from None
         try:
-            yield pdf
+            with closing(pdf):
+                yield pdf
         except library:
             raise damaged(path.name) from None
-        finally:
-            pdf.close()
 
 
-@contextmanager
-def _page(pdf: Any, number: int) -> Iterator[Any]:
+def _page(pdf: Any, number: int) -> closing[Any]:
     if not 1 <= number <= len(pdf):
         raise LibraryError(f"there is no page {number}", f"It has {len(pdf)} pages.")
-    page = pdf[number - 1]
-    try:
-        yield page
-    finally:
-        page.close()
+    return closing(pdf[number - 1])
 
 
 def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator[tuple[str, list[Box]]]:

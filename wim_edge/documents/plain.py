@@ -1,17 +1,28 @@
-"""The reader of plain text: as it stands, or as HTML if it is a page's markup under another name.
+"""The readers of text as it is: plain text, Markdown with its headings as sections, JSON with its keys as sections.
 
-Collections of pages and copies of a page's source come as text. A model reads the tags in them as words (half of the
-tokens of some tables), and quotes them.
+A text that is a page's markup under another name is read as HTML: a model reads tags as words (half of the tokens of
+some tables), and quotes them. JSON keeps its lines: a small model reads them better than rows with their keys.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
-from wim_edge.documents.document import Document, DocumentBuilder
+from wim_edge.documents.decode import decode
+from wim_edge.documents.document import Document, DocumentBuilder, Mark, require, short, well_formed
+from wim_edge.documents.formats import MARKDOWN
 from wim_edge.documents.html import add_html
 from wim_edge.documents.limits import DEFAULTS
+from wim_edge.documents.runs import STRUCK, Omissions
+from wim_edge.documents.tables import line_spans
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
@@ -23,6 +34,27 @@ _GLUED = re.compile(r"(<t[dhr]|<table|<[ou]l|<li|<p)_(?=\w+=)", re.I)
 """A tag glued to its attribute: Natural Questions writes `<Td_colspan="2">`."""
 _LEAST = 20  # the fewest tags of markup: fewer may be what the text is about
 _APART = 500  # the most characters to a tag
+_FRONT_MATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
+_BEGIN = re.compile(r"`+|(?<![~\\])~~(?=[^\s~])|<(?:del|s|strike)>")
+_END = re.compile(r"`+|(?<=[^\s~\\])~~(?!~)|</(?:del|s|strike)>")
+"""The signs of code, and of what a pair of tildes or an element strikes out."""
+_TITLE = re.compile(r"""^title:\s*["']?(.*?)["']?\s*$""", re.M)
+_KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*')
+_NAMES = ("name", "title", "label", "id", "key")
+_FIRST = 4  # the values of an object among which its name is looked for
+_DEPTH, _LONGEST = 6, 60  # the keys of a path, the last ones of a deeper one, and the characters of each
+
+
+def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
+    """Returns the text in a file that has no other reader; its ending tells Markdown and JSON."""
+    text, notes = decode(name, data)
+    if ending in MARKDOWN.endings:
+        return _markdown(name, text, limits, notes)
+    if ending == ".json":  # its title is no key: a library would take the first section's
+        return Document(name, text, _key_paths(text), notes=notes, title=Path(name).stem)
+    if ending not in ("", ".txt", ".text"):  # an ending that promises something else than plain text
+        return Document(name, text, notes=notes)
+    return plain(name, text, limits, notes)
 
 
 def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...] = ()) -> Document:
@@ -47,3 +79,119 @@ def is_markup(text: str) -> bool:
     tags = Counter((closing, tag.lower()) for closing, tag in _TAG.findall(text))
     closed = sum(min(n, tags["/", tag]) for (closing, tag), n in tags.items() if not closing)
     return 2 * closed >= max(_LEAST, len(text) / _APART, 0.5 * text.count("<"))
+
+
+def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> Document:
+    """Returns the text, verbatim, with a mark at each heading that is not inside a code block."""
+    front = _FRONT_MATTER.match(text)
+    titled = _TITLE.search(front.group()) if front else None
+    title = short(titled[1]) if titled else ""
+    if text.count("\n") > limits.markdown_lines:  # the parser takes up to 40 microseconds for one
+        note = f"more than {limits.markdown_lines:,} lines: its headings are not looked for"
+        return Document(name, text, title=title, notes=(*notes, note))
+    parser = require("markdown_it", name).MarkdownIt("commonmark")
+    # Blocks are enough to find the headings; inline parsing is for the headings' own text.
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    body = front.end() if front else 0
+    omissions = Omissions()
+    text = _without_struck(text, body, parser, omissions) if any(_struck(text)) else text
+    starts = [start for start, _ in line_spans(text, body)]
+    marks = []
+    for opening, inline in pairwise(parser.parse(text[body:])):
+        if opening.type == "heading_open" and inline.content:
+            words: list[Any] = []
+            parser.inline.parse(inline.content, parser, {}, words)
+            heading = "".join("\n" if word.type.endswith("break") else word.content for word in words)
+            marks.append(Mark(starts[opening.map[0]], section=short(heading or inline.content)))
+    return Document(name, text, tuple(marks), title=title, notes=(*notes, *omissions.notes()))
+
+
+def _without_struck(text: str, body: int, parser: Any, omissions: Omissions) -> str:
+    """Returns the text without what is struck out, of which the line ends stay; code is as it was."""
+    lines, heading, done = text[body:].split("\n"), "", 0
+    for before, token in pairwise(parser.parse(text[body:])):
+        if token.type == "inline" and token.map[0] >= done:
+            heading = short(token.content) if before.type == "heading_open" else heading
+            first, done = token.map
+            said, kept, parts = "\n".join(lines[first:done]), 0, list[str]()
+            for start, end in _struck(said):
+                omissions.add(STRUCK, heading)
+                has_word_behind = said[end : end + 1].strip(" \n.,;:!?")
+                parts += [said[kept:start] if has_word_behind else said[kept:start].removesuffix(" ")]
+                parts += ["\n" * said.count("\n", start, end)]
+                kept = end
+            lines[first:done] = "".join([*parts, said[kept:]]).split("\n")
+    return text[:body] + "\n".join(lines)
+
+
+def _struck(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where something is struck out that is not code, in one pass: each sign's next end is looked up."""
+    ends: dict[str, list[int]] = defaultdict(list)
+    for one in _END.finditer(text):
+        ends[one[0]].append(one.start())
+    done = 0
+    for one in _BEGIN.finditer(text):
+        places = ends[one[0].replace("<", "</")]
+        at = bisect_left(places, one.end() + (one[0][0] != "<"))
+        if one.start() >= done and at < len(places):
+            done = places[at] + len(one[0].replace("<", "</"))
+            if one[0][0] != "`":
+                yield one.start(), done
+
+
+def _key_paths(text: str) -> tuple[Mark, ...]:
+    """Returns where the sections of JSON begin, the keys under which values are ("network > mqtt"). An object of a list
+    is called by its name, if that is among its first values, or else by its number. Returns none if the text is no JSON
+    object or list with a bracket a line."""
+    try:
+        if not isinstance(json.loads(text), dict | list):
+            return ()
+        return tuple(_marks(text.split("\n")))
+    except (ValueError, RecursionError, IndexError):  # a bracket ends on another line than it seems to
+        return ()
+
+
+def _marks(lines: list[str]) -> Iterator[Mark]:
+    names, counts = list[str](), list[int]()  # of the objects and lists that are open, and their items so far
+    at, last = 0, ""
+    for number, line in enumerate(lines):
+        key, value = _parts(line)
+        if value in ("{", "["):
+            if not key and names:
+                counts[-1] += 1
+                key = (value == "{" and _name(lines[number + 1 : number + 1 + _FIRST])) or str(counts[-1])
+            names.append(key)
+            counts.append(0)
+        elif value in ("}", "]"):
+            names.pop()
+            counts.pop()
+        elif value:
+            path = " > ".join(filter(None, names[-_DEPTH:]))
+            if path != last:
+                yield Mark(at, section=path)
+                last = path
+        at += len(line) + 1
+
+
+def _parts(line: str) -> tuple[str, str]:
+    """Returns the key of a line, or none, and its value as it stands."""
+    told = line.strip().removesuffix(",").rstrip()
+    key = _KEY.match(told)
+    return (_shown(key[1]), told[key.end() :]) if key else ("", told)
+
+
+def _name(following: list[str]) -> str:
+    """Returns what an object is called by the lines that follow its bracket; empty if they do not tell."""
+    told = {}
+    for key, value in map(_parts, following):
+        if not key or value in ("{", "["):
+            break
+        told[key.casefold()] = value
+    return next((_shown(told[one].strip('"')) for one in _NAMES if one in told), "")
+
+
+def _shown(text: str) -> str:
+    """Returns a key or name on one line, with its escapes resolved where they can be."""
+    with suppress(ValueError):
+        text = str(json.loads(f'"{text}"'))
+    return well_formed(" ".join(text.split()))[:_LONGEST]

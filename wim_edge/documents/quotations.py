@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from wim_edge.documents.document import DocumentBuilder
+from wim_edge.documents.document import DocumentBuilder, Mark
 
 _SIGNS = re.compile(r"(?:> ?)+")
 _HEAD_LINE = re.compile(r"[*_]*[^\W\d_][^\n:：|]{0,24}[:：][*_]*[ \t]*(\S.*)")
@@ -43,8 +43,8 @@ class Collected(DocumentBuilder):
         self._of.omit(what, where)
 
     def paragraph(self, text: str, *_: object, **__: object) -> None:
-        self.found.append(Paragraph(text, self.quoted, self._section))
-        self._section = None
+        self.found.append(Paragraph(text, self.quoted, self._next.section))
+        self._next = Mark(0)
 
 
 def of_plain(text: str) -> Iterator[Paragraph]:
@@ -104,9 +104,7 @@ def _attribution(text: str) -> tuple[str, str]:
     return ("\n".join(lines[:-n_lines]), said[:-1].rstrip()) if len(said) <= _LONGEST else (text, "")
 
 
-def _divided(
-    paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]
-) -> Iterator[tuple[Paragraph, str]]:
+def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[tuple[Paragraph, str]]:
     """Yields the paragraphs, divided before the head of a mail, each with its title if it begins with such a one."""
     above = ""
     for text, depth, section in paragraphs:

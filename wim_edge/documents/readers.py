@@ -8,14 +8,12 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from wim_edge.documents.decode import decode
 from wim_edge.documents.document import Document, title_of, with_unique_names
-from wim_edge.documents.formats import DELIMITED, HTML, ICS_START, MAIL, MARKDOWN, PICTURE_START, RTF_START, is_pdf
+from wim_edge.documents.formats import DELIMITED, HTML, ICS_START, MAIL, PICTURE_START, RTF_START, is_pdf
 from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Limits
@@ -34,8 +32,8 @@ _HTML_START = re.compile(
 )
 _CONVERT = "Save it as PDF, DOCX or plain text and read that."
 _BY_START = (
-    (is_pdf, "pdf.read_pdf"), (PICTURE_START.match, "pictures.read_picture"), (RTF_START.match, "rtf.read_rtf"),
-    (ICS_START.match, "calendars.read_calendar"),
+    (is_pdf, "pdf.read_pdf"), (PICTURE_START.match, "scans.read_picture"), (RTF_START.match, "rtf.read_rtf"),
+    (ICS_START.match, "mail.read_calendar"),
 )  # fmt: skip
 """The readers of files that are recognised by their first bytes."""
 _BY_MEMBER = {
@@ -53,15 +51,11 @@ def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Lim
     Raises DocumentError for a file that cannot be read: missing, empty, binary, encrypted, scanned, damaged, of a kind
     that is not among the `formats`, or above one of the limits.
     """
-    if source == "-":
-        name, ending = STANDARD_INPUT, ""
-        if stdin is None and sys.stdin is None:
-            raise DocumentError(f"{name}: it is closed", "Pipe a text into the command, or name a file.")
-        data = read_whole(name, stdin or sys.stdin.buffer, limits)
-    else:
-        path = Path(source)
-        return document_of(path, bytes_of(path, limits), limits)
-    return _parse_checked(name, ending, data, limits)
+    if source != "-":
+        return document_of(Path(source), bytes_of(Path(source), limits), limits)
+    if stdin is None and sys.stdin is None:
+        raise DocumentError(f"{STANDARD_INPUT}: it is closed", "Pipe a text into the command, or name a file.")
+    return _parse_checked(STANDARD_INPUT, "", read_whole(STANDARD_INPUT, stdin or sys.stdin.buffer, limits), limits)
 
 
 def document_of(path: Path, data: bytes, limits: Limits = DEFAULTS) -> Document:
@@ -70,14 +64,12 @@ def document_of(path: Path, data: bytes, limits: Limits = DEFAULTS) -> Document:
 
 
 def _parse_checked(name: str, ending: str, data: bytes, limits: Limits) -> Document:
-    if not data.strip():
-        raise _empty(name)
     try:
-        document = _parse(name, ending, data, limits)
+        document = _parse(name, ending, data, limits) if data.strip() else None
     except MemoryError:
         raise DocumentError(f"{name}: too large for the memory that is free", "Split it, or close programs.") from None
-    if not document.text.strip():
-        raise _empty(name)
+    if document is None or not document.text.strip():
+        raise DocumentError(f"{name}: empty", "Give a document with some text in it.")
     return document
 
 
@@ -182,7 +174,7 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
         raise DocumentError(f"{name}: {what}", "Save it as DOCX, XLSX, PPTX or PDF without a password and read that.")
     if reader := next((reader for is_of, reader in _BY_START if is_of(data)), None):
         return _loaded(reader)(name, data, limits)
-    if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _parse_archive(name, data, limits)
     if ending in HTML.endings or (not ending and _HTML_START.match(data[:4096])):
         return _loaded("html.read_html")(name, data, limits)
@@ -191,52 +183,37 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
 
         # There may be a hundred attachments, and a picture in every signature
         each = replace(limits, markup_bytes=limits.markup_bytes // 4, scan_pages=0)
-        parse = partial(_parse_checked, limits=each)
-        return read_mail(name, data, lambda part, its: parse(part, Path(part).suffix.lower(), its), limits)
+        return read_mail(
+            name, data, lambda part, its: _parse_checked(part, Path(part).suffix.lower(), its, each), limits
+        )
     if ending in DELIMITED.endings:
-        from wim_edge.documents.delimited import read_delimited
+        return _loaded("delimited.read_delimited")(name, data, limits)
+    from wim_edge.documents.plain import read_text
 
-        return read_delimited(name, data)
-    text, notes = decode(name, data)
-    if ending in MARKDOWN.endings:
-        from wim_edge.documents.markdown import markdown
-
-        document = markdown(name, text, limits)
-        return replace(document, notes=(*notes, *document.notes))
-    if ending == ".json":
-        from wim_edge.documents.key_paths import key_paths
-
-        # Its title is no key: a library would take the first section's
-        return Document(name, text, key_paths(text), notes=notes, title=Path(name).stem)
-    if ending not in ("", ".txt", ".text"):  # an ending that promises something else than plain text
-        return Document(name, text, notes=notes)
-    from wim_edge.documents.plain import plain
-
-    return plain(name, text, limits, notes)
+    return read_text(name, ending, data, limits)
 
 
 def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
-    from wim_edge.documents.archive import Archive
+    from wim_edge.documents.archive import MALFORMED, Archive, damaged
 
     archive = Archive(name, data, limits)
     if reader := next((reader for member, reader in _BY_MEMBER.items() if member in archive.names), None):
-        return _loaded(reader)(name, data, limits)
+        try:
+            return _loaded(reader)(archive)
+        except MALFORMED:
+            raise damaged(name) from None
     if "[Content_Types].xml" in archive.names:
         raise DocumentError(f"{name}: an Office file that is not supported", _CONVERT)
     raise DocumentError(f"{name}: a zip archive", "Unpack it and give the files in it.")
 
 
-def _loaded(reader: str) -> Callable[[str, bytes, Limits], Document]:
+def _loaded(reader: str) -> Callable[..., Document]:
     """Returns a function of this package ("pdf.read_pdf"), loaded when a file of its format comes."""
     module, _, function = reader.partition(".")
-    loaded: Callable[[str, bytes, Limits], Document] = getattr(import_module(f"{__package__}.{module}"), function)
+    loaded: Callable[..., Document] = getattr(import_module(f"{__package__}.{module}"), function)
     return loaded
 
 
 def _printable(name: str) -> str:
     """Returns a file's name on one line, without what a terminal would act on or could not show."""
     return "".join(character if character.isprintable() else "\ufffd" for character in name)
-
-
-def _empty(name: str) -> DocumentError:
-    return DocumentError(f"{name}: empty", "Give a document with some text in it.")

@@ -1,6 +1,6 @@
 """Rows of cells as text: one line per row, cells separated by pipes; a row that names the columns begins with one.
 
-This is how tables of every format stand in a document's text, and what `wim_edge.reading.tables` looks cells up in.
+This is how tables of every format stand in a document's text, and what `wim_edge.documents.tables` looks cells up in.
 """
 
 from __future__ import annotations
@@ -9,11 +9,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, pairwise
 
-from wim_edge.documents.document import DocumentBuilder
+from wim_edge.documents.document import DocumentBuilder, letters
 
 _NUMBER = re.compile(r"[^A-Za-z]{0,4}\d[\d.,:/\s%–-]*[^\W\d]{0,3}\s?[%€$£¥]?")
 """A number, with its unit or currency, or a date in figures."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
+Span = tuple[int, int]
+"""The rows and the columns over which a cell goes."""
+_MOST = 1000  # the rows or columns over which a cell goes, at most: what is more is a mistake or a trap
+_REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
+"""The most characters of a cell that is repeated in the rows that it goes over, the most cells of a grid, and the times
+that its text may be longer than the table's."""
 
 
 def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, column: int | None = None) -> None:
@@ -38,7 +44,20 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, co
             block, numbers = [], []
 
 
-def first_column(hidden: Set[int], rows: Sequence[Sequence[str] | None]) -> int:
+def add_shown_rows(
+    draft: DocumentBuilder, rows: list[list[str] | None], hidden: Set[int], name: str, *, is_sheet: bool
+) -> None:
+    """Appends the rows, None for hidden ones, of a table or a sheet of this name without its hidden columns (from 1),
+    and notes those of them that hold something."""
+    filled = {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}
+    for at in sorted(hidden & filled):
+        draft.omit("hidden column", f"{name}, {letters(at)}")
+    if hidden:
+        rows = [row and [cell for at, cell in enumerate(row, 1) if at not in hidden] for row in rows]
+    add_rows(draft, rows, column=_first_column(hidden, rows) if is_sheet else None)
+
+
+def _first_column(hidden: Set[int], rows: Sequence[Sequence[str] | None]) -> int:
     """Returns the column (from 1) of the first cell shown; 0 if a column is hidden between those of the rows."""
     first = next(at for at in range(1, len(hidden) + 2) if at not in hidden)
     last = max((at for row in rows if hidden and row for at, cell in enumerate(row, first) if cell), default=0)
@@ -153,3 +172,42 @@ def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
 
 def _figures(cells: Sequence[str]) -> int:
     return sum(any(map(str.isdigit, cell)) for cell in cells)
+
+
+def span_of(rows: str, columns: str) -> Span:
+    """Returns the span that a cell's attributes state; 0 rows are all that follow."""
+    down, across = (int(one) if one.isdecimal() and len(one) < 5 else 1 for one in (rows, columns))
+    return min(down or _MOST, _MOST), min(max(across, 1), _MOST)
+
+
+def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list[list[str]]:
+    """Returns the rows with a cell's text in each row that it goes over. A cell over all columns stays one cell: it is
+    the title of some rows."""
+    n_columns = max(sum(across for _, across in row) for row in spans)
+    is_plain = len(set(map(len, rows))) == 1 and all(down == 1 for row in spans for down, _ in row)
+    if is_plain or n_columns > _MOST or n_columns * len(rows) > _CELLS:
+        return [list(row) for row in rows]
+    made: list[list[str]] = []
+    goes_on: dict[int, tuple[str, int]] = {}  # by column, what goes on from the rows above, and over how many rows
+    for cells, over in zip(rows, spans, strict=True):
+        begun: dict[int, tuple[str, int]] = {}
+        row: list[str] = []
+        for text, (down, across) in zip(cells, over, strict=True):
+            if across >= n_columns > 1:
+                row = [text]
+                break
+            while len(row) in goes_on:
+                row.append(goes_on[len(row)][0])
+            for at in range(across):
+                if down > 1:
+                    begun[len(row)] = text if at == 0 and len(text) <= _REPEATED else "", down
+                row.append(text if at == 0 else "")
+        else:
+            for column in range(len(row), max(goes_on, default=-1) + 1):
+                row.append(goes_on[column][0] if column in goes_on else "")
+        left = {column: (text, n - 1) for column, (text, n) in (goes_on | begun).items()}
+        goes_on = {column: (text, n) for column, (text, n) in left.items() if n}
+        made.append(row)
+    size = sum(len(cell) + 1 for row in rows for cell in row)
+    is_long = sum(len(cell) + 1 for row in made for cell in row) > _GROWTH * size + _MOST
+    return [list(row) for row in rows] if is_long else made

@@ -1,4 +1,5 @@
-"""Pages that are pictures, as lines of text: recognised by a process with limits, and kept, as each takes seconds."""
+"""Pages that are pictures, as lines of text: recognised by a process with limits, and kept, as each takes seconds.
+The reader of pictures, as a camera or a scanner makes them."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -19,15 +21,17 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
+from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.pdf_lines import Line, in_columns, line_of, rows_of
 from wim_edge.documents.pdf_words import BROKEN, Word
+from wim_edge.documents.reflow import reflow
 from wim_edge.errors import DocumentError
-from wim_edge.settings import Paths, read_small_file
+from wim_edge.settings import Limits, Paths, read_small_file
 from wim_edge.system import subprocesses
 from wim_edge.system.atomic_files import replace_file
 
@@ -40,10 +44,9 @@ _NAMED_PAGES = 5
 _LIKE = 0.35
 """The share by which a line's height may differ from the page's usual one and be taken for it: boxes are loose."""
 
-T = TypeVar("T")
 _LOST_SPACE = re.compile(r"(?<=[a-zß-ÿ]{2})(?=\d{2})|(?<=\d)(?=[a-zß-ÿ]{3})|(?<=[a-zß-ÿ][.,;:!?])(?=[A-Z])")
 """The places where the engines lose a space most often: "to985 pounds", "28days", "dog.Clause"."""
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-$")
+_HYPHEN, _WORD = re.compile(r"(?<=[^\W\d_])-$"), re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
@@ -107,19 +110,8 @@ def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
         return {}
     there = known(data).pages
     if waiting := [number for number in numbers if number not in there]:
-        for _ in recognise(data, waiting):
-            pass
+        deque(recognise(data, waiting), maxlen=0)
     return {number: there[number] for number in numbers if number in there}
-
-
-def of_picture(data: bytes, most: int) -> Recognised:
-    """Returns the pages of a picture up to this number likewise: one, but for a file that holds several."""
-    if not most or not engine():
-        return Recognised({})
-    if waits(data, most):
-        for _ in recognise(data, (), most=most):
-            pass
-    return known(data)
 
 
 def unread(what: str, drawn: Sequence[int] = (1,)) -> DocumentError:
@@ -149,6 +141,29 @@ def note(pages: Sequence[ScannedPage]) -> list[str]:
     return [f"{which}: the text was recognised, with confidence {mean:.2f}{worst}"]
 
 
+def read_picture(name: str, data: bytes, limits: Limits) -> Document:
+    """Returns the text on a picture, or on all of a file of several. Raises DocumentError if there is none, or nothing
+    that recognises it."""
+    most = limits.scan_pages
+    found = known(data) if most and engine() else Recognised({})
+    if most and engine() and waits(data, most):
+        deque(recognise(data, (), most=most), maxlen=0)
+    pages = [found.pages[number] for number in sorted(found.pages) if number <= most]
+    draft = DocumentBuilder()
+    for page, text in zip(pages, reflow([page.lines for page in pages]), strict=True):
+        draft.mark(page=page.number if found.count > 1 else None, confidence=page.confidence)
+        draft.paragraph(text)
+    if draft.empty:
+        raise unread(f"{name}: a picture, on which no text was recognised")
+    read = [page for page in pages if page.lines]
+    silent = {*range(1, min(found.count, most) + 1)} - {page.number for page in read}
+    draft.notes += on_pages(sorted(silent), "no text that was recognised")
+    if found.count > most:
+        draft.notes.append(f"pages {most + 1} to {found.count} are left out: text is recognised on no more")
+    draft.notes += note(read)
+    return draft.document(name)
+
+
 def recognise(
     data: bytes, numbers: Sequence[int], *, most: int = sys.maxsize, keep: bool = False,
     is_stopped: Callable[[], bool] = bool,
@@ -166,10 +181,10 @@ def recognise(
             with closing(_lines_of_worker(data, waiting, is_stopped)) as lines:
                 for line in lines:
                     if line.startswith(b'{"count"'):
-                        found.count = _decode(line, _Count).count
+                        found.count = msgspec.json.decode(line, type=_Count).count
                         waiting = waiting or _missing(found, most)
                         continue
-                    page = _page(_decode(line, _Said))
+                    page = _page(msgspec.json.decode(line, type=_Said))
                     found.pages[page.number] = page
                     yield page
                     if found.pages.keys() >= {*waiting}:
@@ -286,12 +301,7 @@ def _lines(boxes: Sequence[tuple[Any, ...]]) -> list[Line]:
 def _words(text: str, left: float, right: float) -> list[Word]:
     """Returns the words of a text, and about where each stands between its ends."""
     width = (right - left) / max(1, len(text))
-    words, at = [], 0
-    for word in text.split():
-        at = text.index(word, at)
-        words.append(Word(word, left + at * width, left + (at + len(word)) * width))
-        at += len(word)
-    return words
+    return [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
 
 
 def _digest(data: bytes) -> str:
@@ -314,14 +324,9 @@ def _file(digest: str) -> Path:
     return folder() / f"{digest}-{name}{version(name) if name == 'rapidocr' else ''}.json"
 
 
-def _decode(data: bytes, kind: type[T]) -> T:
-    """Returns what was said or kept. Raises ValueError, RecursionError for what is neither."""
-    return msgspec.json.decode(data, type=kind)
-
-
 def _kept(file: Path) -> Recognised:
     with suppress(OSError, ValueError, RecursionError):  # what is damaged is recognised again
-        kept = _decode(read_small_file(file), _Kept)
+        kept = msgspec.json.decode(read_small_file(file), type=_Kept)
         return Recognised({said.page: _page(said) for said in kept.pages}, kept.count)
     return Recognised({})
 

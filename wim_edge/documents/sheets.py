@@ -9,12 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.archive import DAMAGE, Archive, damaged
-from wim_edge.documents.document import Document, DocumentBuilder, letters, require
-from wim_edge.documents.rows import add_rows, first_column
+from wim_edge.documents.archive import Archive
+from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.rows import add_shown_rows
 from wim_edge.documents.runs import LOWERED, RAISED, STRUCK
 from wim_edge.documents.runs import shown as shown_runs
-from wim_edge.settings import Limits
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELL, _VALUE, _FORMULA, _INLINE, _RUN, _TEXT = (_S + tag for tag in ("c", "v", "f", "is", "r", "t"))
@@ -49,37 +48,33 @@ _LINK = re.compile(r'HYPERLINK\(\s*"([^"]*)"(?:\s*[,;]\s*"([^"]*)")?\s*\)', re.I
 Runs = list[tuple[str, str]]
 
 
-def read_xlsx(name: str, data: bytes, limits: Limits) -> Document:
+def read_xlsx(archive: Archive) -> Document:
     """Returns the sheets that are not hidden; of formulas the value that was last saved. Raises DocumentError."""
-    archive = Archive(name, data, limits)
-    archive.bound_markup(".xml", ".rels")
+    archive.bound_markup()
     draft = DocumentBuilder()
-    try:
-        draft.title = archive.title() or Path(name).stem  # no sheet's name is the book's
-        relations, root = archive.related(_BOOK), archive.root(_BOOK)
-        book = _Book(draft, name, archive, relations, root)
-        for sheet in root.find(f"{_S}sheets"):
-            kind, member = next(relations[value] for key, value in sheet.items() if key.endswith("}id"))
-            title = sheet.get("name", "")
-            if sheet.get("state", "visible") != "visible":
-                draft.omit("hidden sheet", title)
-            elif kind == "worksheet":
-                draft.mark(section=title)
-                book.add_sheet(title, archive.read(member))
-                _add_comments(draft, title, archive, member)
-                if book.left <= 0:
-                    draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {title} was not read")
-                    break
-    except (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, SyntaxError, StopIteration):
-        raise damaged(name) from None
-    return draft.document(name)
+    draft.title = archive.title() or Path(archive.name).stem  # no sheet's name is the book's
+    relations, root = archive.related(_BOOK), archive.root(_BOOK)
+    book = _Book(draft, archive, relations, root)
+    for sheet in root.find(f"{_S}sheets"):
+        kind, member = next(relations[value] for key, value in sheet.items() if key.endswith("}id"))
+        title = sheet.get("name", "")
+        if sheet.get("state", "visible") != "visible":
+            draft.omit("hidden sheet", title)
+        elif kind == "worksheet":
+            draft.mark(section=title)
+            book.add_sheet(title, archive.read(member))
+            _add_comments(draft, title, archive, member)
+            if book.left <= 0:
+                draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {title} was not read")
+                break
+    return draft.document(archive.name)
 
 
 class _Book:
     """The texts and the formats that the sheets share. ``left``: how many more cells are looked at."""
 
-    def __init__(self, draft: DocumentBuilder, name: str, archive: Archive, relations: Any, root: Any) -> None:
-        self._draft, self.left = draft, _CELLS
+    def __init__(self, draft: DocumentBuilder, archive: Archive, relations: Any, root: Any) -> None:
+        self._draft, self.left, name = draft, _CELLS, archive.name
         self._etree, self._dates = require("lxml.etree", name), require("openpyxl.utils.datetime", name)
         properties = root.find(f"{_S}workbookPr")
         is_mac = properties is not None and properties.get("date1904") in ("1", "true")
@@ -116,21 +111,15 @@ class _Book:
                 self.left -= 1 + width + blank
                 element.clear()
         _repeat(rows, merged)
-        filled = {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}
-        for column in sorted(hidden & filled):
-            self._draft.omit("hidden column", f"{title}, {letters(column)}")
-        if hidden:
-            rows = [row and [cell for at, cell in enumerate(row, 1) if at not in hidden] for row in rows]
-        add_rows(self._draft, rows, column=first_column(hidden, rows))
+        add_shown_rows(self._draft, rows, hidden, title, is_sheet=True)
         if self._valueless:
             many = f"{len(self._valueless):,} formula{'s' * (len(self._valueless) > 1)}"
             self._draft.notes.append(
-                f"sheet {self._title}: no value was kept of {many} (first: {self._valueless[0]}); a spreadsheet "
+                f"sheet {title}: no value was kept of {many} (first: {self._valueless[0]}); a spreadsheet "
                 "program that opens and saves the file keeps them"
             )
         if self._is_wider:
-            note = f"sheet {self._title}: what stands right of {_COLUMNS:,} columns was not read"
-            self._draft.notes.append(note)
+            self._draft.notes.append(f"sheet {title}: what stands right of {_COLUMNS:,} columns was not read")
 
     def _row(self, row: Any) -> list[str]:
         texts: list[str] = []

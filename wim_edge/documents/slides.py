@@ -7,12 +7,11 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from wim_edge.documents.archive import DAMAGE, Archive, damaged
+from wim_edge.documents.archive import Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.drawings import CHART, DIAGRAM, add_drawing
 from wim_edge.documents.rows import add_rows
 from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, shown
-from wim_edge.settings import Limits
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _DEEP = 20  # groups within groups
@@ -20,15 +19,13 @@ _POINTS = ("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT")
 """The placeholders of a slide whose paragraphs are its points."""
 
 
-def read_pptx(name: str, data: bytes, limits: Limits) -> Document:
+def read_pptx(archive: Archive) -> Document:
     """Returns the text of all slides; each is a page, and a section by its title. Raises DocumentError."""
-    pptx = require("pptx", name)
-    etree = require("lxml.etree", name)
-    Archive(name, data, limits).bound_markup(".xml", ".rels")
+    pptx, etree = require("pptx", archive.name), require("lxml.etree", archive.name)
+    archive.bound_markup()
     draft = DocumentBuilder()
-    library = (pptx.exc.PythonPptxError, etree.LxmlError)
     try:
-        deck = pptx.Presentation(io.BytesIO(data))
+        deck = pptx.Presentation(io.BytesIO(archive.data))
         draft.title = deck.core_properties.title or ""
         for number, slide in enumerate(deck.slides, start=1):
             if slide._element.get("show") in ("0", "false"):
@@ -41,9 +38,9 @@ def read_pptx(name: str, data: bytes, limits: Limits) -> Document:
             if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
                 said = _said(notes, draft.omit).strip()
                 draft.paragraph(f"Notes: {said}" if said else "")
-    except (*library, *DAMAGE, AttributeError, TypeError, IndexError, RecursionError):
-        raise damaged(name) from None  # python-pptx takes a package's structure for granted
-    return draft.document(name)
+    except (pptx.exc.PythonPptxError, etree.LxmlError):
+        raise damaged(archive.name) from None
+    return draft.document(archive.name)
 
 
 def _ordered(shapes: Iterable[Any], title: Any) -> list[Any]:

@@ -13,7 +13,7 @@ ROW = re.compile(r"\||\t| {3,}")
 RULE = re.compile(r"[\s|:+=-]+")
 _LONGEST = 2000  # the most characters of a row; a longer line is none
 _TITLE = 80  # the most characters of a line in a table that is the title of some of its rows
-_PIPE = re.compile(r"(?<!\\)\|")
+_PIPE, _TAB = re.compile(r"(?<!\\)\|"), re.compile("\t")
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
@@ -24,8 +24,6 @@ class Table:
     header: tuple[int, int]
     start: int
     end: int
-    is_marked: bool
-    """True if a rule stands below the header, tabs part the cells, or pipes begin the rows, unlike in a program."""
 
 
 @lru_cache(maxsize=8)
@@ -71,8 +69,7 @@ def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
         rows = block[2:] if below[2] else block[1:]
         if rows:
             left = start + text[start:end].index(header)
-            marked = below[2] or header.startswith("|") or "|" not in header
-            yield Table((left, left + len(header)), rows[0][0], rows[-1][1], marked)
+            yield Table((left, left + len(header)), rows[0][0], rows[-1][1])
 
 
 def _names_columns(row: str, below: str) -> bool:
@@ -107,19 +104,16 @@ def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
     """Returns the cells of a line that begins at a character of the text, parted by pipes or tabs, empty ones too, each
     as its characters."""
     inner, begin = line.rstrip("\r\n"), 0
-    if _PIPE.search(inner):
+    mark = _PIPE if _PIPE.search(inner) else _TAB
+    if mark is _PIPE:
         begin = len(inner) - len(inner.lstrip())
         inner = inner.strip()
         if inner.startswith("|"):
             inner, begin = inner[1:], begin + 1
             inner = inner.removesuffix("|") if not inner.endswith("\\|") else inner
-        cuts = [(match.start(), match.end()) for match in _PIPE.finditer(inner)]
-    else:
-        cuts = [(match.start(), match.end()) for match in re.finditer("\t", inner)]
-    if not cuts:
-        return []
+    edges = [0, *(at for match in mark.finditer(inner) for at in match.span()), len(inner)]
     cells = []
-    for start, end in zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(inner)], strict=True):
+    for start, end in zip(edges[::2], edges[1::2], strict=True) if len(edges) > 2 else ():
         part = inner[start:end]
         left = at + begin + start + len(part) - len(part.lstrip())
         right = max(left, at + begin + start + len(part.rstrip()))

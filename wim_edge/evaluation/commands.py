@@ -13,13 +13,12 @@ from typing import Any
 import click
 
 from wim_edge.batch.ray_cluster import Cluster
-from wim_edge.documents.data_files import fingerprint
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation import recall
 from wim_edge.evaluation.conditions import Condition
 from wim_edge.evaluation.example import load_queries, take_part
-from wim_edge.evaluation.records import Record, RecordStore, read_records
+from wim_edge.evaluation.records import Record, RecordStore, fingerprint, read_records
 from wim_edge.evaluation.report import write_recall_report, write_report
 from wim_edge.evaluation.runner import StoppedRun, evaluate
 from wim_edge.evaluation.summary import summarize

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from wim_edge.documents import Document, with_unique_names
-from wim_edge.documents.data_files import Row, answers_of, flag_of, list_of, parse_rows, text_of
+from wim_edge.documents.data_files import Row, parse_rows, text_of
 from wim_edge.documents.document import short
 from wim_edge.errors import InvalidRequestError
 
@@ -136,3 +136,27 @@ def take_part(rows: Iterable[T], part: Part, key: Callable[[T], Hashable]) -> li
     if not kept:
         raise InvalidRequestError(f"of {len(keys)} rows none is left to {part}", "Leave --part away.")
     return kept
+
+
+def list_of(value: Any) -> list[Any]:
+    """Returns the value, which is a list. Raises TypeError for anything else, such as a text."""
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.40} where a list should be")
+    return value
+
+
+def answers_of(value: Any) -> tuple[str, ...]:
+    """Returns one answer or a list of them, texts or numbers, as texts. Raises TypeError for anything else, ValueError
+    for one that is blank."""
+    values = value if isinstance(value, list | tuple) else [value]
+    answers = tuple(text_of(str(one) if type(one) in (int, float) else one) for one in values)
+    if any(not answer.strip() for answer in answers):
+        raise ValueError("an answer is blank")
+    return answers
+
+
+def flag_of(value: Any) -> bool:
+    """Returns true, false, 1 or 0 as a bool. Raises TypeError for anything else, such as "false"."""
+    if value not in (0, 1):
+        raise TypeError(f"{value!r:.40} where true or false should be")
+    return bool(value)

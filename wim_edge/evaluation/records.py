@@ -5,10 +5,14 @@ Failed examples are asked again: the later record counts.
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wim_edge.documents.data_files import bytes_of_file
 from wim_edge.system.journal import Journal, read_rows
 
 _FILE = "examples.jsonl"
@@ -75,3 +79,16 @@ def _may_change(name: str, was: Any, now: Any) -> bool:
     if name == "limit":
         return now is None or (isinstance(was, int) and now >= was)
     return False
+
+
+def fingerprint(path: Path | None, files: Iterable[Path] = ()) -> dict[str, str] | None:
+    """Returns name and SHA-256 of a data file, or of a folder by the names and contents of these files in it."""
+    if path is None:
+        return None
+    if not path.is_dir():
+        return {"name": path.name, "sha256": hashlib.sha256(bytes_of_file(path)).hexdigest()}
+    digest = hashlib.sha256()
+    for file in sorted(set(files)):
+        name = os.fsencode(file.relative_to(path))
+        digest.update(name + b"\0" + hashlib.sha256(bytes_of_file(file)).digest())
+    return {"name": path.name, "sha256": digest.hexdigest()}

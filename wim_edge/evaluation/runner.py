@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.batch.ray_cluster import Cluster, place, same, threads
-from wim_edge.documents.data_files import fingerprint
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
 from wim_edge.evaluation import reply as replies
 from wim_edge.evaluation.asking import ConditionAsker, check_condition
 from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Condition
 from wim_edge.evaluation.example import Example
-from wim_edge.evaluation.records import Record, RecordStore
+from wim_edge.evaluation.records import Record, RecordStore, fingerprint
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import GENERATED, Task, TaskOptions, task_named
 from wim_edge.evaluation.tasks.documents import data_files

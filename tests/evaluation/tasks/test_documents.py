@@ -10,9 +10,9 @@ import pytest
 
 from tests.evaluation.stub import words, write
 from wim_edge.documents import Document
-from wim_edge.documents.data_files import fingerprint
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.evaluation.example import Example
+from wim_edge.evaluation.records import fingerprint
 from wim_edge.evaluation.reply import Reply
 from wim_edge.evaluation.tasks import TASKS, TaskOptions
 from wim_edge.evaluation.tasks.documents import data_files
@@ -90,10 +90,16 @@ def test_files_of_a_user(tmp_path: Path) -> None:
     [
         ([{"id": "a", "text": "x"}], [{"document": "b", "question": "q", "answers": ["y"]}], "b, which is no document"),
         ([{"id": "a", "text": "x"}], [{"document": "a", "question": " ", "answers": ["y"]}], "the question is empty"),
-        ([{"id": "a", "text": "x"}], [{"document": "a", "question": "q", "answers": [" "]}],
-         "row 1: an answer is blank"),
-        ([{"id": "a", "text": "x"}], [{"document": "a", "question": "q", "answers": ["y"], "unanswerable": True}],
-         "row 1: it has answers"),
+        (
+            [{"id": "a", "text": "x"}],
+            [{"document": "a", "question": "q", "answers": [" "]}],
+            "row 1: an answer is blank",
+        ),
+        (
+            [{"id": "a", "text": "x"}],
+            [{"document": "a", "question": "q", "answers": ["y"], "unanswerable": True}],
+            "row 1: it has answers",
+        ),
         ([{"id": "a", "text": "x"}], [{"id": 7, "document": "a", "question": "q", "answers": ["y"]}] * 2, "the id 7"),
         ([{"id": "a", "path": "../a.txt"}], [{"document": "a", "question": "q", "answers": ["y"]}], "outside of"),
         ([{"id": "a", "path": "/etc/hostname"}], [{"document": "a", "question": "q", "answers": ["y"]}], "outside of"),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wim_edge.documents import Document
-from wim_edge.documents.data_files import Row, answers_of, parse_rows, text_of
-from wim_edge.evaluation.example import CountTokens, Example, take_part
+from wim_edge.documents.data_files import Row, parse_rows, text_of
+from wim_edge.evaluation.example import CountTokens, Example, answers_of, take_part
 from wim_edge.evaluation.metrics import one_label
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wim_edge.documents import deduplicate
-from wim_edge.documents.data_files import Row, answers_of, flag_of, parse_rows, text_of
-from wim_edge.evaluation.example import Passage
+from wim_edge.documents.data_files import Row, parse_rows, text_of
+from wim_edge.evaluation.example import Passage, answers_of, flag_of
 
 COMMON = "{question, answers, paragraphs: [{title, text, supporting}]}"
 
