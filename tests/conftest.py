@@ -209,3 +209,12 @@ def model_file(smollm2: Path, gemma3: Path, shared: Path) -> Callable[[str], Pat
 def long_text() -> str:
     """A real text of some 7,600 tokens."""
     return (ROOT / "examples" / "gpl-3.0.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Path:
+    """A file of the text that the slow scripted engine reads."""
+    from tests.server.slow import TEXT
+
+    (tmp_path / "story.txt").write_text(TEXT)
+    return tmp_path / "story.txt"

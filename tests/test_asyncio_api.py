@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.slow import SMALL, TEXT, Slow
+from tests.server.slow import SMALL, Slow
 from wim_edge import Runtime, events
 from wim_edge.asyncio_api import astream
 from wim_edge.errors import DocumentError
-
-
-@pytest.fixture
-def story(tmp_path: Path) -> Path:
-    path = tmp_path / "story.txt"
-    path.write_text(TEXT)
-    return path
 
 
 def test_astream_is_the_stream(story: Path) -> None:

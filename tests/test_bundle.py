@@ -20,8 +20,7 @@ from wim_edge.settings import Paths
 
 
 @pytest.fixture
-def paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Paths:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "home"))
+def paths() -> Paths:
     return Paths.from_environment()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 
 import pytest
@@ -27,11 +26,8 @@ def test_what_is_none_of_ours_is_an_engine_error(name: str) -> None:
     assert str(found) == "m"
 
 
-def test_every_error_has_a_hint_and_a_documented_exit_code() -> None:
-    tree = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, WimEdgeError)]
-    assert len(tree) == 13
-    for kind in tree:
-        error = kind("what", "do this")
-        assert (str(error), error.hint) == ("what", "do this")
+def test_every_error_has_a_documented_exit_code() -> None:
+    assert len(TREE) == 13
+    for kind in TREE:
         (line,) = [line for line in (errors.__doc__ or "").splitlines() if f" {kind.__name__} " in f" {line} "]
         assert str(kind.exit_code) in line

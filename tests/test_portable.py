@@ -22,7 +22,7 @@ GUARDED = {
     "engine/available_memory.py": {"resource": 1},
     "engine/model.py": {"os.sched_getaffinity": 1},
     "library/readings_db.py": {"os.getuid": 1},
-    "server/allowed_files.py": {"os.O_CLOEXEC": 3, "os.O_DIRECTORY": 2, "os.O_NOFOLLOW": 2, "os.O_NONBLOCK": 1},
+    "server/uploads.py": {"os.O_CLOEXEC": 3, "os.O_DIRECTORY": 2, "os.O_NOFOLLOW": 2, "os.O_NONBLOCK": 1},
     "system/subprocesses.py": {"resource": 1},
     "reading/chat_template.py": {"resource": 1},
     "reading/timings.py": {"resource": 1},

@@ -134,17 +134,11 @@ def test_what_is_no_such_file_is_moved_aside(model: Path, instead: bytes | None)
     assert aside.is_dir() if instead is None else aside.read_bytes() == instead
 
 
-@pytest.fixture
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
-    return tmp_path
-
-
 @pytest.mark.parametrize("damage", ["", "[]", "{", json.dumps({"x": "y"})])
-def test_a_damaged_file_is_as_none(home: Path, damage: str) -> None:
+def test_a_damaged_file_is_as_none(tmp_path: Path, damage: str) -> None:
     model = FakeModel(reply)
     tuned.note_speed(model, 2560, 256.0)
-    (file,) = home.rglob("speeds.json")
+    (file,) = tmp_path.rglob("speeds.json")
     file.write_text(damage)
     assert tuned.known_speed(model) is None
     tuned.note_speed(model, 2560, 1.0)
@@ -155,15 +149,15 @@ def test_a_damaged_file_is_as_none(home: Path, damage: str) -> None:
     assert tuned.known_speed(model) is None
 
 
-def test_a_short_reading_tells_nothing(home: Path) -> None:
+def test_a_short_reading_tells_nothing(tmp_path: Path) -> None:
     model = FakeModel(reply)
     tuned.note_speed(model, 255, 1.0)
     tuned.note_speed(model, 2560, 0.0)
     assert tuned.known_speed(model) is None
-    assert not list(home.rglob("*.json"))
+    assert not list(tmp_path.rglob("*.json"))
 
 
-def test_the_last_reading_counts_and_the_oldest_models_are_forgotten(home: Path) -> None:
+def test_the_last_reading_counts_and_the_oldest_models_are_forgotten() -> None:
     models = [FakeModel(reply) for _ in range(70)]
     for number, model in enumerate(models, 1):
         tuned.note_speed(model, 1000, 1000.0 / number)
@@ -174,9 +168,9 @@ def test_the_last_reading_counts_and_the_oldest_models_are_forgotten(home: Path)
 
 
 @pytest.mark.parametrize("speed", ["fast", 0, -5, 1e300, None, [1]])
-def test_a_speed_that_cannot_be_is_none(home: Path, speed: object) -> None:
+def test_a_speed_that_cannot_be_is_none(tmp_path: Path, speed: object) -> None:
     model = FakeModel(reply)
     tuned.note_speed(model, 1000, 1.0)
-    (file,) = home.rglob("speeds.json")
+    (file,) = tmp_path.rglob("speeds.json")
     file.write_text(json.dumps({model.fingerprint: speed}))
     assert tuned.known_speed(model) is None

@@ -21,14 +21,6 @@ from wim_edge.library import ReadingStore
 from wim_edge.reading.control import Decision
 from wim_edge.worker import Worker
 
-
-@pytest.fixture
-def story(tmp_path: Path) -> Path:
-    path = tmp_path / "story.txt"
-    path.write_text(TEXT)
-    return path
-
-
 _PARENT = """
 import os, signal, sys
 from wim_edge.worker import Worker

@@ -54,7 +54,7 @@ UNIX_NAMES: dict[str, frozenset[str]] = {
 }  # fmt: skip
 """Names of modules that Windows has, which it does not."""
 
-_BEHIND_PLATFORM = ("wim_edge.server.allowed_files", "wim_edge.system.subprocesses")
+_BEHIND_PLATFORM = ("wim_edge.server.uploads", "wim_edge.system.subprocesses")
 """Modules that keep what they have: what they must not use stands behind `sys.platform`."""
 
 _OPEN = io.open

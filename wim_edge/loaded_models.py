@@ -187,7 +187,9 @@ class LoadedModels:
         if name is None and not self._takes_usual_judge():
             return None
         if self._judge is None:
-            settings, lender = _settings_of_judge(self.settings, name or EMBEDDED), None
+            own, lender = self.settings, None
+            layers = 0 if own.rpc else own.n_gpu_layers  # with RPC it runs on this machine's CPU
+            settings = replace(own, model=name or EMBEDDED, judge=ITSELF, rpc=None, n_gpu_layers=layers, prose=None)
             if self._lender is not None and self._lender.settings.judge == self.settings.judge:
                 lender = self._lender.judge()
             given = self._given_judge if name is None else None
@@ -277,12 +279,6 @@ class LoadedModels:
         for embedder in self._embedders.values():
             embedder.close()
         self._opened, self._embedders = [], {}
-
-
-def _settings_of_judge(settings: Settings, name: str) -> Settings:
-    """Returns the settings of a model that judges for another one. With RPC it runs on this machine's CPU."""
-    n_gpu_layers = 0 if settings.rpc else settings.n_gpu_layers
-    return replace(settings, model=name, judge=ITSELF, rpc=None, n_gpu_layers=n_gpu_layers, prose=None)
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:

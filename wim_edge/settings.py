@@ -268,13 +268,11 @@ class Settings(Limits):
             if variable.startswith("WIM_EDGE_") and variable not in known:
                 near = difflib.get_close_matches(variable, known, 3, 0.4)
                 raise InvalidRequestError(f"{variable} is not a setting", f"Nearest: {', '.join(near or known)}.")
-        hints = typing.get_type_hints(cls)
         changes: dict[str, object] = {}
         for name, today in names.items():
             variable = "WIM_EDGE_" + name.upper()
-            text = environ.get(variable, "").strip()
-            if text:
-                changes[today] = _parse(variable, text, hints[today])
+            if text := environ.get(variable, "").strip():
+                changes[today] = _parse(variable, text, _kinds()[today])
         return cls().with_changes(**changes)
 
 
@@ -304,13 +302,12 @@ def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, (*kinds, int) if float in kinds else kinds) and "\0" not in str(value)
 
 
-def _parse(variable: str, text: str, hint: object) -> object:
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    kind = next(option for option in options if option is not types.NoneType)
+def _parse(variable: str, text: str, kinds: tuple[type, ...]) -> object:
+    kind = next(one for one in kinds if one is not types.NoneType)
     try:
         if kind is bool:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
-        return (text,) if typing.get_origin(kind) is tuple else kind(text)
+        return (text,) if kind is tuple else kind(text)
     except (ValueError, KeyError):
         raise InvalidRequestError(f"{variable} is {text!r}", f"It takes {_NOUNS[kind]}.") from None
 
@@ -345,18 +342,16 @@ class Paths:
         if home:
             root = Path(os.path.expanduser(home))  # unlike Path.expanduser it never raises
             return cls(root / "config", root / "models", root / "cache", root / "libraries")
-        import platformdirs
+        from platformdirs import PlatformDirs
 
-        config, data, cache = (
-            Path(folder("wim-edge", appauthor=False))
-            for folder in (platformdirs.user_config_dir, platformdirs.user_data_dir, platformdirs.user_cache_dir)
-        )
-        return cls(config, data / "models", cache, data / "libraries")
+        own = PlatformDirs("wim-edge", appauthor=False)
+        data = own.user_data_path
+        return cls(own.user_config_path, data / "models", own.user_cache_path, data / "libraries")
 
 
 def check_online(wanted: str, instead: str = "") -> None:
     """Raises DownloadError if fetching is forbidden. ``wanted``: why it is needed; ``instead``: an alternative."""
-    if _parse(OFFLINE_VARIABLE, os.environ.get(OFFLINE_VARIABLE, "").strip() or "no", bool) is True:
+    if _parse(OFFLINE_VARIABLE, os.environ.get(OFFLINE_VARIABLE, "").strip() or "no", (bool,)) is True:
         hint = f"Leave out --offline ({OFFLINE_VARIABLE}){instead}."
         raise DownloadError(f"{wanted}, and offline nothing is fetched", hint)
 

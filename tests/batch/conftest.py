@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wim_edge.batch.questions import BatchQuestion, read_questions
+from wim_edge.batch.rows import BatchQuestion, read_questions
 
 os.environ["RAY_worker_niceness"] = "0"  # of 15 unless told otherwise: they would wait for all other tests  # noqa: SIM112
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 
 from wim_edge import Runtime, Settings
-from wim_edge.batch.questions import DocumentGroup
-from wim_edge.batch.result import Result
+from wim_edge.batch.rows import DocumentGroup, Result
 from wim_edge.batch.run import answers, fetch
 from wim_edge.loaded_models import Identity
 from wim_edge.testing import FakeModel

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.batch.scripted import MODEL, SMALL, Fake
-from wim_edge.batch.questions import BatchQuestion, DocumentGroup
-from wim_edge.batch.result import Result
+from wim_edge.batch.rows import BatchQuestion, DocumentGroup, Result
 from wim_edge.batch.run import RESULTS, run, run_local
 from wim_edge.errors import EngineError, InvalidRequestError, ModelError
 from wim_edge.loaded_models import Identity
@@ -146,17 +145,13 @@ def test_what_is_wrong_with_all_is_looked_for_where_the_process_ended(
     assert len(lines(tmp_path / "out")) == 1
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["garbage", "[" * 100_000, "[]", '{"id": 1}', '{"id": "1", "document": "a", "question": "b"}',
-     '{"id": "1", "document": "a", "question": "b", "answer": "c", "worker": {}}',
-     '{"id": "1", "document": "a", "question": "b", "answer": "c", "warnings": 5}',
-     '{"id": "1", "document": "a", "question": "b", "answer": "c", "margins": [7]}',
-     '{"id": "1", "document": "a", "question": "b", "answer": "c", "quotes": [7]}',
-     '{"id": "1", "document": "a", "question": "b", "answer": "c", "unsupported": [7]}',
-     '{"id": "1", "document": "a", "question": "b", "answer": "c", "short": 7}',
-     '{"id": "1", "document": "a", "question": "b", "answer": "c", "usage": {"prefilled_tokens": "x"}}'],
-)  # fmt: skip
+WRONG = ({"answer": None}, {"worker": {}}, {"warnings": 5}, {"margins": [7]}, {"quotes": [7]}, {"unsupported": [7]},
+         {"short": 7}, {"usage": {"prefilled_tokens": "x"}})  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ["garbage", "[" * 100_000, "[]", '{"id": 1}', *(
+    json.dumps({"id": "1", "document": "a", "question": "b", "answer": "c", **wrong}) for wrong in WRONG
+)])  # fmt: skip
 def test_damaged_results_are_told(questions: list[BatchQuestion], tmp_path: Path, line: str) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake())
     with (tmp_path / "out" / RESULTS).open("a") as file:

@@ -37,7 +37,6 @@ def gguf() -> bytes:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with two entries of its own: a path, and a hub file that is here already."""
     home = tmp_path / "home"
-    monkeypatch.setenv("WIM_EDGE_HOME", str(home))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hf-cache"))
     monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
     (home / "config").mkdir(parents=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from wim_edge.cli import progress
-from wim_edge.cli.progress import Failures, Progress, RunProgress, Scores
+from wim_edge.cli import terminal
+from wim_edge.cli.terminal import Failures, Progress, Scores
 
 
 def scored(pattern: str, **scores: float) -> Any:
@@ -24,28 +24,28 @@ def test_scores_are_means_by_pattern() -> None:
     for row in (scored("llm", accuracy=1.0), scored("llm", accuracy=0.0), scored("wim", accuracy=1.0),
                 scored("wim", recall=0.0)):  # fmt: skip
         tally.count(row)
-    assert tally.text() == "accuracy llm 50.0%, wim 100.0%"
+    assert tally.tally() == "accuracy llm 50.0%, wim 100.0%"
 
 
 def test_workers_are_counted_where_there_are_several() -> None:
     tally = Failures()
     tally.count(answered("here 1", "EngineError: it broke"))
     tally.count(answered("here 1"))
-    assert tally.text() == "1 failed"
+    assert tally.tally() == "1 failed"
     tally.count(answered("there 2"))
-    assert tally.text() == "1 failed, 2 workers"
+    assert tally.tally() == "1 failed, 2 workers"
 
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time on the clock."""
     now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_a_line_every_tenth_of_the_way(capsys: pytest.CaptureFixture[str], now: list[float]) -> None:
-    with RunProgress(Failures()) as watcher:
+    with Failures() as watcher:
         watcher.begin([answered("here")] * 10, 40)
         for _ in range(30):
             now[0] += 2.0
@@ -58,7 +58,7 @@ def test_a_line_every_tenth_of_the_way(capsys: pytest.CaptureFixture[str], now: 
 
 
 def test_a_line_after_half_a_minute(capsys: pytest.CaptureFixture[str], now: list[float]) -> None:
-    watcher = RunProgress(Failures())
+    watcher = Failures()
     watcher.begin([], 1000)
     for seconds in (1.0, 40.0, 1.0):
         now[0] += seconds
@@ -80,5 +80,5 @@ def test_a_bar_on_a_terminal_only(capsys: pytest.CaptureFixture[str], monkeypatc
         shown(2, 2)
     assert "model: 2 of 2" in capsys.readouterr().err
     monkeypatch.setattr("sys.stderr", None)
-    with RunProgress(Failures()) as watcher:  # a run that never began ends too
+    with Failures() as watcher:  # a run that never began ends too
         watcher.begin([], 1)

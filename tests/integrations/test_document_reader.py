@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from contextlib import aclosing, closing
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.reading.story import SMALL, TEXT, reply
 from tests.server.slow import Slow
 from wim_edge import AnswerFinished, Document, Runtime, Settings, events
 from wim_edge.errors import DocumentError, InvalidRequestError
-from wim_edge.integrations.document_reader import (
-    DocumentReader,
-    ReadingRequest,
-    answer_facts,
-    document_from,
-    runtime_of,
-)
+from wim_edge.integrations import document_reader
+from wim_edge.integrations.document_reader import DocumentReader, ReadingRequest
 from wim_edge.testing import FakeModel
 
 
@@ -41,7 +38,7 @@ def test_an_answer_cites_the_places_that_it_draws_on(runtime: Runtime, story: Pa
         assert passage.metadata["opens"] == f"{story}:3"
         assert passage.metadata["section"] == "The wall"
         assert "page" not in passage.metadata  # there are none
-    facts = answer_facts(answer)
+    facts = document_reader.answer_facts(answer)
     assert facts["status"] == "answered"
     assert facts["judge"] is answer.judge is None
     assert facts["sources"] == [passage.metadata for passage in asked.passages()] != []
@@ -152,11 +149,29 @@ def test_a_task_that_waits_may_be_cancelled_and_harms_no_other(story: Path) -> N
 
 
 def test_an_attachment_is_no_file() -> None:
-    document = document_from("a.html", f"<html><body><p>{TEXT}</p></body></html>".encode())
+    document = document_reader.document_from("a.html", f"<html><body><p>{TEXT}</p></body></html>".encode())
     assert (document.name, document.path) == ("a.html", None)
     assert document.text.strip() == TEXT.strip()
 
 
 def test_the_same_settings_have_one_runtime() -> None:
-    assert runtime_of(Settings(n_ctx=4096)) is runtime_of(Settings(n_ctx=4096))
-    assert runtime_of(Settings(n_ctx=2048)) is not runtime_of(Settings(n_ctx=4096))
+    assert document_reader.runtime_of(Settings(n_ctx=4096)) is document_reader.runtime_of(Settings(n_ctx=4096))
+    assert document_reader.runtime_of(Settings(n_ctx=2048)) is not document_reader.runtime_of(Settings(n_ctx=4096))
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("part", ["Within LangChain", "Within LlamaIndex"])
+def test_the_examples_of_the_docs_run_on_the_embedded_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], part: str
+) -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page.partition(f"\n## {part}\n")[2].partition("\n## ")[0], re.S)
+    monkeypatch.chdir(ROOT)
+    try:
+        exec(compile(code, "docs/python.md", "exec"), {})
+    finally:
+        while document_reader._runtimes:  # which a program keeps to its end
+            document_reader._runtimes.popitem()[1].close()
+    told = capsys.readouterr().out
+    assert "three years" in told
+    assert re.search(r"examples/gpl-3\.0\.txt:\d+ ", told)

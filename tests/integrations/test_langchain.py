@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
-from tests.integrations.examples import run_example
 from tests.reading.story import SMALL, TEXT, reply
 from tests.server.slow import Slow
 from wim_edge import Document, Runtime
@@ -162,14 +159,3 @@ def test_a_task_that_is_cancelled_cancels_the_reading(langchain: Any, story: Pat
 
     with Runtime(SMALL, model=model) as runtime:
         asyncio.run(use(runtime))
-
-
-@pytest.mark.real
-def test_the_example_of_the_docs_runs_on_the_embedded_model(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    run_example("Within LangChain")
-    told = capsys.readouterr().out
-    assert "three years" in told
-    assert re.search(r"examples/gpl-3\.0\.txt:\d+ ", told)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
-from tests.integrations.examples import run_example
 from tests.reading.story import SMALL, reply
 from wim_edge import Runtime
 from wim_edge.testing import FakeModel
@@ -130,14 +127,3 @@ def test_a_library_is_asked(llama_index: Any, library: str) -> None:
         )
         assert node.text.startswith("The tide turns at six.")
         assert node.score > 0
-
-
-@pytest.mark.real
-def test_the_example_of_the_docs_runs_on_the_embedded_model(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    run_example("Within LlamaIndex")
-    told = capsys.readouterr().out
-    assert "three years" in told
-    assert re.search(r"examples/gpl-3\.0\.txt:\d+ ", told)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +52,27 @@ def details(card: Any) -> str:
     return str(card.locator(".facts-list").text_content())
 
 
+@contextmanager
+def opened(browser: Any, app: Any) -> Iterator[Any]:
+    """Serves an application, and yields its page."""
+    from tests.server.conftest import serving
+
+    with serving(app) as address, browser.new_context() as context:
+        page = context.new_page()
+        page.set_default_timeout(SECONDS)
+        page.goto(address)
+        yield page
+
+
 def choose_pattern(page: Any, name: str) -> None:
     page.click("#open-settings")
     page.select_option("#pattern", name)
     page.click("#settings button:has-text('Close')")
 
 
-def add(page: Any, path: Path, text: str) -> None:
+def add(page: Any, path: Path, text: str | bytes) -> None:
     """Write a document and put it on the shelf."""
-    path.write_text(text, encoding="utf-8")
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
     page.set_input_files("#file", str(path))
     expect(page.locator("#title")).to_be_visible()
     expect(page.locator("#documents [aria-current=true]")).to_contain_text(path.stem)

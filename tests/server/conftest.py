@@ -20,7 +20,7 @@ from tests.server.browser import BROWSER, SECONDS
 from tests.server.slow import SMALL, TEXT, Slow, until
 from wim_edge import Runtime, Settings
 from wim_edge.server.app import create_app
-from wim_edge.server.timeouts import HeaderTimeoutProtocol
+from wim_edge.server.guard import HeaderTimeoutProtocol
 
 PARTS = "".join(f"Nothing stands in part {n} that anyone would look for here.\n\n" for n in range(60))
 ALONE = {"pattern": "wim-shallow", "relevance": "likelihood", "margins": "verbatim", "segment_tokens": 32}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.slow import COMMAND, SMALL, TEXT, Slow, until
+from tests.server.slow import COMMAND, SMALL, Slow, until
 from wim_edge import Runtime
 
 pytestmark = pytest.mark.real  # the worker is a process
@@ -24,13 +24,6 @@ def example(heading: str) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "example"}
     exec(compile(code[1], heading, "exec"), names)
     return names
-
-
-@pytest.fixture
-def story(tmp_path: Path) -> Path:
-    path = tmp_path / "story.txt"
-    path.write_text(TEXT)
-    return path
 
 
 def test_the_asyncio_example(story: Path) -> None:

@@ -1,9 +1,10 @@
-"""Who may ask, and what a hostile request gets."""
+"""Who may ask, what a hostile request gets, and which connections are let go of."""
 
 from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -140,3 +141,25 @@ def test_other_programs_cookies_put_nobody_out(make: Callable[..., Any]) -> None
         for others in ('foo={"a":1}; ', "a,b=1; ", "wim-edge-token=x; "):
             assert client.get("/api/status", headers={"cookie": others + "wim-edge-token=sekret"}).status_code == 200
         assert client.get("/api/status", headers={"cookie": "wim-edge-token=sekre"}).status_code == 401
+
+
+def test_half_a_head_is_not_waited_for_on_a_kept_connection(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "HEAD_SECONDS", 0.5)
+    with client.connect() as held:
+        held.sendall(b"GET /api/status HTTP/1.1\r\nHost: evil\r\n\r\n")
+        assert b"403" in held.recv(65536)
+        begun = time.monotonic()
+        held.sendall(b"G")
+        while held.recv(65536):
+            pass
+        assert time.monotonic() - begun > 0.3
+
+
+def test_silent_connections_are_let_go(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "HEAD_SECONDS", 0.3)
+    with client.connect() as silent:
+        assert silent.recv(1) == b""
+    with client.connect() as slow:
+        slow.sendall(b"GET /api/status HTTP/1.1\r\nHost: local")
+        assert slow.recv(1) == b""
+    assert client.get("/api/status").status_code == 200

@@ -12,8 +12,19 @@ from typing import Any
 import pytest
 
 from tests.reading.mill import SURE
-from tests.server.browser import BROWSER, REAL_MODEL, SECONDS, add, answered, ask, choose_pattern, details, expect, last
-from tests.server.conftest import serving
+from tests.server.browser import (
+    BROWSER,
+    REAL_MODEL,
+    SECONDS,
+    add,
+    answered,
+    ask,
+    choose_pattern,
+    details,
+    expect,
+    last,
+    opened,
+)
 from wim_edge import Runtime, Settings, catalog, session
 from wim_edge.answer.pointed import Answer
 from wim_edge.answer.wording import provisional_answer
@@ -31,10 +42,7 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no C
 
 @REAL_MODEL
 def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: Path, long_text: str) -> None:
-    path = tmp_path / "licence 🚢.md"
-    path.write_text(f"# Licence 🚢\n\n{long_text[:1000]}", encoding="utf-8")
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
+    add(page, tmp_path / "Licence 🚢.md", f"# Licence 🚢\n\n{long_text[:1000]}")
     assert page.inner_text("#title") == "Licence 🚢"
 
     # Watch it read, and stop it
@@ -126,10 +134,7 @@ def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
     assert "picture.bin" in page.inner_text("#alert")
     page.click("#alert button")
     assert page.is_hidden("#alert")
-    good = tmp_path / "good.txt"
-    good.write_text("The <b>ferry</b> sails at noon. <script>window.hacked = 1</script>")
-    page.set_input_files("#file", str(good))
-    page.wait_for_selector("#reader:not([hidden])")
+    add(page, tmp_path / "good.txt", "The <b>ferry</b> sails at noon. <script>window.hacked = 1</script>")
     choose_pattern(page, "wim")
     ask(page, "When does it sail?")
     answered(page)
@@ -141,10 +146,7 @@ def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
 
 
 def test_what_goes_wrong_stays_until_it_is_read(page: Any, tmp_path: Path, long_text: str) -> None:
-    path = tmp_path / "long.txt"
-    path.write_text(long_text * 2)
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
+    add(page, tmp_path / "long.txt", long_text * 2)
     choose_pattern(page, "llm")
     ask(page, "Who may copy it?")
     expect(last(page).locator(".said")).to_contain_text("tokens", timeout=SECONDS)
@@ -192,10 +194,7 @@ def test_a_model_is_fetched_with_its_progress_and_chosen(
     go_on.append(True)
     row.locator("input").check()
     page.keyboard.press("Escape")
-    path = tmp_path / "a.txt"
-    path.write_text("The ferry sails at noon. It is a small ship.")
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
+    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is a small ship.")
     ask(page, "When does it sail?")
     answered(page)
     assert "gemma3-270m" in details(last(page))
@@ -203,10 +202,7 @@ def test_a_model_is_fetched_with_its_progress_and_chosen(
 
 
 def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, long_text: str) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text(long_text[:500])
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
+    add(page, tmp_path / "a.txt", long_text[:500])
     ask(page, "Who may copy it in 2021?")
     answered(page)
     expect(last(page).locator(".settled")).to_be_hidden()
@@ -235,9 +231,7 @@ def test_a_sure_answer_is_shown_while_the_reading_goes_on(
     app = create_app(settings, open_runtime=lambda settings: Runtime(settings, model=model))
     days = (f"The weather of day {n} was fine, and nobody was out." for n in range(60))
     text = "\n\n".join(["She paid 4,000 crowns for the old mill.", *days])
-    with serving(app) as address, browser.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
+    with opened(browser, app) as page:
         add(page, tmp_path / "mill.txt", text)
         ask(page, "What did Brandt pay?")
         card = last(page)

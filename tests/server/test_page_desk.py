@@ -22,6 +22,17 @@ def script(monkeypatch: pytest.MonkeyPatch, *told: events.Event) -> None:
     monkeypatch.setattr(Runtime, "stream", lambda *_given, **_more: iter(told))
 
 
+def told(page: Any, monkeypatch: pytest.MonkeyPatch, question: str, *answer: events.Event) -> str:
+    """Ask a question that these events answer; the line below the answer."""
+    script(monkeypatch, *answer)
+    ask(page, question)
+    return answered(page)
+
+
+def begun(*documents: str, segments: int = 1) -> events.ReadingStarted:
+    return events.ReadingStarted("m", "wim", documents, segments, 18, 512, 1, "bm25")
+
+
 def margin(segment: int, document: str, chars: tuple[int, int], text: str) -> Iterator[events.Event]:
     yield events.SegmentRead(segment, 2, document, None, None, chars, 9)
     yield events.SegmentScored(segment, 0.9, 1)
@@ -39,13 +50,9 @@ def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeyp
         box.check()
     expect(page.locator("#asking-of")).to_have_text("Asking the 2 ticked documents")
     quote = events.Quote("The train leaves at one.", "b", None, None, (0, 24))
-    script(
-        monkeypatch, events.ReadingStarted("m", "wim", ("a", "b"), 2, 18, 512, 1, "bm25"),
-        *margin(0, "a", (0, 24), "The ferry sails at noon."), *margin(1, "b", (0, 24), "The train leaves at one."),
-        finished("one", quotes=(quote,), short="one"),
-    )  # fmt: skip
-    ask(page, "When does the train leave?")
-    answered(page)
+    told(page, monkeypatch, "When does the train leave?", begun("a", "b", segments=2),
+         *margin(0, "a", (0, 24), "The ferry sails at noon."), *margin(1, "b", (0, 24), "The train leaves at one."),
+         finished("one", quotes=(quote,), short="one"))  # fmt: skip
     tabs = page.locator("#tabs button")
     expect(tabs).to_have_count(2)
     card = last(page)
@@ -70,7 +77,7 @@ def test_a_document_of_which_nothing_was_read_is_named(
         add(page, tmp_path / f"{name}.txt", f"The ferry {name} sails at noon.")
     page.locator("#documents input").first.check()
     page.locator("#documents input").last.check()
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("a", "b"), 2, 18, 512, 1, "bm25"),
+    script(monkeypatch, begun("a", "b", segments=2),
            *margin(0, "a", (0, 26), "The ferry a sails at noon."), finished("noon", short="noon"))  # fmt: skip
     ask(page, "When does it sail?")
     assert "Checked 1 of 2 passages" in answered(page)
@@ -97,7 +104,7 @@ def test_a_reading_that_was_stopped_is_shown_as_far_as_it_went(
     page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(page, tmp_path / "a.txt", "The ferry sails at noon. It is small.")
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 2, 18, 512, 1, "bm25"),
+    script(monkeypatch, begun("a", segments=2),
            *margin(0, "a", (0, 24), "The ferry sails at noon."),
            events.ReadingRanked((events.RankedSegment(0, "a", (0, 24), 0.02, False),)),
            events.AnswerFinished("", "cancelled", "wim", "m", (), USAGE, 1, 2, 0.25))  # fmt: skip
@@ -112,10 +119,7 @@ def test_a_reading_that_was_stopped_is_shown_as_far_as_it_went(
 
 def test_the_conversation_belongs_to_what_is_asked(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(page, tmp_path / "a.txt", "The ferry sails at noon.")
-    begun = events.ReadingStarted("m", "wim", ("a",), 1, 18, 512, 1, "bm25")
-    script(monkeypatch, begun, finished("noon", short="noon"))
-    ask(page, "When does it sail?")
-    answered(page)
+    told(page, monkeypatch, "When does it sail?", begun("a"), finished("noon", short="noon"))
     assert page.input_value("#question") == ""
     add(page, tmp_path / "b.txt", "The train leaves at one.")
     expect(page.locator(".card")).to_have_count(0)
@@ -137,8 +141,7 @@ def test_a_document_offers_questions_and_their_kind_is_asked_for(
     add(page, tmp_path / "Ferry.md", STORY)
     expect(page.locator("#first")).to_be_hidden()
     expect(page.locator(".chip").first).to_have_text("Summarize this document.")
-    begun = events.ReadingStarted("m", "wim", ("Ferry",), 1, 18, 512, 1, "bm25")
-    script(monkeypatch, begun, finished("two", short="two"))
+    script(monkeypatch, begun("Ferry"), finished("two", short="two"))
     with page.expect_request("**/api/questions") as asked:
         page.locator(".chip").first.click()
     assert asked.value.post_data_json["options"] == {"answer": "summary"}
@@ -150,10 +153,8 @@ def test_an_item_of_a_list_leads_to_its_place(page: Any, tmp_path: Path, monkeyp
     add(page, tmp_path / "a.txt", "Bring boots. Bring a map.")
     quotes = tuple(events.Quote(text, "a", None, None, chars) for text, chars in
                    (("Bring boots.", (0, 12)), ("Bring a map.", (13, 25))))  # fmt: skip
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25"),
-           finished("2 found:\n- boots\n- a map", short="boots; a map", quotes=quotes))  # fmt: skip
-    ask(page, "What to bring?")
-    answered(page)
+    told(page, monkeypatch, "What to bring?", begun("a"),
+         finished("2 found:\n- boots\n- a map", short="boots; a map", quotes=quotes))  # fmt: skip
     expect(last(page).locator(".items li")).to_have_text(["boots", "a map"])
     last(page).locator(".items button", has_text="a map").click()
     expect(page.locator("mark")).to_have_text("Bring a map.")
@@ -163,11 +164,9 @@ def test_a_row_that_is_quoted_is_marked(page: Any, tmp_path: Path, monkeypatch: 
     add(page, tmp_path / "Ferry.md", STORY)
     at = (STORY.index("| Tuesday"), STORY.index("three |") + 7)
     quote = events.Quote(STORY[slice(*at)], "Ferry", None, "Ferry", at, "| day | ships |")
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 1, 18, 512, 1, "bm25"),
-           events.SegmentRead(0, 1, "Ferry", None, None, (0, len(STORY)), 18),
-           finished("three", short="three", quotes=(quote,)))  # fmt: skip
-    ask(page, "How many ships on Tuesday?")
-    answered(page)
+    told(page, monkeypatch, "How many ships on Tuesday?", begun("Ferry"),
+         events.SegmentRead(0, 1, "Ferry", None, None, (0, len(STORY)), 18),
+         finished("three", short="three", quotes=(quote,)))  # fmt: skip
     last(page).locator(".quotes .link").click()
     marked = page.evaluate(
         """() => [...document.querySelectorAll("#text .row")].map((row) =>
@@ -182,21 +181,18 @@ def test_all_that_a_summary_quotes_is_shown_and_nothing_twice(
     add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
     quotes = tuple(events.Quote(text, "a", None, None, chars)
                    for text, chars in (("The ferry sails at noon.", (0, 24)), ("It is red.", (25, 35))))  # fmt: skip
-    told = "a\n\n“The ferry sails at noon.”\n\n“It is red.”"
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25"),
-           finished(told, short="The ferry sails at noon.", quotes=quotes))  # fmt: skip
-    ask(page, "Summarise this")
-    answered(page)
+    text = "a\n\n“The ferry sails at noon.”\n\n“It is red.”"
+    told(page, monkeypatch, "Summarise this", begun("a"),
+         finished(text, short="The ferry sails at noon.", quotes=quotes))  # fmt: skip
     assert last(page).locator(".quotes .link").all_inner_texts() == ["“The ferry sails at noon.”", "“It is red.”"]
     expect(last(page).locator(".short")).to_be_hidden()
 
 
 def test_what_is_ignored_is_not_said_to_be_absent(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
-    read = events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25")
-    script(monkeypatch, read, *margin(0, "a", (0, 24), "The ferry sails at noon."), finished("noon", short="noon"))
-    ask(page, "When does it sail?")
-    answered(page)
+    read = begun("a")
+    told(page, monkeypatch, "When does it sail?", read, *margin(0, "a", (0, 24), "The ferry sails at noon."),
+         finished("noon", short="noon"))  # fmt: skip
     card = last(page)
     script(monkeypatch, read, finished("The document does not seem to say.", status="not_found"))
     card.locator(".others summary").click()
@@ -216,7 +212,7 @@ def test_what_is_ignored_is_not_said_to_be_absent(page: Any, tmp_path: Path, mon
 
 def test_the_example_explains_itself(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     expect(page.locator("#able")).to_contain_text("llama")
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("example",), 1, 18, 512, 1, "bm25"), finished("seven"))
+    script(monkeypatch, begun("example"), finished("seven"))
     page.click("#example")
     expect(page.locator("#title")).to_contain_text("Quay Street")
     expect(page.locator("#question")).to_be_focused()
@@ -269,11 +265,9 @@ def test_sentences_of_a_written_answer_cite_their_sources(
     add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
     sources = tuple(events.Source(n, "a", None, None, chars, 0.5, "", None, None, 1) for n, chars in
                     enumerate([(0, 24), (25, 35)]))  # fmt: skip
-    told = events.AnswerFinished("It is red 🚢. It sails at noon.", "stop", "wim", "m", sources, USAGE, 2, 2,
+    answer = events.AnswerFinished("It is red 🚢. It sails at noon.", "stop", "wim", "m", sources, USAGE, 2, 2,
                                  citations=((12, 1), (31, 0)))  # fmt: skip
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 2, 18, 512, 1, "bm25"), told)
-    ask(page, "What of it?")
-    answered(page)
+    told(page, monkeypatch, "What of it?", begun("a", segments=2), answer)
     expect(last(page).locator(".said")).to_have_text("It is red 🚢.2 It sails at noon.1")
     page.locator(".cite", has_text="2").click()
     expect(page.locator("mark")).to_have_text("It is red.")
@@ -293,24 +287,20 @@ def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.Monke
     expect(page.locator("#hits")).to_have_text("")
     assert page.evaluate("document.activeElement.id") == "text"
     assert page.locator("#text mark").count() == 0
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 2, 18, 512, 1, "bm25"),
-           *margin(0, "Ferry", (9, 33), "The ferry sails at noon."), *margin(1, "Ferry", (0, 7), "# Ferry"),
-           events.Warning("Take care."),
-           finished("noon", short="noon", status="unsure",
-                    quotes=(events.Quote("The ferry sails at noon.", "Ferry", None, "Ferry", (9, 33)),)))  # fmt: skip
-    ask(page, "When does it sail?")
-    answered(page)
+    told(page, monkeypatch, "When does it sail?", begun("Ferry", segments=2),
+         *margin(0, "Ferry", (9, 33), "The ferry sails at noon."), *margin(1, "Ferry", (0, 7), "# Ferry"),
+         events.Warning("Take care."),
+         finished("noon", short="noon", status="unsure",
+                  quotes=(events.Quote("The ferry sails at noon.", "Ferry", None, "Ferry", (9, 33)),)))  # fmt: skip
     check("an answer")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("j")
     last(page).locator("[aria-label='Ignore this passage']").click()
     last(page).locator(".more summary").click()
     check("an ignored passage, and details")
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("Ferry",), 2, 18, 512, 1, "bm25"),
-           finished("It does not say.", status="not_found",
-                    quotes=(events.Quote("noon", "Ferry", None, None, (29, 33)),)))  # fmt: skip
-    ask(page, "Who sails it?")
-    answered(page)
+    told(page, monkeypatch, "Who sails it?", begun("Ferry", segments=2),
+         finished("It does not say.", status="not_found",
+                  quotes=(events.Quote("noon", "Ferry", None, None, (29, 33)),)))  # fmt: skip
     (tmp_path / "picture.bin").write_bytes(b"\0\1")
     page.set_input_files("#file", str(tmp_path / "picture.bin"))
     expect(page.locator("#alert")).to_contain_text("Couldn’t open picture.bin")
@@ -336,10 +326,7 @@ def test_on_a_phone_keys_and_the_way_back_show_the_pane(
     add(page, tmp_path / "a.txt", text)
     page.click("[data-to=talk]")
     quote = events.Quote("The ferry sails at noon.", "a", None, None, (len(text) - 24, len(text)))
-    script(monkeypatch, events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25"),
-           finished("noon", short="noon", quotes=(quote,)))  # fmt: skip
-    ask(page, "When does it sail?")
-    answered(page)
+    told(page, monkeypatch, "When does it sail?", begun("a"), finished("noon", short="noon", quotes=(quote,)))
     page.click("[data-to=desk]")  # not by the quotation
     expect(page.locator("#text mark")).to_be_in_viewport()
     page.go_back()

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import BROWSER, SECONDS, add, answered, ask, expect, last
-from tests.server.conftest import serving
+from tests.server.browser import BROWSER, add, answered, ask, expect, last, opened
 from wim_edge import Settings
 from wim_edge.documents import Document
 from wim_edge.library.library import Library
@@ -36,13 +35,7 @@ def shelf(browser: Any, smollm2: Path, library: Library, tmp_path: Path) -> Iter
     folder.mkdir()
     for number in range(30):
         (folder / f"paper {number}.txt").write_text(f"Paper {number} is about the ships of the bay.")
-    with (
-        serving(create_app(Settings(model=str(smollm2), retriever="bm25"), folders=[folder])) as address,
-        browser.new_context() as context,
-    ):
-        page = context.new_page()
-        page.set_default_timeout(SECONDS)
-        page.goto(address)
+    with opened(browser, create_app(Settings(model=str(smollm2), retriever="bm25"), folders=[folder])) as page:
         yield page
 
 
@@ -87,13 +80,7 @@ def test_a_library_is_brought_in_step(browser: Any, smollm2: Path, tmp_path: Pat
     folder.mkdir()
     (folder / "ferry.txt").write_text(FERRY)
     Library("bay", create=True).add_root(folder)
-    with (
-        serving(create_app(Settings(model=str(smollm2), retriever="bm25"))) as address,
-        browser.new_context() as context,
-    ):
-        page = context.new_page()
-        page.set_default_timeout(SECONDS)
-        page.goto(address)
+    with opened(browser, create_app(Settings(model=str(smollm2), retriever="bm25"))) as page:
         expect(page.locator("#libraries")).to_contain_text("0 documents")
         page.get_by_role("button", name="Bring bay in step with its files").click()
         expect(page.locator("#synced")).to_have_text("bay: 1 added")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.documents.make import pdf
-from tests.server.browser import BROWSER, answered, ask, expect, last, violations
-from tests.server.test_page_desk import finished, script
+from tests.server.browser import BROWSER, add, expect, last, violations
+from tests.server.test_page_desk import begun, finished, told
 from wim_edge import events
 
 pytest.importorskip("playwright")
@@ -22,9 +22,7 @@ def ferry(page: Any, tmp_path: Path) -> Any:
     """The page, with a PDF of forty pages on the desk; the ferry sails on page 31."""
     pages = [b"\n".join([b"Page %d begins here." % n, *LINES]) for n in range(1, 41)]
     pages[30] += b"\nThe ferry sails at noon on all days but Sunday, when\nit is cleaned by its crew of three."
-    path = tmp_path / "ferry.pdf"
-    path.write_bytes(pdf(*pages))
-    page.set_input_files("#file", str(path))
+    add(page, tmp_path / "ferry.pdf", pdf(*pages))
     page.wait_for_selector(".sheet img[src]")
     return page
 
@@ -61,14 +59,10 @@ def test_a_quotation_is_marked_where_it_stands_on_its_page(ferry: Any, monkeypat
     said = "The ferry sails at noon on all days but Sunday, when\nit is cleaned by its crew of three."
     start, end = chars(ferry, said.split("\n")[0])[0], chars(ferry, "its crew of three.")[1]
     segment = (start - 200, end)
-    script(
-        monkeypatch, events.ReadingStarted("m", "wim", ("ferry",), 2, 18, 512, 1, "bm25"),
-        events.SegmentRead(0, 2, "ferry", 31, None, segment, 9), events.SegmentScored(0, 0.9, 1),
-        events.MarginJudged(0, "ferry", 31, None, segment, said, (start, end), 0.9, True),
-        finished("noon", short="noon", quotes=(events.Quote(said, "ferry", 31, None, (start, end)),)),
-    )  # fmt: skip
-    ask(ferry, "When does it sail?")
-    answered(ferry)
+    told(ferry, monkeypatch, "When does it sail?", begun("ferry", segments=2),
+         events.SegmentRead(0, 2, "ferry", 31, None, segment, 9), events.SegmentScored(0, 0.9, 1),
+         events.MarginJudged(0, "ferry", 31, None, segment, said, (start, end), 0.9, True),
+         finished("noon", short="noon", quotes=(events.Quote(said, "ferry", 31, None, (start, end)),)))  # fmt: skip
     last(ferry).locator(".quotes .link").click()
     marks = ferry.locator("mark")
     expect(marks).to_have_count(2)
@@ -109,9 +103,7 @@ def test_nobody_is_left_out_of_a_page(ferry: Any) -> None:
 
 
 def test_a_text_has_no_views_to_choose_from(page: Any, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("The ferry sails at noon.")
-    page.set_input_files("#file", str(path))
+    add(page, tmp_path / "a.txt", "The ferry sails at noon.")
     expect(page.locator("#text")).to_be_visible()
     expect(page.locator("#views")).to_be_hidden()
 

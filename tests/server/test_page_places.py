@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.documents.make import pdf
-from tests.server.browser import BROWSER, expect, violations
+from tests.server.browser import BROWSER, add, expect, violations
 
 pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
@@ -33,10 +33,7 @@ def find(page: Any, words: str, told: str) -> None:
 
 
 def test_words_are_found_and_contents_lead_to_places(page: Any, tmp_path: Path) -> None:
-    path = tmp_path / "ferry.md"
-    path.write_text(FERRY)
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
+    add(page, tmp_path / "Ferry.md", FERRY)
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("f")
     page.keyboard.type("ferry")
@@ -66,10 +63,7 @@ def test_words_are_found_and_contents_lead_to_places(page: Any, tmp_path: Path) 
 
 
 def test_the_next_place_stays_though_the_words_were_typed_a_moment_before(page: Any, tmp_path: Path) -> None:
-    path = tmp_path / "ferry.md"
-    path.write_text(FERRY)
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
+    add(page, tmp_path / "Ferry.md", FERRY)
     find(page, "ferr", "1 of 4")
     page.evaluate("""() => {
         const find = document.getElementById("find");
@@ -82,10 +76,8 @@ def test_the_next_place_stays_though_the_words_were_typed_a_moment_before(page: 
 
 
 def test_they_are_shown_on_the_pages_of_a_pdf(page: Any, tmp_path: Path) -> None:
-    path = tmp_path / "care.pdf"
     pages = (b"Cover", b"1 Care\nWater the plants with infor-\nmation.", b"2 Light\nMuch of it.")
-    path.write_bytes(pdf(*pages, bookmarks=((b"Care", 1), (b"Light", 2))))
-    page.set_input_files("#file", str(path))
+    add(page, tmp_path / "care.pdf", pdf(*pages, bookmarks=((b"Care", 1), (b"Light", 2))))
     page.wait_for_selector(".sheet img")
     find(page, "information", "1 of 1")  # broken where the line ends
     expect(page.locator(".sheet mark")).to_have_count(2)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.documents.make import pdf
-from tests.server.browser import BROWSER, REAL_MODEL, answered, ask, last
+from tests.server.browser import BROWSER, REAL_MODEL, add, answered, ask, last
 from wim_edge import Runtime, events
 
 pytest.importorskip("playwright")
@@ -19,10 +19,7 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no C
 
 @REAL_MODEL
 def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("The ferry sails at noon. It is a small ship.")
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
+    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is a small ship.")
     page.keyboard.press("Tab")
     unnamed = page.evaluate(
         """[...document.querySelectorAll('button, input, select, textarea, progress')].filter(one =>
@@ -41,11 +38,9 @@ def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_pa
 
 
 def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: str) -> None:
-    path = tmp_path / "licence.pdf"
     lines = [line.strip().translate({ord(c): "" for c in "()\\"}) for line in long_text[:2000].split("\n")]
-    path.write_bytes(pdf(*("\n".join(lines[i : i + 12]).encode("latin-1") for i in range(0, 36, 12))))
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
+    pages = ("\n".join(lines[i : i + 12]).encode("latin-1") for i in range(0, 36, 12))
+    add(page, tmp_path / "licence.pdf", pdf(*pages))
     ask(page, "Who may copy it?")
     answered(page)
     places = last(page).locator(".passage .where, .quotes .place").all_inner_texts()
@@ -76,10 +71,7 @@ def test_an_answer_is_shown_in_its_parts(
                                     0.4, ("123",))  # fmt: skip
 
     monkeypatch.setattr(Runtime, "stream", stream)
-    path = tmp_path / "a.txt"
-    path.write_text("Hello. Anna Lind signed it.")
-    page.set_input_files("#file", str(path))
-    page.wait_for_selector("#reader:not([hidden])")
+    add(page, tmp_path / "a.txt", "Hello. Anna Lind signed it.")
     ask(page, "Who signed it?")
     answered(page)
     card = last(page)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.server.browser import BROWSER, add, answered, ask, expect, last, send
-from tests.server.test_page_desk import USAGE, finished, margin, script
+from tests.server.test_page_desk import USAGE, finished, margin, script, told
 from wim_edge import Runtime, events
 
 pytest.importorskip("playwright")
@@ -27,13 +27,13 @@ def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypat
     last_one = finished("noon", short="noon", quotes=QUOTES[:1])
     stages: tuple[list[events.Event], ...] = ([], [BEGUN, *margin(0, "a", (0, 24), NOON)], [ranked], [last_one])
 
-    def told(*_given: Any, **_more: Any) -> Iterator[events.Event]:
+    def stream(*_given: Any, **_more: Any) -> Iterator[events.Event]:
         for stage in stages:
             yield from stage
             if stage is not stages[-1]:
                 assert go_on.acquire(timeout=60)
 
-    monkeypatch.setattr(Runtime, "stream", told)
+    monkeypatch.setattr(Runtime, "stream", stream)
     ask(page, "When does it sail?")
     card = page.locator(".card").first
     expect(card.locator(".word")).to_have_text("Starting")
@@ -95,9 +95,8 @@ def test_what_was_asked_before_stands_as_it_ended(page: Any, tmp_path: Path, mon
     ends = {"answered": "Found", "unsure": "Check this", "not_found": "Not found"}
     for status in ends:
         text = "\n".join(["It may be so, as far as is known."] * 9)
-        script(monkeypatch, BEGUN, *margin(0, "a", (0, 24), NOON), finished(text, status=status, quotes=QUOTES[:1]))
-        ask(page, f"Is it {status}?")
-        answered(page)
+        told(page, monkeypatch, f"Is it {status}?", BEGUN, *margin(0, "a", (0, 24), NOON),
+             finished(text, status=status, quotes=QUOTES[:1]))  # fmt: skip
     page.route("**/api/questions/*/events*", lambda _route: None)  # what was found does not come
     page.reload()
     expect(page.locator(".card .word")).to_have_text(list(ends.values()))
@@ -124,9 +123,8 @@ def test_a_summary_comes_from_the_whole_text(page: Any, tmp_path: Path, monkeypa
 def test_an_item_with_a_quotation_leads_there(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(page, tmp_path / "a.txt", f"{NOON} {RED}")
     text = f"The ferry\n- Times: “{NOON}”\n- Colour: “{RED}”"
-    script(monkeypatch, BEGUN, *margin(0, "a", (0, 24), NOON), finished(text, short=NOON, quotes=QUOTES))
-    ask(page, "What is it about?")
-    answered(page)
+    told(page, monkeypatch, "What is it about?", BEGUN, *margin(0, "a", (0, 24), NOON),
+         finished(text, short=NOON, quotes=QUOTES))  # fmt: skip
     assert last(page).locator(".quotes .link:visible").count() == 0  # not twice
     last(page).locator(".items button", has_text="Colour").click()
     expect(page.locator("mark")).to_have_text(RED)
@@ -134,9 +132,8 @@ def test_an_item_with_a_quotation_leads_there(page: Any, tmp_path: Path, monkeyp
 
 def test_a_sentence_that_holds_a_quotation_stays(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(page, tmp_path / "a.txt", f"{NOON} {RED}")
-    script(monkeypatch, BEGUN, finished(f"The text says “{NOON}” of the ferry.", quotes=QUOTES[:1]))
-    ask(page, "What does it say?")
-    answered(page)
+    told(page, monkeypatch, "What does it say?", BEGUN,
+         finished(f"The text says “{NOON}” of the ferry.", quotes=QUOTES[:1]))  # fmt: skip
     expect(last(page).locator(".said")).to_have_text(f"The text says “{NOON}” of the ferry.")
 
 
@@ -148,9 +145,7 @@ def test_on_a_phone_the_way_to_the_conversation_is_named_for_what_is_there(
     add(page, tmp_path / "a.txt", f"{NOON} {RED}")
     expect(page.locator("#to-answer")).to_have_text("Ask a question")
     page.click("#to-answer")
-    script(monkeypatch, BEGUN, finished("noon", short="noon", quotes=QUOTES[:1]))
-    ask(page, "When does it sail?")
-    answered(page)
+    told(page, monkeypatch, "When does it sail?", BEGUN, finished("noon", short="noon", quotes=QUOTES[:1]))
     last(page).locator(".place").click()
     expect(page.locator("mark")).to_have_text(NOON)
     expect(page.locator("#to-answer")).to_have_text("Back to the answer")

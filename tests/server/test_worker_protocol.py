@@ -1,4 +1,4 @@
-"""The lines of the worker: any of them is answered."""
+"""The lines of the worker: any of them is answered, and described by a JSON Schema."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.server.slow import TEXT, Slow, answers_to
+from wim_edge.server.worker_protocol import CONTROLS, PROTOCOL, REQUESTS, worker_schema
 
 ASK = json.dumps({"id": 1, "do": "ask", "question": "Which?", "documents": [{"name": "a", "text": TEXT}]})
 
@@ -98,3 +100,42 @@ def test_a_host_that_takes_nothing_holds_the_reading_up_and_loses_nothing() -> N
         told = answers.result()
     assert model.batches > 2 * batches
     assert [one["segment"] for one in told if one["type"] == "segment.read"] == list(range(told[-1]["segments"]))
+
+
+SCHEMA = worker_schema()
+DOCUMENT = {"name": "a", "text": TEXT}
+
+
+def is_valid(line: object, what: str) -> bool:
+    validator = jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{what}"})
+    return bool(validator.is_valid(line))
+
+
+def test_it_is_a_schema_with_a_version() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["protocol"] == PROTOCOL
+    told = {one["properties"]["do"]["const"] for one in SCHEMA["$defs"]["request"]["oneOf"]}
+    assert told == {*REQUESTS, *CONTROLS}
+
+
+@pytest.mark.parametrize(("line", "valid"), [
+    ({"id": 1, "do": "ask", "documents": ["a.pdf", DOCUMENT], "question": "Who?", "settings": {"n_ctx": 512}}, True),
+    ({"id": "a", "do": "read", "documents": [DOCUMENT]}, True),
+    ({"id": 1, "do": "complete", "prompt": [["user", "Hello."]]}, True),
+    ({"id": 1, "do": "judge", "segment": 3, "accepted": False}, True),
+    ({"id": 1, "do": "cancel"}, True),
+    ({"id": 1, "do": "ask", "question": "Who?"}, False),
+    ({"do": "cancel"}, False),
+    ({"id": 1, "do": "dance"}, False),
+    ({"id": 1, "do": "judge", "segment": "3", "accepted": False}, False),
+])  # fmt: skip
+def test_requests(line: dict[str, Any], valid: bool) -> None:
+    assert is_valid(line, "request") is valid
+
+
+def test_every_line_of_the_worker_is_described() -> None:
+    asked = [{"do": "ask", "documents": [DOCUMENT], "question": "Which?"}, {"do": "read", "documents": [DOCUMENT]},
+             {"do": "complete", "prompt": "Once"}, {"do": "dance"}]  # fmt: skip
+    told = answers_to([json.dumps({"id": 1, **one}) for one in asked], finished=3)
+    assert len({one["type"] for one in told}) > 8
+    assert [one for one in told if not is_valid(one, "event")] == []

@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wim_edge.batch.questions import BatchQuestion, DocumentGroup, grouped
 from wim_edge.batch.ray_cluster import Cluster, place, threads
-from wim_edge.batch.result import Result, failed, observed, write_parquet
+from wim_edge.batch.rows import BatchQuestion, DocumentGroup, Result, failed, grouped, observed, write_parquet
 from wim_edge.documents import document_of
 from wim_edge.documents.readers import bytes_of
 from wim_edge.errors import DocumentError, EngineError, ModelError, WimEdgeError

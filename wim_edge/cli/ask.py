@@ -9,49 +9,27 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from wim_edge.cli.interrupt import (
-    EXIT_CANCELLED,
-    EXIT_EARLY,
-    EXIT_NOT_FOUND,
-    Interruptible,
-    ask_to_read_on,
-    is_terminal,
-    may_read_on,
-)
+from wim_edge.cli.interrupt import Interruptible, ask_to_read_on, is_terminal, may_read_on
 from wim_edge.cli.library import check_library, library_options
-from wim_edge.cli.options import (
-    check_display,
-    display_options,
-    open_runtime,
-    question_options,
-    rpc_option,
-    save_option,
-    settings_from,
-)
+from wim_edge.cli.options import asking_options, check_display, display_options, open_runtime, settings_from
 from wim_edge.cli.options import explain as print_settings
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from wim_edge.reading.control import Policy
-    from wim_edge.reading.events import AnswerFinished, Event
+    from wim_edge.reading.events import AnswerFinished
 
 
 @click.command(short_help="Ask a question of documents.")
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT...]", type=click.Path())
 @click.argument("question")
 @library_options
-@question_options
-@save_option
-@rpc_option
-@click.option(
-    "--stop-after",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Answer after N margins that were relevant so far. The first ones may be weak; "
-    "--stop-at waits for a strong one.",
-)
+@asking_options
+@click.option("--stop-after", type=click.IntRange(min=1), metavar="N",
+              help="Answer after N margins that were relevant so far. The first ones may be weak; --stop-at waits for "
+                   "a strong one.")
 @click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",
-              help="Answer as soon as a margin is this relevant, whatever --threshold is.")  # fmt: skip
+              help="Answer as soon as a margin is this relevant, whatever --threshold is.")
 @click.option("--explain", is_flag=True, help="Print the candidate answers, with the terms of their scores.")
 @click.option("--explain-settings", is_flag=True, help="Print each setting and where it comes from, and exit.")
 @display_options
@@ -96,18 +74,8 @@ def ask(
             read_on = True
     if explain and not as_json and last is not None and last.type == "answer.finished":
         click.echo("\n".join(format_candidates(cast("AnswerFinished", last))))
-    if code := _exit_code(last, reading.pressed):
+    if code := reading.exit_code(last):
         sys.exit(code)
-
-
-def _exit_code(last: Event | None, pressed: bool) -> int:
-    """Returns the exit code after this last event; ``pressed``: whether Ctrl-C was pressed."""
-    reason = getattr(last, "finish_reason", "")
-    if reason == "cancelled":
-        return EXIT_CANCELLED
-    if pressed and reason == "early_exit":
-        return EXIT_EARLY
-    return EXIT_NOT_FOUND if getattr(last, "status", "") == "not_found" else 0
 
 
 def _check_question(question: str) -> None:

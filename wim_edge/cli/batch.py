@@ -10,21 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_FAILED, exit_on_signals
-from wim_edge.cli.options import (
-    check_rpc,
-    cluster_from,
-    cluster_options,
-    question_options,
-    rpc_option,
-    save_option,
-    settings_from,
-)
-from wim_edge.cli.terminal import one_line
+from wim_edge.cli.options import asking_options, check_rpc, cluster_from, cluster_options, settings_from
+from wim_edge.cli.terminal import Failures, one_line
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from wim_edge.batch.questions import BatchQuestion
-    from wim_edge.batch.result import Result
+    from wim_edge.batch.rows import BatchQuestion, Result
 
 _MAX_SHOWN = 5
 """The most failures that are printed; the file has all."""
@@ -40,9 +31,7 @@ _MAX_SHOWN = 5
               help="The folder of results.jsonl and run.json; a stopped run continues there.")
 @click.option("--parquet", is_flag=True, help="Write DIR/results.parquet too (needs wim-edge[parquet]).")
 @cluster_options
-@question_options
-@save_option
-@rpc_option
+@asking_options
 def batch(
     questions: Path | None, each_document: Path | None, asked: tuple[str, ...], out: str, parquet: bool, **options: Any
 ) -> None:
@@ -62,9 +51,8 @@ def batch(
     if not out:
         raise InvalidRequestError("--out names no folder", "Give --out DIR.")
     found = _questions(questions, each_document, asked)
-    from wim_edge.batch.result import require_pyarrow
+    from wim_edge.batch.rows import require_pyarrow
     from wim_edge.batch.run import run, run_local, run_on_cluster
-    from wim_edge.cli.progress import Failures, RunProgress
     from wim_edge.engine import rpc
     from wim_edge.loaded_models import model_identity, portable_settings
 
@@ -77,7 +65,7 @@ def batch(
         execute = run_local(settings, partial(rpc.check, settings.rpc))
     else:
         execute = run_on_cluster(settings, model, cluster, partial(click.echo, err=True))
-    with exit_on_signals(), RunProgress(Failures()) as watcher:
+    with exit_on_signals(), Failures() as watcher:
         results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=watcher)
     _show(results, len(found), folder)
     if stopped:
@@ -88,7 +76,7 @@ def batch(
 
 
 def _questions(file: Path | None, folder: Path | None, asked: tuple[str, ...]) -> list[BatchQuestion]:
-    from wim_edge.batch.questions import questions_of_each, read_questions
+    from wim_edge.batch.rows import questions_of_each, read_questions
 
     if (file is None) == (folder is None) or bool(asked) != (folder is not None):
         raise InvalidRequestError(

@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from rich.cells import cell_len
 
-from wim_edge.cli.event_lines import (
-    format_better,
-    format_margin,
-    format_outcome,
-    format_place,
-    format_provisional,
-    format_relevance,
-    format_scan,
-    format_sources,
-    lines_of,
-    short_answer_of,
-)
+from wim_edge.cli import event_lines
 from wim_edge.cli.terminal import clean
 from wim_edge.reading import events
 from wim_edge.settings import ALL, AUTO, Within
@@ -71,7 +60,7 @@ class AnswerAlone(Display):
         if isinstance(event, events.AnswerFinished) and event.finish_reason != "cancelled":
             _write(sys.stdout, clean(event.text))
         elif isinstance(event, events.QuestionSettled | events.Warning):
-            for line in lines_of(event):
+            for line in event_lines.lines_of(event):
                 _write(sys.stderr, line.text)
 
 
@@ -80,39 +69,39 @@ class PlainLines(Display):
 
     def __init__(self, margins: bool) -> None:
         self._margins, self._several, self._of, self._answering = margins, False, 0, False
-        self._library = False
 
     def show(self, event: events.Event) -> None:
-        for line in lines_of(event):
+        for line in event_lines.lines_of(event):
             _write(sys.stdout if line.is_result else sys.stderr, line.text)
         match event:
             case events.RecallStarted():
-                self._library = True
+                self._several = True
             case events.PagesRecognised():
-                _write(sys.stderr, format_scan(event))
+                _write(sys.stderr, event_lines.format_scan(event))
             case events.ReadingStarted():
-                self._several, self._of = self._library or len(event.documents) > 1, event.segments
+                self._several, self._of = self._several or len(event.documents) > 1, event.segments
             case events.SegmentRead():
-                where = format_place(event, self._several)
+                where = event_lines.format_place(event, self._several)
                 _write(sys.stderr, f"read segment {event.segment + 1} of {event.of}, {where}, {event.tokens} tokens")
             case events.MarginJudged() if self._margins:
                 mark = "relevant so far" if event.relevant else "not relevant"
-                how = ", ".join(filter(None, (format_place(event, self._several), mark, format_relevance(event))))
-                _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{how}] {format_margin(event)}")
+                place, sure = event_lines.format_place(event, self._several), event_lines.format_relevance(event)
+                how = ", ".join(filter(None, (place, mark, sure)))
+                _write(sys.stdout, f"margin {event.segment + 1}/{self._of} [{how}] {event_lines.format_margin(event)}")
             case events.AnswerProvisional():
-                _write(sys.stderr, format_provisional(event, self._several))
+                _write(sys.stderr, event_lines.format_provisional(event, self._several))
             case events.AnswerDelta():
                 _write(sys.stdout, ("" if self._answering else "answer: ") + clean(event.text), end="")
                 self._answering = True
             case events.AnswerFinished():
                 _write(sys.stdout, "", end="\n" if self._answering else "")
-                for one in format_sources(event, self._several):
+                for one in event_lines.format_sources(event, self._several):
                     opens = f": {one.opens}" if one.opens else ""
                     if event.status == "not_found":  # relevant or not, it does not answer
                         _write(sys.stdout, f"nearest: {one.where}{opens}")
                     else:
                         _write(sys.stdout, f"source: {one.where} (relevance {one.relevance:.2f}){opens}")
-                _write(sys.stderr, format_outcome(event))
+                _write(sys.stderr, event_lines.format_outcome(event))
 
 
 class Live(Display):
@@ -130,7 +119,7 @@ class Live(Display):
         self._drawing, self._over = threading.RLock(), threading.Event()
         self._refresher = threading.Thread(target=self._keep_fresh, daemon=True)
         self._task: TaskID | None = None
-        self._several, self._library, self._writing, self._answered = False, False, "", False
+        self._several, self._writing, self._answered = False, "", False
         self._place = self._best = self._doing = self._so_far = ""
         self._wrap = WordWrap(console.width)
 
@@ -147,7 +136,7 @@ class Live(Display):
         with self._drawing:
             if isinstance(event, events.ReadingFinished):
                 self._live.stop()
-            for line in lines_of(event):
+            for line in event_lines.lines_of(event):
                 self._print(line.text, line.style)
             self._show(event)
             self._refresh()
@@ -161,9 +150,9 @@ class Live(Display):
     def _show(self, event: events.Event) -> None:
         match event:
             case events.PagesRecognised():
-                self._busy("" if event.pages == event.of else format_scan(event))
+                self._busy("" if event.pages == event.of else event_lines.format_scan(event))
             case events.RecallStarted():
-                self._library = True
+                self._several = True
                 self._busy("recalling")
             case events.TitlesRecalled():
                 self._doing = "reading likely passages"
@@ -176,13 +165,14 @@ class Live(Display):
             case events.ReadingProgress() if self._task is not None and not self._by_segments:
                 self._progress.update(self._task, completed=event.tokens)
             case events.SegmentRead():
-                self._place = format_place(event, self._several)
+                self._place = event_lines.format_place(event, self._several)
             case events.SegmentScored():
                 self._best = self._place if event.rank == 1 else self._best
                 if self._by_segments and self._task is not None:
-                    self._progress.update(self._task, advance=1, better=format_better(event.unread_probability))
+                    better = event_lines.format_better(event.unread_probability)
+                    self._progress.update(self._task, advance=1, better=better)
             case events.AnswerProvisional():
-                self._so_far = format_provisional(event, self._several)
+                self._so_far = event_lines.format_provisional(event, self._several)
             case events.AnswerRevised():
                 self._live.stop()
                 self._print("\nA better passage was found; the answer again", "bold")
@@ -201,7 +191,7 @@ class Live(Display):
                 self._finish(event)
 
     def _begin(self, event: events.ReadingStarted) -> None:
-        self._several = self._library or len(event.documents) > 1
+        self._several = self._several or len(event.documents) > 1
         legend = self._margins and event.relevance
         margins = "● relevant to the question (0 to 1), ○ not; " if legend else ""
         self._print(f"{margins}Ctrl-C {self._stop}", "dim")
@@ -224,9 +214,10 @@ class Live(Display):
             return
         from rich.padding import Padding
 
-        how = " · ".join(filter(None, (format_relevance(event), format_place(event, self._several))))
-        text = self._text(format_margin(event), "" if event.relevant else "dim")
-        if short := short_answer_of(event):
+        sure, place = event_lines.format_relevance(event), event_lines.format_place(event, self._several)
+        how = " · ".join(filter(None, (sure, place)))
+        text = self._text(event_lines.format_margin(event), "" if event.relevant else "dim")
+        if short := event_lines.short_answer_of(event):
             text.highlight_words([short], "bold")
         self._print(f"{'●' if event.relevant else '○'} {how}", "green" if event.relevant else "dim")
         self.console.print(Padding(text, (0, 0, 0, 2)))
@@ -251,7 +242,7 @@ class Live(Display):
         elif event.text and event.finish_reason != "cancelled":
             self._print("\nNo better passage was found; the answer stays", "bold")
         is_found = event.status != "not_found"
-        sources = format_sources(event, self._several)
+        sources = event_lines.format_sources(event, self._several)
         if sources:
             self._print("\nSources" if is_found else "\nNearest", "bold")
         for one in sources:
@@ -260,7 +251,7 @@ class Live(Display):
             if one.link:
                 line.stylize(f"link {one.link}", 2)
             self.console.print(line.append(f" · {one.opens}" if one.opens else "", "dim"))
-        self._print(format_outcome(event), "dim")
+        self._print(event_lines.format_outcome(event), "dim")
 
     def _refresh(self) -> None:
         if not self._live.is_started:

@@ -15,7 +15,7 @@ from wim_edge.catalog import SCOUT
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import check_rpc, engine_options, json_option, rpc_option, setting_line, settings_from
-from wim_edge.cli.terminal import print_json
+from wim_edge.cli.terminal import print_json, print_lines
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_dict
 from wim_edge.system import subprocesses
@@ -73,13 +73,12 @@ def _show_held(machine_name: str, as_json: bool) -> None:
 
     memory = memory_of(machine_name)
     held = held_by(memory, Catalog.load(Paths.from_environment()))
-    if as_json:
-        print_json({"memory": memory, "models": [asdict(one) for one in held]})
-        return
-    click.echo(f"{machine_name}: {megabytes(memory)} of memory; computed from the files' headers, none was run there")
-    click.echo("Each model that writes leaves room for the judge.")
-    for one in held:
-        click.echo(f"  {one.name:<24} {megabytes(one.nbytes):>8}  {one.context:>9,} tokens of context at least")
+    lines = (
+        f"{machine_name}: {megabytes(memory)} of memory; computed from the files' headers, none was run there",
+        "Each model that writes leaves room for the judge.",
+        *(f"  {one.name:<24} {megabytes(one.nbytes):>8}  {one.context:>9,} tokens of context at least" for one in held),
+    )
+    print_lines({"memory": memory, "models": [asdict(one) for one in held]}, lines, as_json)
 
 
 def _recommended(paths: Paths) -> dict[str, Any]:
@@ -106,18 +105,11 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
         need = model.need(n_ctx)
         flash = {None: "llama.cpp's choice" if model.n_gpu_layers else "off", True: "on", False: "off"}
         use = {
-            "model": info.name,
-            "file": str(info.path),
-            "architecture": info.architecture,
-            "memory": info.memory.value,
-            "chat_template": info.chat_template is not None,
-            "threads": model.n_threads,
-            "gpu_layers": model.n_gpu_layers,
-            "kv_type": used.kv_type,
-            "flash_attention": flash[used.flash_attn],
-            "largest_context": n_ctx,
-            "bytes_at_that_context": {**asdict(need), "total": need.total},
-        }
+            "model": info.name, "file": str(info.path), "architecture": info.architecture, "memory": info.memory.value,
+            "chat_template": info.chat_template is not None, "threads": model.n_threads,
+            "gpu_layers": model.n_gpu_layers, "kv_type": used.kv_type, "flash_attention": flash[used.flash_attn],
+            "largest_context": n_ctx, "bytes_at_that_context": {**asdict(need), "total": need.total},
+        }  # fmt: skip
         speed = measure_speed(model, 512)
         roles = _roles(roles_for(LoadedModels(settings), ()))
         return {"use": use, "roles": roles, "settings": resolved_settings(settings).explained(), "speed": asdict(speed)}

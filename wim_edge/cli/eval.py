@@ -22,7 +22,7 @@ from wim_edge.cli.options import (
     reading_options,
     settings_from,
 )
-from wim_edge.cli.terminal import print_json, print_table
+from wim_edge.cli.terminal import Progress, Scores, print_json, print_table
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -80,92 +80,38 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 
 @click.command("eval", short_help="Measure accuracy and cost on a task.", help=_HELP)
 @click.argument("task_name", metavar="TASK", shell_complete=_task_names)
-@click.option(
-    "-p",
-    "--pattern",
-    "patterns",
-    default="llm,default",
-    show_default=True,
-    metavar="P[,P...]",
-    help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
-    "rag:embed: chunks and an embedding model; llm:source: the publication's own prompt; "
-    "margins-alone; oracle shows the gold documents alone, closed-book none.",
-)
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="The task's rows, .json or .jsonl, gzip-compressed or not; for documents, a folder of them.",
-)
-@click.option(
-    "--part",
-    type=click.Choice(PARTS),
-    help="choose: the first third of the data, to choose settings on; report: the rest. Default: all.",
-)
+@click.option("-p", "--pattern", "patterns", default="llm,default", show_default=True, metavar="P[,P...]",
+              help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
+                   "rag:embed: chunks and an embedding model; llm:source: the publication's own prompt; "
+                   "margins-alone; oracle shows the gold documents alone, closed-book none.")
+@click.option("--data", type=click.Path(path_type=Path), metavar="PATH",
+              help="The task's rows, .json or .jsonl, gzip-compressed or not; for documents, a folder of them.")
+@click.option("--part", type=click.Choice(PARTS),
+              help="choose: the first third of the data, to choose settings on; report: the rest. Default: all.")
 @click.option("--library", type=_FILE, metavar="FILE", help="Passages of {title, text} (reader, recall, multihoprag).")
-@click.option(
-    "--retriever",
-    "retrievers",
-    default="bm25,recall,hybrid",
-    show_default=True,
-    metavar="C[,C...]",
-    help="recall: bm25, recall, hybrid, and their variants (docs/evaluation.md).",
-)
+@click.option("--retriever", "retrievers", default="bm25,recall,hybrid", show_default=True, metavar="C[,C...]",
+              help="recall: bm25, recall, hybrid, and their variants (docs/evaluation.md).")
 @click.option("--size", type=click.IntRange(min=1), metavar="N", help="recall: passages in the library. Default: all.")
-@click.option(
-    "--prefix",
-    type=click.IntRange(1, 63),
-    default=16,
-    show_default=True,
-    metavar="TOKENS",
-    help="recall: most tokens of a passage that are decoded.",
-)
-@click.option(
-    "--titles",
-    type=click.IntRange(1, 15),
-    default=5,
-    show_default=True,
-    metavar="K",
-    help="recall: titles whose passages are searched.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="The first N questions; for documents, N sampled evenly. Default: all; 50 of generated tasks (kv, cwe).",
-)
-@click.option(
-    "--documents",
-    callback=_numbers,
-    metavar="K[,K...]",
-    help="Documents in the context; several for reader. Default: 10; kv 75; reader 1,5,10,20.",
-)
-@click.option(
-    "--positions",
-    callback=_numbers,
-    metavar="I[,I...]",
-    help="Positions of the gold document, from 0 (multidoc, kv). Default: first, middle, last.",
-)
-@click.option(
-    "--order",
-    type=click.Choice(("relevance", "random")),
-    help="Order of the documents that do not answer (multidoc). Default: relevance.",
-)
-@click.option(
-    "--length",
-    callback=_numbers,
-    metavar="TOKENS[,TOKENS...]",
-    help="Length of the context (hotpotqa, musique, multihoprag, squad, cwe). Default: 4000.",
-)
+@click.option("--prefix", type=click.IntRange(1, 63), default=16, show_default=True, metavar="TOKENS",
+              help="recall: most tokens of a passage that are decoded.")
+@click.option("--titles", type=click.IntRange(1, 15), default=5, show_default=True, metavar="K",
+              help="recall: titles whose passages are searched.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N",
+              help="The first N questions; for documents, N sampled evenly. Default: all; 50 of generated tasks (kv, "
+                   "cwe).")
+@click.option("--documents", callback=_numbers, metavar="K[,K...]",
+              help="Documents in the context; several for reader. Default: 10; kv 75; reader 1,5,10,20.")
+@click.option("--positions", callback=_numbers, metavar="I[,I...]",
+              help="Positions of the gold document, from 0 (multidoc, kv). Default: first, middle, last.")
+@click.option("--order", type=click.Choice(("relevance", "random")),
+              help="Order of the documents that do not answer (multidoc). Default: relevance.")
+@click.option("--length", callback=_numbers, metavar="TOKENS[,TOKENS...]",
+              help="Length of the context (hotpotqa, musique, multihoprag, squad, cwe). Default: 4000.")
 @reading_options
 @engine_options
 @cluster_options
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Keep run.json, examples.jsonl and summary.json here; a stopped run continues there.",
-)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Keep run.json, examples.jsonl and summary.json here; a stopped run continues there.")
 @json_option
 @click.option("--report", is_flag=True, help="Write DIR/report.html and its plots (needs matplotlib).")
 @click.pass_context
@@ -176,7 +122,6 @@ def eval_command(
     length: tuple[int, ...], **options: Any,
 ) -> None:  # fmt: skip
     """Asks the examples of a task with one or more patterns; `_HELP` describes it."""
-    from wim_edge.cli.progress import Progress, RunProgress, Scores
     from wim_edge.evaluation import commands, recall
     from wim_edge.evaluation.conditions import parse_conditions
     from wim_edge.evaluation.report import rows
@@ -197,7 +142,7 @@ def eval_command(
     with exit_on_signals(), ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         if is_recall:
-            watcher = stack.enter_context(RunProgress(Scores("recall_at_1")))
+            watcher = stack.enter_context(Scores("recall_at_1"))
             on_index = stack.enter_context(Progress("indexing: "))
             summary, stopped = commands.run_recall(
                 recall.parse_retrievers(retrievers), wanted, size, recall.SearchLimits(prefix, titles), settings,
@@ -205,7 +150,7 @@ def eval_command(
             )  # fmt: skip
         else:
             task, chosen = task_named(task_name), parse_conditions(patterns)
-            watcher = stack.enter_context(RunProgress(Scores(task.metric)))
+            watcher = stack.enter_context(Scores(task.metric))
             summary, stopped = commands.run_task(
                 task, chosen, wanted, settings, folder, _command(ctx), watcher, report=report, cluster=cluster
             )

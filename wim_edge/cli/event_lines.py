@@ -15,7 +15,6 @@ _MIN_SHOWN = 0.05
 """The relevance below which no number is shown: early on, it says little."""
 _ENDS = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
          "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
-_STATUS = {"answered": "answered", "unsure": "unsure", "not_found": "not found"}
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def format_outcome(event: events.AnswerFinished) -> str:
     parts = [_ENDS[event.finish_reason]] if event.finish_reason in _ENDS else []
     of_whole = not event.read_segments and event.finish_reason == "stop"  # answered without reading a passage
     if event.support is not None and event.finish_reason != "cancelled":
-        parts.append(_STATUS[event.status] + ("" if of_whole else f" ({_how_sure(event)})"))
+        parts.append(event.status.replace("_", " ") + ("" if of_whole else f" ({_how_sure(event)})"))
     if event.unsupported:
         parts.append(f"in no passage: {clean(', '.join(event.unsupported))}")
     if event.read_segments < event.segments and not of_whole:

@@ -57,6 +57,15 @@ class Interruptible:
         """Returns True if Ctrl-C was pressed."""
         return self._presses > 0
 
+    def exit_code(self, last: Event | None) -> int:
+        """Returns the command's exit code after this last event."""
+        reason = getattr(last, "finish_reason", "")
+        if reason == "cancelled":
+            return EXIT_CANCELLED
+        if self.pressed and reason == "early_exit":
+            return EXIT_EARLY
+        return EXIT_NOT_FOUND if getattr(last, "status", "") == "not_found" else 0
+
     def show(self, display: Display) -> Event | None:
         """Shows all events and returns the last one."""
         last = None

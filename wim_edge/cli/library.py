@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import debug_option, json_option, model_option, together
-from wim_edge.cli.terminal import confirm, counted, one_line, print_json
+from wim_edge.cli.terminal import Progress, confirm, counted, one_line, print_lines
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.settings import RETRIEVERS, Settings
 
@@ -69,15 +69,8 @@ def library() -> None:
 
 @library.command()
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path())
-@click.option(
-    "--to",
-    "name",
-    default=_DEFAULT,
-    show_default=True,
-    metavar="NAME",
-    shell_complete=library_names,
-    help="The library; a new name creates one.",
-)
+@click.option("--to", "name", default=_DEFAULT, show_default=True, metavar="NAME", shell_complete=library_names,
+              help="The library; a new name creates one.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files in these folders are gone.")
 @_ingest_options
 def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, model: str | None, as_json: bool) -> None:
@@ -99,7 +92,6 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
     _check_paths(paths)
     new = name not in known_libraries()
     library = Library(name, create=True)
-    total = 0
     try:
         found = _ingested(add_files(library, paths, prune=prune, limits=Settings.from_environment()), as_json)
     finally:
@@ -179,7 +171,7 @@ def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: boo
     done = "" if only_list else "restored "
     lines = (f"{done}{one_line(one.name)}: {one_line(one.path)}, {one.chars:,} characters, removed "
              f"{datetime.fromtimestamp(one.removed):%Y-%m-%d %H:%M}" for one in found)  # fmt: skip
-    _print([asdict(one) for one in found], lines, "nothing to restore", as_json)
+    print_lines([asdict(one) for one in found], lines, as_json, "nothing to restore")
 
 
 def _watched(library: Library) -> Iterator[set[tuple[Any, str]]]:
@@ -237,7 +229,6 @@ def _finish(
 
 
 def _index(library: Library, model: str | None) -> None:
-    from wim_edge.cli.progress import Progress
     from wim_edge.errors import ModelNotFoundError
     from wim_edge.recall.index import load_index, load_or_build_index
     from wim_edge.runtime import Runtime
@@ -272,7 +263,7 @@ def list_libraries(as_json: bool) -> None:
             click.echo(f"warning: {one_line(str(error))} {one_line(error.hint)}", err=True)
     lines = (f"{row['name']}: {counted(row['documents'], 'document')} of {counted(row['files'], 'file')}, "
              f"{megabytes(row['bytes'])}" for row in rows)  # fmt: skip
-    _print(rows, lines, "no libraries; `wim-edge library add FILE...` creates one", as_json)
+    print_lines(rows, lines, as_json, "no libraries; `wim-edge library add FILE...` creates one")
 
 
 @library.command()
@@ -286,15 +277,7 @@ def show(name: str, as_json: bool) -> None:
     rows = [asdict(one) for one in Library(name).details()]
     lines = (f"{one_line(row['path'])}: {one_line(row['name']) or counted(row['documents'], 'document')}, "
              f"{row['chars']:,} characters" for row in rows)  # fmt: skip
-    _print(rows, lines, "no files", as_json)
-
-
-def _print(rows: list[dict[str, Any]], lines: Iterable[str], none: str, as_json: bool) -> None:
-    """Prints the rows as JSON, or their lines, or ``none`` if there are no rows."""
-    if as_json:
-        print_json(rows)
-    else:
-        click.echo("\n".join(lines) or none)
+    print_lines(rows, lines, as_json, "no files")
 
 
 @library.command("remove")

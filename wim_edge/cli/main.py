@@ -104,14 +104,10 @@ def _prepare_streams() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         # A host may have put another object there; one that was read from cannot change
         if isinstance(stream, io.TextIOWrapper):
+            # For a file or a pipe on Windows, Python before 3.15 uses a code page without most characters
+            is_poor = os.name == "nt" and "PYTHONIOENCODING" not in os.environ and not stream.isatty()
             with suppress(io.UnsupportedOperation):
-                stream.reconfigure(encoding=_encoding(stream), errors="replace")
-
-
-def _encoding(stream: io.TextIOWrapper) -> str | None:
-    """Returns UTF-8 for a file or a pipe on Windows, where Python before 3.15 uses a code page without most
-    characters, unless the user has chosen; None: as it is."""
-    return "utf-8" if os.name == "nt" and "PYTHONIOENCODING" not in os.environ and not stream.isatty() else None
+                stream.reconfigure(encoding="utf-8" if is_poor else None, errors="replace")
 
 
 def _drop_output() -> None:

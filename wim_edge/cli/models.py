@@ -13,7 +13,7 @@ from wim_edge.catalog import Catalog, ModelEntry
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import json_option, model_names, yes_option
-from wim_edge.cli.terminal import confirm, one_line, print_json, print_table
+from wim_edge.cli.terminal import Progress, confirm, one_line, print_json, print_lines, print_table
 from wim_edge.errors import ModelError, ModelNotFoundError
 from wim_edge.settings import Paths
 
@@ -65,23 +65,17 @@ def info(name: str, as_json: bool) -> None:
     entries = Catalog.load(paths)
     entry = entries.get(name)
     facts = catalog.facts(entry, entries, paths) | {
-        "kv_bytes_per_token": entry.kv_bytes_per_token,
-        "rank": entry.rank,
-        "sources": [str(source) for source in entry.sources],
-        "sha256": entry.sha256,
-        "settings": dict(entry.settings),
-        "chat": dict(entry.chat),
-    }
+        "kv_bytes_per_token": entry.kv_bytes_per_token, "rank": entry.rank,
+        "sources": [str(source) for source in entry.sources], "sha256": entry.sha256,
+        "settings": dict(entry.settings), "chat": dict(entry.chat),
+    }  # fmt: skip
     if facts["path"]:
         facts["file"] = _header(Path(facts["path"]))
-    if as_json:
-        print_json(facts)
-        return
-    for key, value in facts.items():
-        inner = {f"{key}.{one}": what for one, what in value.items()} if isinstance(value, dict) else {key: value}
-        for label, what in inner.items():
-            for one in what if isinstance(what, list) else [what]:
-                click.echo(f"{label:<24} {_plain(one)}")
+    flat = {f"{key}.{one}" if one else key: what for key, value in facts.items()
+            for one, what in (value.items() if isinstance(value, dict) else [("", value)])}  # fmt: skip
+    lines = (f"{label:<24} {_plain(one)}" for label, what in flat.items()
+             for one in (what if isinstance(what, list) else [what]))  # fmt: skip
+    print_lines(facts, lines, as_json)
 
 
 @models.command()
@@ -123,8 +117,6 @@ def _pull(entry: ModelEntry, paths: Paths) -> None:
 
 
 def _fetch(entry: ModelEntry, paths: Paths) -> Path:
-    from wim_edge.cli.progress import Progress
-
     with Progress(f"{entry.name}: ", size=megabytes) as progress:
         return catalog.fetch(entry, paths, progress)
 
@@ -189,13 +181,10 @@ def _header(path: Path) -> dict[str, Any]:
         kind = TENSOR_TYPES[tensor.type][0] if tensor.type in TENSOR_TYPES else f"type {tensor.type}"
         weights[kind] = weights.get(kind, 0) + (tensor.nbytes or 0)
     return {
-        "architecture": header.architecture,
-        "layers": header.number("block_count"),
-        "context": header.number("context_length"),
-        "vocabulary": header.n_vocab,
-        "weights": max(weights, key=lambda kind: weights[kind]),
-        "chat_template": header.chat_template is not None,
-    }
+        "architecture": header.architecture, "layers": header.number("block_count"),
+        "context": header.number("context_length"), "vocabulary": header.n_vocab,
+        "weights": max(weights, key=lambda kind: weights[kind]), "chat_template": header.chat_template is not None,
+    }  # fmt: skip
 
 
 def _plain(value: object) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from wim_edge.cli.terminal import one_line, print_json
+from wim_edge.cli.terminal import one_line, print_lines
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import ANSWERS, KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
@@ -154,6 +154,9 @@ rpc_option = click.option("--rpc", metavar="HOST:PORT[,...]",
                                "(docs/more-than-one-machine.md).")  # fmt: skip
 """Adds the option that puts layers on other machines; see `open_runtime`."""
 
+asking_options = together(question_options, save_option, rpc_option)
+"""Adds all options for reading and answering, saving the reading, and on other machines too."""
+
 cluster_options = together(
     click.option("--ray", metavar="ADDRESS",
                  help="Run on a Ray cluster: auto is the one this machine belongs to, local a new one of this machine "
@@ -231,13 +234,9 @@ def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> No
 
     with Runtime(settings) as runtime:
         resolved = runtime.resolve(documents)
-    explained = resolved.explained()
-    if as_json:
-        print_json(explained)
-        return
-    for name, setting in explained.items():
-        why = f" ({resolved.why})" if name == "pattern" and resolved.why else ""
-        click.echo(setting_line(name, **setting) + why)
+    explained, why = resolved.explained(), f" ({resolved.why})" if resolved.why else ""
+    lines = (setting_line(name, **setting) + why * (name == "pattern") for name, setting in explained.items())
+    print_lines(explained, lines, as_json)
 
 
 def setting_line(name: str, value: object, origin: object) -> str:

@@ -13,7 +13,7 @@ import click
 
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import json_option, yes_option
-from wim_edge.cli.terminal import confirm, one_line, print_json, print_table
+from wim_edge.cli.terminal import confirm, one_line, print_json, print_lines, print_table
 from wim_edge.errors import LibraryError
 from wim_edge.settings import Settings
 
@@ -64,11 +64,8 @@ def info(reading: int, as_json: bool) -> None:
     """Show all facts about a reading."""
     with _opened() as opened:
         facts = _facts(_named(opened, reading))
-    if as_json:
-        print_json(facts)
-        return
-    for name, value in facts.items():
-        click.echo(f"{name:<12} {f'{value:,}' if isinstance(value, int) else one_line(str(value))}")
+    shown = {name: f"{value:,}" if isinstance(value, int) else one_line(str(value)) for name, value in facts.items()}
+    print_lines(facts, (f"{name:<12} {value}" for name, value in shown.items()), as_json)
 
 
 @readings.command()

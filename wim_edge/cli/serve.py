@@ -46,8 +46,7 @@ def serve(
         import uvicorn
 
         from wim_edge.server.app import create_app
-        from wim_edge.server.guard import new_token
-        from wim_edge.server.timeouts import DrainingServer, HeaderTimeoutProtocol
+        from wim_edge.server.guard import DrainingServer, HeaderTimeoutProtocol, new_token
     except ImportError as error:
         raise InvalidRequestError(f"the server needs {error.name}", "pip install 'wim-edge[server]'") from error
 

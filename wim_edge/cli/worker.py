@@ -24,7 +24,7 @@ def worker(schema: bool, **options: Any) -> None:
     talks to it. docs/worker.md describes the lines.
     """
     if schema:
-        from wim_edge.server.worker_schema import worker_schema
+        from wim_edge.server.worker_protocol import worker_schema
 
         print_json(worker_schema())
         return

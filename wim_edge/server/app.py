@@ -1,4 +1,4 @@
-"""The application: routes, errors, limits and the page, with one `JobQueue`."""
+"""The application: routes, errors, limits, the page and the OpenAPI description, with one `JobQueue`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,23 +19,28 @@ from starlette.types import Scope
 import wim_edge
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
+from wim_edge.reading.events import EVENTS, Event
 from wim_edge.runtime import Runtime
-from wim_edge.server import documents, libraries, machine, models, questions
-from wim_edge.server.allowed_files import AllowedFolders
+from wim_edge.server import documents, machine, questions
 from wim_edge.server.dependencies import Service, error_response
+from wim_edge.server.documents import FileSynced, SyncFinished
 from wim_edge.server.guard import Guard, hosts_of, is_token
 from wim_edge.server.history import History
-from wim_edge.server.job_queue import BusyError, JobQueue
-from wim_edge.server.openai import embeddings
+from wim_edge.server.job_queue import BusyError, Failed, JobQueue, Queued
+from wim_edge.server.machine import PullFinished, PullProgress
 from wim_edge.server.openai import routes as openai_routes
-from wim_edge.server.openapi import describe
-from wim_edge.server.uploads import Uploads
+from wim_edge.server.uploads import AllowedFolders, Uploads
+from wim_edge.server.worker_protocol import schemas_of
 from wim_edge.settings import Settings
 from wim_edge.system.addresses import is_loopback
 
 BODY_BYTES = 8 * 1024**2
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 """The types of the page's files. On Windows the registry may declare scripts plain text, which no browser runs."""
+_REF = "#/components/schemas/{name}"
+_OF_EVENTS = ("/api/ask", "/api/read", "/api/questions/{number}/events", "/api/models/{name}/pull",
+              "/api/libraries/{library}/sync")  # fmt: skip
+_OF_CHUNKS = ("/v1/chat/completions", "/v1/completions")
 _SCHEMA = "See /api/openapi.json."
 _ABOUT = """Ask long documents with small models, and follow the reading.
 
@@ -83,12 +89,11 @@ def create_app(
         max_body_size=BODY_BYTES,
     )  # fmt: skip
     app.state.service = service
-    for one in (documents, libraries, questions, machine, models):
+    for one in (documents, questions, machine):
         app.include_router(one.router, prefix="/api")
-    for one in (openai_routes, embeddings):
-        app.include_router(one.router)
+    app.include_router(openai_routes.router)
     app.mount("/", Page(directory=Path(__file__).with_name("page"), html=True))
-    app.openapi = partial(describe, app)  # type: ignore[method-assign]
+    app.openapi = partial(_describe, app)  # type: ignore[method-assign]
     app.add_exception_handler(WimEdgeError, _failed)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
@@ -132,3 +137,45 @@ async def _failed(_request: Request, error: Exception) -> JSONResponse:
     is_disk = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not: there is none
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
     return error_response(error.to_dict(), 503 if is_disk else None, headers)
+
+
+def _describe(app: FastAPI) -> dict[str, Any]:
+    """Returns the OpenAPI description of an application."""
+    found = FastAPI.openapi(app)
+    schemas = found["components"]["schemas"]
+    for unused in ("HTTPValidationError", "ValidationError"):  # our errors have another form
+        schemas.pop(unused, None)
+    schemas |= _events()
+    for path, operations in found["paths"].items():
+        for operation in operations.values():
+            _complete(path, operation["responses"])
+    return found
+
+
+def _complete(path: str, responses: dict[str, Any]) -> None:
+    """Adds the form of errors, and the events or chunks of streams, to the responses of a path."""
+    for status, response in responses.items():
+        if status >= "400":
+            response["content"] = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
+    streamed = responses.get("200", {}).get("content", {})
+    if path in _OF_EVENTS:
+        event = {"type": "string", "contentMediaType": "application/json",
+                 "contentSchema": {"$ref": _REF.format(name="Event")}}  # fmt: skip
+        streamed["text/event-stream"]["itemSchema"]["properties"]["data"] = event
+    if path in _OF_CHUNKS:
+        item = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
+        streamed["application/json"] = {"schema": {"type": "object"}}
+        streamed["text/event-stream"] = {"itemSchema": item}
+
+
+def _events() -> dict[str, Any]:
+    """Returns the schemas of the events of streams by their classes' names, and of any of them as Event."""
+    kinds: tuple[type[Event], ...] = (*EVENTS, Queued, Failed, PullProgress, PullFinished, FileSynced, SyncFinished)
+    names = {kind.type: _REF.format(name=kind.__name__) for kind in kinds}
+    return schemas_of(kinds, _REF)[1] | {
+        "Event": {
+            "description": "An event of a reading; docs/events.md describes each. Ignore unknown types.",
+            "oneOf": [{"$ref": name} for name in names.values()],
+            "discriminator": {"propertyName": "type", "mapping": names},
+        }
+    }

@@ -18,15 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wim_edge import catalog, errors
 from wim_edge.documents.document import well_formed
-from wim_edge.errors import (
-    CapacityError,
-    DocumentError,
-    InvalidRequestError,
-    LibraryError,
-    ModelError,
-    ModelNotFoundError,
-    WimEdgeError,
-)
+from wim_edge.errors import InvalidRequestError, ModelNotFoundError, WimEdgeError
 from wim_edge.reading.control import Decision
 from wim_edge.server.guard import SHELF
 from wim_edge.server.history import AskedQuestion, History
@@ -151,21 +143,21 @@ class ErrorBody(BaseModel):
     error: ErrorDetail
 
 
-def _responses(**descriptions: str) -> dict[int | str, dict[str, Any]]:
-    return {int(status[1:]): {"model": ErrorBody, "description": one} for status, one in descriptions.items()}
+def _responses(descriptions: dict[int, str]) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": ErrorBody, "description": one} for status, one in descriptions.items()}
 
 
-ERRORS = _responses(
-    _400="The request is wrong.", _401="A token is required.", _403="The Host or the Origin is not allowed.",
-    _404="There is no such thing.", _408="The body did not arrive.",
-    _413="It is larger than the server, or the model's context, takes.",
-    _422="It has the wrong form, or the document cannot be read.",
-    _503="The disk, or what is on it, cannot be used now.",
-)  # fmt: skip
-BUSY = _responses(_429="Too many requests wait; Retry-After gives the seconds.")
+ERRORS = _responses({
+    400: "The request is wrong.", 401: "A token is required.", 403: "The Host or the Origin is not allowed.",
+    404: "There is no such thing.", 408: "The body did not arrive.",
+    413: "It is larger than the server, or the model's context, takes.",
+    422: "It has the wrong form, or the document cannot be read.",
+    503: "The disk, or what is on it, cannot be used now.",
+})  # fmt: skip
+BUSY = _responses({429: "Too many requests wait; Retry-After gives the seconds."})
 _STATUS: tuple[tuple[type[WimEdgeError], int], ...] = (
-    (BusyError, 429), (InvalidRequestError, 400), (DocumentError, 422), (ModelError, 404), (CapacityError, 413),
-    (LibraryError, 404),
+    (BusyError, 429), (InvalidRequestError, 400), (errors.DocumentError, 422), (errors.ModelError, 404),
+    (errors.CapacityError, 413), (errors.LibraryError, 404),
 )  # fmt: skip
 
 

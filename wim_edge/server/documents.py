@@ -1,24 +1,80 @@
-"""Routes: the uploaded documents, those named in allowed folders, and the pages of a PDF as images."""
+"""Routes: uploaded documents, those named in allowed folders, the pages of a PDF as images, and libraries."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote, unquote, unquote_to_bytes
 
-from fastapi import APIRouter, File, Query, UploadFile
+from fastapi import APIRouter, Depends, File, Query, UploadFile
 from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
+from starlette import datastructures
+from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
 
 from wim_edge.documents import Document
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.documents.pdf_pages import WIDEST, page_image, page_sizes, page_words
-from wim_edge.errors import LibraryError
-from wim_edge.library.library import StoredDocument
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library.folders import known_libraries
+from wim_edge.library.ingest import sync
+from wim_edge.library.library import Library, StoredDocument
+from wim_edge.reading.events import Event
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel
-from wim_edge.server.upload_names import UploadRoute, upload_name
+from wim_edge.server.uploads import LIBRARY, FileView
 
-router = APIRouter(prefix="/documents", tags=["documents"], responses=ERRORS, route_class=UploadRoute)
+# The name of an uploaded file, as clients send it in a multipart form:
+#   filename="a%22b.txt"                browsers: three characters are escaped
+#   filename="%E6%96%87.txt"            aiohttp: everything is escaped
+#   filename*=UTF-8''%E6%96%87.txt      RFC 5987, which takes precedence over `filename`
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+_EXTENDED = re.compile(r";\s*filename\*\s*=\s*([^;]*)", re.IGNORECASE)
+_PLAIN = re.compile(r";\s*filename\s*=", re.IGNORECASE)
+_BROWSER_ESCAPES = (("%22", '"'), ("%0D", " "), ("%0A", " "))
+
+
+class _UploadRoute(APIRoute):
+    """A route whose files may have `filename*` as their only name, which Starlette reads as a text field."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_upload(request: Request) -> Response:
+            return await handle(_UploadRequest(request.scope, request.receive))
+
+        return handle_upload
+
+
+class _UploadRequest(Request):
+    async def _get_form(self, **limits: Any) -> datastructures.FormData:
+        if self._form is None and self.headers.get("content-type", "").startswith("multipart/form-data"):
+            try:
+                self._form = await _FormParser(self.headers, self.stream(), **limits).parse()
+            except MultiPartException as error:
+                raise HTTPException(400, error.message) from error
+        return await super()._get_form(**limits)
+
+
+class _FormParser(MultiPartParser):
+    def on_header_end(self) -> None:
+        super().on_header_end()
+        header = self._current_part.content_disposition or b""
+        unquoted = _QUOTED.sub('""', header.decode("latin-1"))
+        if _EXTENDED.search(unquoted) and not _PLAIN.search(unquoted):
+            self._current_part.content_disposition = header + b'; filename="document"'
+
+
+router = APIRouter(tags=["documents"], responses=ERRORS, route_class=_UploadRoute)
 UPLOAD_BYTES = 64 * 1024**2
 _JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
 
@@ -72,36 +128,36 @@ class AddFileRequest(StrictModel):
     path: str = Field(max_length=4096, description="A file of an allowed folder: its path, or its path in the folder.")
 
 
-@router.get("")
+@router.get("/documents")
 def list_documents(served: Served) -> list[DocumentSummary]:
     """Lists all documents, in the order in which they came."""
     return [DocumentSummary(**vars(one), file=Path(one.path).name) for one in served.store.entries()]
 
 
-@router.post("", status_code=201, max_body_size=UPLOAD_BYTES, responses=BUSY)
+@router.post("/documents", status_code=201, max_body_size=UPLOAD_BYTES, responses=BUSY)
 async def upload_document(
     served: Served, file: Annotated[UploadFile, File(description=f"A file: {ANY_OF_THEM}.")]
 ) -> DocumentCreated:
     """Keeps an uploaded file. The same file under the same name is kept once."""
     data = await file.read()
-    kept, notes = await served.writing(served.store.upload, upload_name(file), data)
+    kept, notes = await served.writing(served.store.upload, _upload_name(file), data)
     return DocumentCreated(**_facts(kept), notes=list(notes))
 
 
-@router.post("/named", status_code=201, responses=BUSY)
+@router.post("/documents/named", status_code=201, responses=BUSY)
 async def name_document(served: Served, named: AddFileRequest) -> DocumentCreated:
     """Keeps a file of this machine, from an allowed folder, as it is now."""
     kept, notes = await served.writing(served.store.name, named.path)
     return DocumentCreated(**_facts(kept), notes=list(notes))
 
 
-@router.get("/{document}")
+@router.get("/documents/{document}")
 def get_document(served: Served, document: int) -> DocumentDetail:
     """Returns a document with its whole text."""
-    return detail_of(served.store.document(document), page_images=served.store.pdf(document) is not None)
+    return _detail_of(served.store.document(document), page_images=served.store.pdf(document) is not None)
 
 
-@router.delete("/{document}", status_code=204, responses=BUSY)
+@router.delete("/documents/{document}", status_code=204, responses=BUSY)
 async def remove_document(served: Served, document: int) -> None:
     """Removes a document, and the questions that have no other one."""
     await served.writing(served.store.remove, document)
@@ -111,7 +167,7 @@ async def remove_document(served: Served, document: int) -> None:
             served.forget(question)
 
 
-@router.get("/{document}/pages")
+@router.get("/documents/{document}/pages")
 def list_pages(served: Served, document: int) -> list[PageView]:
     """Lists the pages of a PDF, in their order. 404 for a document without page images."""
     path = _pdf(served, document)
@@ -122,7 +178,7 @@ def list_pages(served: Served, document: int) -> list[PageView]:
     return found
 
 
-@router.get("/{document}/pages/{page}/words")
+@router.get("/documents/{document}/pages/{page}/words")
 def get_words(served: Served, document: int, page: int) -> PageWords:
     """Returns the places of the words of a page. Pages count from 1."""
     path, text = _pdf(served, document), served.store.document(document).document
@@ -131,7 +187,7 @@ def get_words(served: Served, document: int, page: int) -> PageWords:
     return PageWords(words=[(start + one.start, start + one.end, *one.box) for one in found])
 
 
-@router.get("/{document}/pages/{page}/image", response_class=Response, responses=_JPEG)
+@router.get("/documents/{document}/pages/{page}/image", response_class=Response, responses=_JPEG)
 def get_image(
     served: Served, document: int, page: int, width: Annotated[int, Query(ge=16, le=WIDEST)] = 1200
 ) -> Response:
@@ -139,7 +195,7 @@ def get_image(
     return Response(page_image(_pdf(served, document), page, width), media_type="image/jpeg")
 
 
-def detail_of(kept: StoredDocument, *, page_images: bool) -> DocumentDetail:
+def _detail_of(kept: StoredDocument, *, page_images: bool) -> DocumentDetail:
     """Returns a document as the API shows it."""
     marks = [MarkView(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
     return DocumentDetail(**_facts(kept), text=kept.document.text, marks=marks, page_images=page_images)
@@ -165,3 +221,111 @@ def _spans(document: Document) -> dict[int, tuple[int, int]]:
     starts = [mark for mark in document.marks if mark.page is not None]
     ends = [*(mark.start for mark in starts[1:]), len(document.text)]
     return {mark.page: (mark.start, end) for mark, end in zip(starts, ends, strict=True) if mark.page is not None}
+
+
+def _upload_name(file: UploadFile) -> str:
+    """Returns the name of an uploaded file. Raises InvalidRequestError for a `filename*` that cannot be decoded."""
+    found = _EXTENDED.search(_QUOTED.sub('""', file.headers.get("content-disposition", "")))
+    if found:
+        return _extended(found[1].strip())
+    name = file.filename or "document"
+    decoded = unquote(name)
+    if not decoded.isascii() and quote(decoded, safe="") == name:  # no browser escapes all of a name
+        return decoded
+    for escaped, char in _BROWSER_ESCAPES:
+        name = name.replace(escaped, char)
+    return name
+
+
+def _extended(value: str) -> str:
+    """Returns the name in a value of RFC 5987: charset'language'escaped."""
+    try:
+        charset, _, escaped = value.split("'", 2)
+        return unquote_to_bytes(escaped).decode(charset)
+    except (LookupError, ValueError) as error:
+        raise InvalidRequestError(
+            "filename* of the upload cannot be decoded", "Send filename*=UTF-8''NAME with NAME percent-encoded."
+        ) from error
+
+
+# Libraries
+
+
+class LibraryView(BaseModel):
+    name: str
+    documents: int
+    has_files: bool = Field(description="True if it has files or folders to synchronise with.")
+
+
+@dataclass(frozen=True)
+class FileSynced(Event):
+    """A file of a library that has changed, or a page of it whose text was recognised."""
+
+    type = "sync.file"
+    path: str
+    state: str
+    """One of added, changed, moved, removed, gone (kept, as its folder is empty), failed, recognised (of a page)."""
+    documents: int
+    note: str
+    """The reason for a failure, or what is missing of the file."""
+
+
+@dataclass(frozen=True)
+class SyncFinished(Event):
+    """A library is in step with its files."""
+
+    type = "sync.finished"
+    files: dict[str, int]
+    """The number of files of each state, including unchanged ones."""
+
+
+@router.get("/libraries")
+def list_libraries() -> list[LibraryView]:
+    """Lists the readable libraries that `wim-edge library add` has made, by name."""
+    found = []
+    for name in known_libraries():
+        with suppress(LibraryError):  # a damaged one cannot be asked; `wim-edge library list` reports it
+            if name != LIBRARY and not name.startswith(f"{LIBRARY}."):  # a shelf
+                library = Library(name)
+                found.append(LibraryView(name=name, documents=len(library), has_files=bool(library.roots())))
+    return [one for one in found if one.documents or one.has_files]
+
+
+def _opened(library: str) -> Library:
+    return Library(library)
+
+
+@router.post("/libraries/{library}/sync", response_class=EventSourceResponse)
+async def sync_library(served: Served, opened: Annotated[Library, Depends(_opened)]) -> AsyncIterator[ServerSentEvent]:
+    """Brings a library in step with its files and folders, as `wim-edge library sync` does, and streams the result of
+    each changed file and of each page whose text is recognised. Stops when the client disconnects, and continues from
+    there the next time."""
+    counts: Counter[str] = Counter()
+    n = 0
+    async for one in iterate_in_threadpool(sync(opened, limits=served.settings)):
+        counts[one.state] += one.state != "recognised"
+        if one.state not in ("unchanged", "skipped"):
+            yield _sse(FileSynced(one.path, one.state, one.documents, one.note), n)
+            n += 1
+    yield _sse(SyncFinished(dict(+counts)), n)
+
+
+def _sse(event: Event, number: int) -> ServerSentEvent:
+    return ServerSentEvent(data=event.to_dict(), event=event.type, id=str(number))
+
+
+@router.get("/libraries/{library}/document")
+def get_library_document(
+    library: str, name: Annotated[str, Query(max_length=1000, description="As events name it.")]
+) -> DocumentDetail:
+    """Returns a document of a library with its whole text."""
+    kept = Library(library).find(name)
+    if kept is None:
+        raise LibraryError(f"library {library} has no document of that name", "Events name the recalled ones.")
+    return _detail_of(kept, page_images=False)
+
+
+@router.get("/files")
+def list_files(served: Served) -> list[FileView]:
+    """Lists the files of the allowed folders, at most 1,000."""
+    return served.store.folders.files()

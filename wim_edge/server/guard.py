@@ -1,8 +1,8 @@
 """The server's guard: it admits this machine, from this page or without a browser, and whoever has the token.
 
 A page of another site in a browser on this machine must not reach the model (DNS rebinding, cross-site requests): the
-Host must be the server's, and so must the Origin that a browser sends. No Access-Control header is ever sent. A request
-whose body stops coming is ended.
+Host must be the server's, and so must the Origin that a browser sends. No Access-Control header is ever sent. A silent
+connection is closed, a request whose body stops coming is ended, and all streams end before the server does.
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ import asyncio
 import hmac
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+import socket
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wim_edge.system.addresses import LOOPBACK, is_loopback
 
@@ -25,6 +30,8 @@ COOKIE = "wim-edge-token"
 SHELF = "wim-edge-shelf"
 """The cookie, or the header, that names a client's own shelf of documents and questions; default: the common one."""
 _SHELF_SECONDS = 400 * 86_400  # the most that browsers keep a cookie
+HEAD_SECONDS = 10.0
+"""The time for a request's head to arrive, from the connection's or the head's first byte."""
 _BODY_SECONDS = 30.0  # the longest wait for the next piece of a body
 _HEADERS = (
     (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
@@ -147,3 +154,40 @@ def _cookies(header: str, own: str) -> Iterator[str]:
 
 def _refused(status: int, message: str, hint: str) -> Response:
     return JSONResponse({"error": {"type": "Refused", "message": message, "hint": hint}}, status)
+
+
+class HeaderTimeoutProtocol(H11Protocol):
+    """uvicorn's protocol, with a time limit for each head."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        before = getattr(self, "cycle", None)
+        super().data_received(data)
+        cycle = getattr(self, "cycle", None)
+        if cycle is not before and self._waiting is not None:  # a request has begun
+            self._waiting.cancel()
+            self._waiting = None
+        if self._waiting is None and cycle is before and (cycle is None or cycle.response_complete):
+            self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+        super().connection_lost(exc)
+
+
+class DrainingServer(Server):
+    """uvicorn's server; before it stops, it calls ``end``, which should end all streams."""
+
+    def __init__(self, config: Config, end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end = end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await run_in_threadpool(self._end)
+        await super().shutdown(sockets)

@@ -24,9 +24,8 @@ from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.library.library import Library
 from wim_edge.reading.events import AnswerStatus, Event
 from wim_edge.runtime import Runtime
-from wim_edge.server.allowed_files import AllowedFolders
 from wim_edge.server.job_queue import Job, JobQueue
-from wim_edge.server.uploads import Uploads
+from wim_edge.server.uploads import AllowedFolders, Uploads
 from wim_edge.settings import Settings
 
 _T = TypeVar("_T")

@@ -18,21 +18,27 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, TextIO
 
+import msgspec
 from msgspec import Meta, Struct
 
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, WimEdgeError
-from wim_edge.reading.events import Event
+from wim_edge.reading.events import EVENTS, Event
 from wim_edge.runtime import Runtime
-from wim_edge.server.job_queue import Failed, Job, JobQueue
+from wim_edge.server.job_queue import Failed, Job, JobQueue, Queued
 from wim_edge.settings import Settings, from_dict
 from wim_edge.system.convert import convert
 
 _WAITING = 1000
 CONTROLS = ("answer_now", "cancel", "judge")
+PROTOCOL = 1
+"""The protocol's version. It rises when a host of the version before would misunderstand a line. New fields and events
+do not raise it: ignore unknown ones."""
+_ID = {"description": "any JSON value; the events of the request have the same"}
 
 
 class _Request(Struct, kw_only=True):
@@ -147,3 +153,46 @@ def _control(queue: JobQueue, job: Job, verdicts: dict[int, bool], request: dict
             judged = convert(request, WorkerJudge)
             verdicts[judged.segment] = judged.accepted
             queue.judge(job, judged.segment, judged.accepted)
+
+
+# The JSON Schema, for hosts in other languages
+
+
+def worker_schema() -> dict[str, Any]:
+    """Returns the schema (2020-12), whose `request` and `event` in `$defs` describe a line each."""
+    named: list[type] = [*REQUESTS.values(), WorkerJudge]
+    kinds: list[type[Event]] = [*EVENTS, Queued, Failed]
+    bodies, defs = schemas_of([*named, *kinds], "#/$defs/{name}")
+    for body in bodies.values():
+        _add(body, id=_ID)
+    own = {"judge": bodies[WorkerJudge]}
+    controls = [_add(own.get(name, {"type": "object", "properties": {}}), id=_ID, do={"const": name})
+                for name in CONTROLS]  # fmt: skip
+    asked = [_add(bodies[kind], do={"const": name}) for name, kind in REQUESTS.items()]
+    defs |= {"request": {"oneOf": [*asked, *controls]}, "event": {"oneOf": [bodies[kind] for kind in kinds]}}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "protocol": PROTOCOL, "$defs": defs}
+
+
+def schemas_of(kinds: Sequence[type], template: str) -> tuple[dict[type, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Returns the schema of each class, events with their `type`, and the schemas by name, these and what they use.
+    ``template``: the form of references."""
+    refs, defs = msgspec.json.schema_components(kinds, schema_hook=_hook, ref_template=template)
+    bodies = {kind: defs[ref["$ref"].rsplit("/", 1)[1]] for kind, ref in zip(kinds, refs, strict=True)}
+    for kind, body in bodies.items():
+        if issubclass(kind, Event):
+            _add(body, type={"const": kind.type})
+    return bodies, defs
+
+
+def _add(body: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Adds required fields to an object's schema, and returns it."""
+    body["properties"] = {**fields, **body["properties"]}
+    body["required"] = list(dict.fromkeys([*fields, *body.get("required", ())]))
+    return body
+
+
+def _hook(kind: type) -> dict[str, Any]:
+    """Returns the schema of a type that msgspec does not know."""
+    if kind is Path:
+        return {"type": "string"}
+    raise NotImplementedError

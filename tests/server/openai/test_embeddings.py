@@ -20,7 +20,7 @@ from tests.tiny import write_tiny_embedder
 from wim_edge import Runtime
 from wim_edge.engine.embedding import EmbeddingModel
 from wim_edge.server.app import create_app
-from wim_edge.server.openai import embeddings
+from wim_edge.server.openai import routes
 from wim_edge.settings import Settings
 from wim_edge.testing import FakeEmbedder
 
@@ -99,8 +99,8 @@ def test_a_model_that_only_reads_embeds_nothing(
     response = client.post("/v1/embeddings", json={"input": "a", "model": own_model})
     assert response.status_code == 400
     assert "is no embedding model" in response.json()["error"]["message"]
-    monkeypatch.setattr(embeddings, "is_embedding_model", lambda path: True)
-    named = embeddings._settings_for(Settings(), own_model)
+    monkeypatch.setattr(routes, "is_embedding_model", lambda path: True)
+    named = routes._settings_for(Settings(), own_model)
     assert (named[0], named[1].embedding_model) == (own_model, own_model)
 
 

@@ -1,37 +1,43 @@
-"""The OpenAI-compatible API: models, chat completions and text completions (see `schemas.py`)."""
+"""The OpenAI-compatible API: models, chat completions, text completions (see `schemas.py`) and embeddings."""
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from functools import cache, partial
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from wim_edge import catalog
+from wim_edge.catalog import Catalog
+from wim_edge.engine.gguf import is_embedding_model
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
+from wim_edge.loaded_models import LoadedModels
 from wim_edge.reading import events
 from wim_edge.runtime import Runtime
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, error_response, follow_while_connected
-from wim_edge.server.job_queue import Job
-from wim_edge.server.models import catalog_facts
-from wim_edge.server.openai.embeddings import embedding_name
-from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
-from wim_edge.server.openai.schemas import (
-    DEFAULT,
-    ChatMessage,
-    ChatRequest,
-    CompletionReply,
-    CompletionRequest,
-    ContentPart,
-    TextRequest,
+from wim_edge.server.dependencies import (
+    BUSY,
+    ERRORS,
+    Served,
+    Service,
+    StrictModel,
+    error_response,
+    follow_while_connected,
 )
-from wim_edge.settings import Settings
+from wim_edge.server.job_queue import Job
+from wim_edge.server.machine import catalog_facts
+from wim_edge.server.openai import schemas
+from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
+from wim_edge.settings import Paths, Settings
 
 _MAX_FILES = 64
 router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)
@@ -39,6 +45,14 @@ _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": "The completion; with `stream`, chunks as Server-Sent Events.",
           "content": {"application/json": {}, "text/event-stream": {}}},
 }  # fmt: skip
+MAX_INPUTS = 2048
+MAX_CHARACTERS, MAX_TOKENS = 32_768, 8192
+"""The most characters, or tokens, of one input."""
+_EACH = f"{MAX_CHARACTERS:,} characters or {MAX_TOKENS:,} tokens"
+_MAX_TOGETHER = 32  # times as much in all inputs together: minutes on a small machine
+_Tokens = Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(fail_fast=True)]
+_Several = Annotated[list[str], Field(fail_fast=True)] | _Tokens | Annotated[list[_Tokens], Field(fail_fast=True)]
+
 
 
 class ModelCard(BaseModel):
@@ -70,14 +84,14 @@ def get_model(served: Served, name: str) -> ModelCard:
 
 
 def _cards(settings: Settings) -> list[ModelCard]:
-    own = embedding_name(settings)
+    own = _embedding_name(settings)
     cards = [ModelCard(id=one["name"], embeds=one["embeds"]) for one in catalog_facts()
              if one["path"] and one["name"] != own]  # fmt: skip
-    return [ModelCard(id=DEFAULT), *cards, *([ModelCard(id=own, embeds=True)] if own else [])]
+    return [ModelCard(id=schemas.DEFAULT), *cards, *([ModelCard(id=own, embeds=True)] if own else [])]
 
 
 @router.post("/chat/completions", response_model=None, responses=BUSY | _STREAM)
-async def chat_completions(served: Served, request: Request, asked: ChatRequest) -> Response:
+async def chat_completions(served: Served, request: Request, asked: schemas.ChatRequest) -> Response:
     """Completes a chat. Files and long texts are read as documents, with margins; the rest goes straight to the
     model."""
     turns = await run_in_threadpool(_turns, served, asked.messages)
@@ -101,7 +115,7 @@ async def chat_completions(served: Served, request: Request, asked: ChatRequest)
 
 
 @router.post("/completions", response_model=None, responses=BUSY | _STREAM)
-async def completions(served: Served, request: Request, asked: TextRequest) -> Response:
+async def completions(served: Served, request: Request, asked: schemas.TextRequest) -> Response:
     """Completes a text, or several, each with its index: the model goes straight on from the prompt."""
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
@@ -122,11 +136,11 @@ def _with_notes(found: Iterator[events.Event], asked: RoutedRequest) -> Iterator
 
 
 async def _answer(
-    served: Service, request: Request, asked: CompletionRequest, begin: Callable[[Runtime], Iterator[events.Event]],
-    *, chat: bool
-) -> Response:
+    served: Service, request: Request, asked: schemas.CompletionRequest,
+    begin: Callable[[Runtime], Iterator[events.Event]], *, chat: bool,
+) -> Response:  # fmt: skip
     job = served.queue.submit(Job(begin, await run_in_threadpool(served.settings_for, asked.options())))
-    reply = CompletionReply(chat, asked.model, asked.return_progress)
+    reply = schemas.CompletionReply(chat, asked.model, asked.return_progress)
     if asked.stream:
         return StreamingResponse(_stream(served, job, reply, asked.with_usage), media_type="text/event-stream")
     async for event in follow_while_connected(served, request, job):
@@ -134,7 +148,7 @@ async def _answer(
     return JSONResponse(reply.whole()) if reply.error is None else error_response(reply.error)
 
 
-async def _stream(served: Service, job: Job, reply: CompletionReply, with_usage: bool) -> AsyncIterator[str]:
+async def _stream(served: Service, job: Job, reply: schemas.CompletionReply, with_usage: bool) -> AsyncIterator[str]:
     try:
         async for _, event in job.follow():
             for chunk in reply.chunks(event, job.model):
@@ -146,14 +160,14 @@ async def _stream(served: Service, job: Job, reply: CompletionReply, with_usage:
         served.queue.cancel(job)
 
 
-def _turns(served: Service, messages: list[ChatMessage]) -> list[MessageTurn]:
+def _turns(served: Service, messages: list[schemas.ChatMessage]) -> list[MessageTurn]:
     """Returns the messages as turns. Raises InvalidRequestError, DocumentError, LibraryError."""
     n_files = sum(part.file is not None for message in messages for part in message.parts)
     if n_files > _MAX_FILES:
         raise InvalidRequestError(f"{n_files:,} files in one request", f"{_MAX_FILES} at most.")
     load = cache(partial(file_part, served.store))  # each file once
 
-    def read(part: ContentPart) -> MessagePart:
+    def read(part: schemas.ContentPart) -> MessagePart:
         if part.type in ("text", "refusal"):
             return MessagePart(part.text or part.refusal)
         if part.type != "file":
@@ -167,3 +181,102 @@ def _turns(served: Service, messages: list[ChatMessage]) -> list[MessageTurn]:
 
     roles = {"developer": "system", "function": "tool"}
     return [MessageTurn(roles.get(one.role, one.role), tuple(map(read, one.parts))) for one in messages]
+
+
+# Embeddings
+
+
+class EmbeddingsRequest(StrictModel):
+    input: str | _Several = Field(
+        description=f"A text, tokens of the embedding model, or a list of these: at most {MAX_INPUTS:,}, each of "
+        f"{_EACH}, together {_MAX_TOGETHER} times as much."
+    )
+    model: str = Field(default="default", max_length=200, description="`GET /v1/models` lists those that embed.")
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = Field(default=None, ge=1, le=2**20, description="Only the model's own number.")
+    user: str | None = Field(default=None, max_length=500)
+
+    def inputs(self) -> list[str | list[int]]:
+        """Returns the inputs, each a text or its tokens. Raises InvalidRequestError if there are too many, or one is
+        too long or empty."""
+        given: Any = [self.input] if isinstance(self.input, str) or isinstance(next(iter(self.input), ""), int) \
+            else self.input  # fmt: skip
+        if not given or not all(given):
+            raise InvalidRequestError("there is nothing to embed, or an input is empty", "Leave empty ones out.")
+        if len(given) > MAX_INPUTS:
+            raise InvalidRequestError(f"{len(given):,} inputs", f"{MAX_INPUTS:,} at most; send several requests.")
+        shares = [len(one) / (MAX_CHARACTERS if isinstance(one, str) else MAX_TOKENS) for one in given]
+        if max(shares) > 1:
+            number = shares.index(max(shares))
+            raise InvalidRequestError(f"input {number} has a length of {len(given[number]):,}", f"{_EACH} at most.")
+        if sum(shares) > _MAX_TOGETHER:
+            raise InvalidRequestError("the inputs are too long together", f"{_MAX_TOGETHER} times {_EACH} at most.")
+        return given  # type: ignore[no-any-return]
+
+
+class Embedding(BaseModel):
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str = Field(description="A vector of length 1; base64: float32, little-endian.")
+
+
+class EmbeddingList(BaseModel):
+    object: Literal["list"]
+    data: list[Embedding]
+    model: str
+    usage: dict[Literal["prompt_tokens", "total_tokens"], int]
+
+
+def _embedding_name(settings: Settings) -> str | None:
+    """Returns the name of the server's embedding model: of a file, its stem."""
+    named = LoadedModels(settings).embedder_name
+    return Path(named).stem if named and named.endswith(".gguf") else named
+
+
+@router.post("/embeddings", response_model=EmbeddingList, responses=BUSY)
+async def create_embeddings(served: Served, request: Request, asked: EmbeddingsRequest) -> Response:
+    """Embeds texts. The client sends the words that a model wants before a text (`query: `); none are added here."""
+    inputs = asked.inputs()
+    name, settings = await run_in_threadpool(_settings_for, served.settings, asked.model)
+
+    def begin(runtime: Runtime) -> Iterator[events.Event]:
+        with closing(runtime.embed(inputs)) as found:  # type: ignore[type-var]
+            for event in found:
+                width = len(event.vector) if isinstance(event, events.TextEmbedded) else None
+                if asked.dimensions not in (None, width):
+                    raise InvalidRequestError(f"{name} makes vectors of {width} dimensions", "Leave dimensions out.")
+                yield event
+
+    job = served.queue.submit(Job(begin, settings))
+    told = [event async for event in follow_while_connected(served, request, job)]
+    if told[-1]["type"] == "error":
+        return error_response(told[-1])
+    return await run_in_threadpool(_reply, [one for one in told if one["type"] == events.TextEmbedded.type],
+                                   name, asked.encoding_format)  # fmt: skip
+
+
+def _settings_for(settings: Settings, model: str) -> tuple[str, Settings]:
+    """Returns an embedding model's name, and the server's settings with it: the server's own model, or one of the
+    catalog on this disk. Raises ModelNotFoundError, InvalidRequestError."""
+    own = _embedding_name(settings)
+    if model in (*schemas.DEFAULTS, own):
+        return own or model, settings
+    paths = Paths.from_environment()
+    models = Catalog.load(paths)
+    path = catalog.locate(models.get(model), paths) if model in models.names() else None
+    if path is None:
+        raise ModelNotFoundError(f"no embedding model of that name is on this disk: {model}",
+                                 "GET /v1/models lists them.")  # fmt: skip
+    if not is_embedding_model(path):
+        raise InvalidRequestError(f"{model} is no embedding model", "GET /v1/models says which are (`embeds`).")
+    return model, settings.with_changes(embedding_model=model)
+
+
+def _reply(told: list[dict[str, Any]], model: str, form: str) -> JSONResponse:
+    tokens = sum(one["tokens"] for one in told)
+    vectors = [one["vector"] for one in told]
+    if form == "base64":
+        vectors = [base64.b64encode(np.array(vector, "<f4").tobytes()).decode() for vector in vectors]
+    data = [{"object": "embedding", "index": index, "embedding": one} for index, one in enumerate(vectors)]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return JSONResponse({"object": "list", "data": data, "model": model, "usage": usage})

@@ -1,14 +1,18 @@
-"""What a batch asks, from files and folders."""
+"""What a batch asks, from files and folders, and a result as a row of Parquet."""
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
-from wim_edge.batch.questions import grouped, questions_of_each, read_questions
+from tests.batch.scripted import MODEL, SMALL, Fake
+from wim_edge.batch.rows import BatchQuestion, grouped, questions_of_each, read_questions
+from wim_edge.batch.run import PARQUET, run
 from wim_edge.errors import InvalidRequestError
 
 ROWS = [
@@ -130,3 +134,14 @@ def test_documents_are_found_from_wherever_they_are_read(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     assert read_questions(Path("q.csv"))[0].path == tmp_path / "a.txt"
     assert questions_of_each(Path(), ["Who?"])[0].path == tmp_path / "a.txt"
+
+
+def test_parquet_holds_the_same(questions: list[BatchQuestion], tmp_path: Path) -> None:
+    (tmp_path / "2.txt").write_bytes(b"\x89PNG")
+    results, _ = run(questions, SMALL, MODEL, tmp_path / "out", Fake(), parquet=True)
+    rows = pyarrow.parquet.read_table(tmp_path / "out" / PARQUET).to_pylist()
+    for row in rows:
+        if row["usage"]:
+            row["usage"]["seconds"] = dict(row["usage"]["seconds"])
+    assert rows == [json.loads(json.dumps(asdict(result))) for result in results]
+    assert [row["error"] is None for row in rows] == [True, True, False] * 2
