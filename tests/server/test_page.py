@@ -15,7 +15,7 @@ from tests.reading.mill import SURE
 from tests.server.browser import BROWSER, REAL_MODEL, SECONDS, add, answered, ask, choose_pattern, details, expect, last
 from tests.server.conftest import serving
 from wim_edge import Runtime, Settings, catalog, session
-from wim_edge.answer.pointed import Answer
+from wim_edge.answer.judged import Answer
 from wim_edge.answer.wording import provisional_answer
 from wim_edge.catalog import ModelEntry
 from wim_edge.errors import DownloadError

@@ -14,9 +14,8 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import iterate_in_threadpool
 
 from wim_edge.errors import LibraryError
-from wim_edge.library.folders import known_libraries
 from wim_edge.library.ingest import sync
-from wim_edge.library.library import Library
+from wim_edge.library.library import Library, known_libraries
 from wim_edge.reading.events import Event
 from wim_edge.server.allowed_files import FileView
 from wim_edge.server.dependencies import ERRORS, Served
