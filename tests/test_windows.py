@@ -22,8 +22,7 @@ from wim_edge.cli.main import CommandGroup
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError, ModelError
 from wim_edge.library import readings_db
-from wim_edge.library.folders import folder_of, remove_library
-from wim_edge.library.library import Library
+from wim_edge.library.library import Library, folder_of, remove_library
 from wim_edge.recall.index import load_index, load_or_build_index
 from wim_edge.settings import Paths
 from wim_edge.system.atomic_files import replace_file, write_json, write_text

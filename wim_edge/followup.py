@@ -19,8 +19,7 @@ from wim_edge.engine.sampling import Sampler
 from wim_edge.library import common_prefix_length
 from wim_edge.reading.chat import Message, conversation
 from wim_edge.reading.control import Control
-from wim_edge.reading.generate import Generation
-from wim_edge.reading.grounding import Grounding
+from wim_edge.reading.generate import Generation, Grounding
 
 WHY = "it refers to the question before it"
 """The reason that is shown for a restated question."""

@@ -364,7 +364,7 @@ def _digest(file: Path) -> str:
 
 def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
     """Returns a model's name, and the fingerprint of its file and of llama.cpp's build."""
-    from wim_edge.engine.fingerprint import fingerprint
+    from wim_edge.engine.bindings import fingerprint
     from wim_edge.engine.gguf import read_header
 
     found = resolve(model, Paths.from_environment())

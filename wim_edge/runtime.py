@@ -24,8 +24,8 @@ from wim_edge.reading import events
 from wim_edge.reading.chat import Message
 from wim_edge.reading.completion import Completer
 from wim_edge.reading.control import Control, Decision, Policy
+from wim_edge.reading.events import Stream
 from wim_edge.reading.resolved_settings import ResolvedSettings
-from wim_edge.reading.stream import Stream
 from wim_edge.reading.timings import Timings
 from wim_edge.recall.recaller import LibraryRecall
 from wim_edge.roles import Roles, resolve_for, roles_for

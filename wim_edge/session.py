@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from wim_edge import tuned
-from wim_edge.answer.pointed import Answer
+from wim_edge.answer.judged import Answer
 from wim_edge.answer.quotes import cite
 from wim_edge.answer.stage import AnswerStage
 from wim_edge.answer.wording import provisional_answer
@@ -28,10 +28,10 @@ from wim_edge.reading import events
 from wim_edge.reading.control import Control, Decision, Policy
 from wim_edge.reading.plan import Plan, make_plan
 from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.ranking import Similarity, is_mostly_latin
 from wim_edge.reading.reading import Reading
-from wim_edge.reading.relevance.methods import Scorer, SeparateModelRelevance, relevance_for
+from wim_edge.reading.relevance import Scorer, SeparateModelRelevance, relevance_for
 from wim_edge.reading.resolved_settings import ResolvedSettings
-from wim_edge.reading.similarity import Similarity, is_mostly_latin
 from wim_edge.reading.timings import Timings, peak_rss_bytes
 from wim_edge.roles import roles_for
 from wim_edge.settings import ALL, AUTO, NO_MODEL, Settings

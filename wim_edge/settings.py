@@ -153,7 +153,7 @@ class Settings(Limits):
     pattern: str | None = None
     """One of PATTERNS; `wim_edge.reading.resolved_settings` describes them and the default."""
     relevance: str | None = None
-    """The method that scores segments or margins, one of RELEVANCES (`wim_edge.reading.relevance.likelihood`)."""
+    """The method that scores segments or margins, one of RELEVANCES (`wim_edge.reading.relevance`)."""
     judge: str | None = None
     """The model that decides which passages answer and whether any does, named as ``model`` is; "self": the model
     itself. None: the embedded model for segments that are read alone, if it is on this disk; else the model itself."""

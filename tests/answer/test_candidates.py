@@ -1,9 +1,14 @@
-"""The words that may answer, and the one score that each has."""
+"""The words that may answer, the one score that each has, and rows and paragraphs that are read again alone."""
 
 from __future__ import annotations
 
+import pytest
+
 from tests.reading.mill import MILL, TABLE, ask
-from wim_edge.answer.candidates import WEIGHTS, Terms, key
+from wim_edge import Document, Runtime, Settings, events
+from wim_edge.answer.candidates import MAX_ROWS, WEIGHTS, RowRead, Terms, key, read_rows
+from wim_edge.documents.units import rows
+from wim_edge.testing import FakeModel
 
 
 def test_a_score_is_the_weighted_sum_of_its_terms() -> None:
@@ -35,3 +40,58 @@ def test_the_cells_of_rows_are_candidates() -> None:
 def test_words_that_differ_in_punctuation_alone_say_the_same() -> None:
     assert key("The Mill,") == key("the mill") != key("a mill")
     assert key("€") == "€"
+
+
+def read(text: str) -> list[RowRead]:
+    model = FakeModel(lambda prompt: "14" if "Hugo" in prompt else "nobody")
+    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=model) as runtime:
+        runtime.ask(Document("t", text), "Which room is Hugo in?")
+        session = runtime._session
+        assert session is not None
+        reading = session.reading
+        before, live = len(reading.cache.sequence), len(model.contexts[0].live)
+        found = list(read_rows(reading, [(0, row) for row in rows(Document("t", text))]))
+        assert (len(reading.cache.sequence), len(model.contexts[0].live)) == (before, live)
+    return found
+
+
+def test_each_cell_that_holds_something_is_rated() -> None:
+    found = read(TABLE)
+    assert [[n for n, _ in row.cells] for row in found] == [[0, 1], [0, 1]]
+    assert all(rated <= 0 for row in found for _, rated in row.cells)
+    best = max(((rated, row.row.texts[n]) for row in found for n, rated in row.cells))
+    assert best[1] == "14"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, MAX_ROWS + 1])
+def test_as_many_rows_are_read_as_are_given(n: int) -> None:
+    text = "| Name | Room |\n| --- | --- |\n" + "".join(f"| Hugo {k} | {k} |\n" for k in range(n))
+    assert len(read(text)) == n
+
+
+STORY = (
+    "Lady Ada sang the hymn, while Maria Matlin put it into signs for the crowd in the hall.\n\n"
+    "Nobody else was on the stage, and the band had left long before; the lights went out at ten in the evening."
+)
+
+
+def second(text: str, adapter: bool = False) -> events.AnswerFinished:
+    def reply(prompt: str) -> str:
+        return "Lady Ada" if "Nobody else" in prompt else "Maria Matlin"
+
+    model = FakeModel(reply)
+    model.has_adapter = adapter
+    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=model) as runtime:
+        return runtime.ask(Document("story.txt", text), "Who put the hymn into signs?")
+
+
+def test_the_paragraph_decides_which_of_two_it_is() -> None:
+    assert second(STORY).short == "Maria Matlin"
+
+
+def test_a_model_with_an_adapter_is_not_asked_again() -> None:
+    assert second(STORY, adapter=True).short.startswith("Lady")
+
+
+def test_what_is_nearly_all_of_its_segment_is_not_read_again() -> None:
+    assert second(STORY.replace("\n\n", " ")).short.startswith("Lady")

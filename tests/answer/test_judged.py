@@ -1,8 +1,12 @@
-"""The judgement: the likeliest words, yes or no, or a list."""
+"""The judgement (the likeliest words, yes or no, or a list), and the answer as a person sees it."""
 
 from __future__ import annotations
 
-from tests.reading.mill import MILL, ask
+from tests.reading.mill import MILL, NONE, SURE, UNSURE, ask
+from wim_edge import Document, Runtime, Settings
+from wim_edge.answer.judged import MAY_NOT_SAY, NOT_SAID
+from wim_edge.support import SupportWeights
+from wim_edge.testing import FakeModel
 
 
 def test_half_a_code_is_widened_to_all_of_it() -> None:
@@ -30,3 +34,53 @@ def test_of_a_table_a_list_is_a_column_of_the_rows_that_share_words_with_the_que
     text = head + "| Ann | North | 12 |\n| Bert | South | 3 |\n| Cleo | North | 7 |\n"
     assert ask(text, "Who are the people in the house North?", "Ann", answer="list").short == "Ann; Cleo"
     assert ask(text, "Who is there?", "Ann", answer="list").short == "Ann; Bert; Cleo"
+
+
+def test_a_short_answer_that_is_the_whole_line_is_not_said_twice() -> None:
+    assert ask("Total 1,537 EUR", "total?", "Total 1,537 EUR").text == "Total 1,537 EUR"
+
+
+def test_a_long_answer_is_said_in_its_quotation_alone() -> None:
+    text = "Nobody asked. As it says, the trust pays for the wheel, the oak, two stones and the roof. Nobody knew."
+    answer = ask(text, "What does the trust pay for?", "the wheel, the oak, two stones and the roof")
+    assert len(answer.short.split()) >= 8
+    assert answer.text.strip("“”") == answer.quotes[0].text
+
+
+def test_what_may_be_another_is_said_to_be_unsure() -> None:
+    answer = ask(MILL, "Who bought the mill?", "Dr. A. Brandt", UNSURE)
+    assert (answer.status, answer.short) == ("unsure", "Dr. A. Brandt")
+    assert answer.text.startswith("Perhaps: Dr. A. Brandt\n")
+
+
+def test_what_is_not_there_is_said_with_the_nearest_passage() -> None:
+    answer = ask(MILL, "What is the telephone number of Brandt?", "1921", NONE)
+    assert (answer.status, answer.short, answer.span) == ("not_found", "", None)
+    assert answer.text == f"{NOT_SAID}\n\nNearest: “{answer.quotes[0].text}”"
+
+
+def test_where_the_nearest_passage_may_answer_the_words_are_weaker() -> None:
+    answer = ask(MILL, "What is the telephone number of Brandt?", "1921", SupportWeights(-1.5, 0, 0, 0, 0))
+    assert answer.status == "not_found"
+    assert answer.text.startswith(f"{MAY_NOT_SAY}\n\nPerhaps here: “")
+
+
+def test_marks_of_bold_words_are_not_shown() -> None:
+    answer = ask("The fee is **4,000 crowns** a year.", "What is the fee?", "**4,000 crowns**")
+    assert answer.text == "4,000 crowns\n\n“The fee is 4,000 crowns a year.”"
+    assert answer.quotes[0].text == "The fee is **4,000 crowns** a year."
+
+
+def test_of_several_documents_each_item_has_its_place() -> None:
+    found = [Document("a.txt", "Ada wrote the report."), Document("b.txt", "Bill wrote the report too.")]
+
+    def reply(prompt: str) -> str:
+        return "Ada" if prompt.rfind("Ada wrote") > prompt.rfind("Bill wrote") else "Bill"
+
+    settings = Settings(pattern="wim-shallow", prose=False, save=False, answer="list")
+    with Runtime(settings, model=FakeModel(reply)) as runtime:
+        runtime._loaded.support = SURE
+        answer = runtime.ask(found, "Who wrote the report?")
+    assert answer.text == "2 found:\n- Ada (a.txt)\n- Bill (b.txt)"
+    assert [quote.document for quote in answer.quotes] == ["a.txt", "b.txt"]
+    assert answer.read_segments == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -76,8 +77,6 @@ def test_what_is_no_model_is_not_added(tmp_path: Path, paths: Paths) -> None:
 
 
 def test_texts_are_quoted(file: Path, paths: Paths) -> None:
-    from dataclasses import replace
-
     entry = replace(own.from_file(file, "own", paths), description='A "model"\nof\tours \x7f \\ ü', licence="mine")
     own.add(entry, paths)
     assert Catalog.load(paths).get("own") == entry

@@ -1,12 +1,16 @@
-"""A case of each kind of memory."""
+"""A case of each kind of memory, and two real models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.engine.cases import REAL, TINY, Case
+
+if TYPE_CHECKING:
+    from wim_edge.engine.model import Model
 
 
 @pytest.fixture(scope="module", params=TINY)
@@ -22,3 +26,11 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     case = Case(path, long_text, kind, swa_full, size)
     yield case
     case.model.close()
+
+
+@pytest.fixture(scope="module", params=["smollm2", "gemma3"])
+def model(request: pytest.FixtureRequest) -> Iterator[Model]:
+    from wim_edge.engine.model import Model
+
+    with Model(request.getfixturevalue(request.param)) as model:
+        yield model

@@ -1,9 +1,10 @@
-"""llama.cpp's library: silent, with OpenMP's threads, and its devices."""
+"""llama.cpp's library: silent, with OpenMP's threads, its devices, and the fingerprint of a model with its build."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiny import write_tiny
+from wim_edge.engine import bindings
 from wim_edge.engine.bindings import signals_held
+from wim_edge.engine.gguf import read_header
+from wim_edge.engine.model import physical_cores
 
 pytestmark = pytest.mark.real
 
@@ -38,8 +43,6 @@ def test_a_backend_that_fails_to_load_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("most", "cores"), [("1", 1), ("100000", None), ("", None), ("4,2", None), ("0", 1)])
 def test_omp_num_threads_limits_the_cores(monkeypatch: pytest.MonkeyPatch, most: str, cores: int | None) -> None:
-    from wim_edge.engine.model import physical_cores
-
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     all_of_them = physical_cores()
     monkeypatch.setenv("OMP_NUM_THREADS", most)
@@ -60,8 +63,6 @@ def test_omp_num_threads_limits_the_cores(monkeypatch: pytest.MonkeyPatch, most:
 def test_weights_are_copied_to_another_layout_only_for_a_gain(
     monkeypatch: pytest.MonkeyPatch, features: str, weights: list[int], uses: bool
 ) -> None:
-    from wim_edge.engine import bindings
-
     monkeypatch.setattr(bindings, "system_info", lambda: features)
     assert bindings.model_params(weights).use_extra_bufts is uses
 
@@ -79,8 +80,6 @@ def test_weights_are_copied_to_another_layout_only_for_a_gain(
 def test_used_gpus_and_those_that_share_main_memory(
     monkeypatch: pytest.MonkeyPatch, machine: str, there: list[tuple[str, int]], used: dict[str, bool]
 ) -> None:
-    from wim_edge.engine import bindings
-
     functions = {"dev_count": lambda: len(there), "dev_get": lambda index: index, "dev_memory": lambda *_: None,
                  "dev_type": lambda index: there[index][1],
                  **dict.fromkeys(("dev_name", "dev_description"), lambda index: there[index][0].encode())}  # fmt: skip
@@ -148,3 +147,37 @@ def test_in_another_thread_nothing_is_held() -> None:
     thread.start()
     thread.join()
     assert seen == [signal.default_int_handler]
+
+
+def name_of(path: Path) -> str:
+    return bindings.fingerprint(read_header(path))
+
+
+def test_a_copy_has_the_same_fingerprint_and_a_changed_file_another(tmp_path: Path) -> None:
+    path = write_tiny(tmp_path / "tiny.gguf", "llama")
+    first = name_of(path)
+    assert len(first) == 32
+    assert name_of(Path(shutil.copy(path, tmp_path / "copy.gguf"))) == first
+    data = path.read_bytes()
+    header = read_header(path)
+    weights = sum(tensor.nbytes or 0 for tensor in header.tensors)
+    for at in (len(data) - weights, len(data) - 1):  # the first and the last block of the weights
+        changed = bytearray(data)
+        changed[at] ^= 1
+        path.write_bytes(changed)
+        assert name_of(path) != first
+    path.write_bytes(data + b"\0" * 32)
+    assert name_of(path) != first
+
+
+def test_weights_and_tokenizer_change_it(tmp_path: Path) -> None:
+    names = {name_of(write_tiny(tmp_path / f"{number}.gguf", "llama", **made))  # type: ignore[arg-type]
+             for number, made in enumerate(({}, {"seed": 8}, {"space_prefix": True}))}  # fmt: skip
+    assert len(names) == 3
+
+
+def test_the_build_changes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_tiny(tmp_path / "tiny.gguf", "llama")
+    first = name_of(path)
+    monkeypatch.setattr(bindings, "BUILD", "0.0.0")
+    assert name_of(path) != first

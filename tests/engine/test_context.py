@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.engine.cases import TINY, TOLERANCE, Case, equal
+from wim_edge.engine.bindings import lib
 from wim_edge.engine.context import Context
 from wim_edge.engine.model import Model
 from wim_edge.engine.protocols import Interrupted, MemoryKind
@@ -18,8 +19,6 @@ pytestmark = pytest.mark.real
 
 
 def test_settings_reach_the_context(smollm2: Path) -> None:
-    from wim_edge.engine.bindings import lib
-
     sizes = []
     for chosen in (Settings(n_threads=2), Settings(kv_type="q8_0", n_threads=1, n_batch=128)):
         with Model(smollm2, chosen) as model:

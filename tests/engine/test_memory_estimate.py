@@ -1,20 +1,18 @@
-"""The memory of contexts, estimated from headers, and whether main and GPU memory hold it. The GPUs are fakes."""
+"""The memory of contexts, estimated from headers, and whether main and GPU memory hold it."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.tiny import write_tiny
-from wim_edge.engine import available_memory, memory_estimate
+from wim_edge.engine import memory_estimate
 from wim_edge.engine.gguf import GGUFHeader
 from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed
-from wim_edge.errors import MemoryBudgetError
 from wim_edge.settings import Settings
 
 MIB = 1 << 20
@@ -113,104 +111,6 @@ def test_the_checkpoints_of_a_reading(facts: dict[str, object], each: int, at_wo
     assert FreeMemory(short.total).shortage(short) is None
     assert FreeMemory(short.total - 1).shortage(short) == ("memory", short.total, short.total - 1)
     assert FreeMemory(0, short.total - short.host, 1.0).shortage(short) is None
-
-
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Gives this machine a fake GPU with so many free bytes, unknown to llama.cpp."""
-    from wim_edge.engine import preflight
-    from wim_edge.engine.bindings import Device
-
-    def give(free: int, total: int = 8192 * MIB, shares: bool = False) -> None:
-        monkeypatch.setattr(preflight, "devices", lambda: [Device("GPU0", "made up", True, free, total, shares)])
-
-    return give
-
-
-@pytest.mark.real
-def test_layers_are_offloaded_as_far_as_they_fit(smollm2: Path, gpu: Callable[..., None]) -> None:
-    from wim_edge.engine.gguf import read_header
-    from wim_edge.engine.preflight import gpu_layers
-
-    header = read_header(smollm2)
-    assert gpu_layers(header, None) == 0
-    gpu(4096 * MIB)
-    assert gpu_layers(header, None) == -1
-    assert gpu_layers(header, 0) == 0
-    assert gpu_layers(header, 7) == 7
-    gpu(400 * MIB)
-    assert 0 < gpu_layers(header, None) < header.number("block_count")
-    gpu(10 * MIB)
-    assert gpu_layers(header, None) == 0
-
-
-@pytest.mark.real
-@pytest.mark.parametrize(
-    ("n_gpu_layers", "place"), [(-1, "GPU memory"), (99, "GPU memory"), (15, "GPU memory"), (15, "memory")]
-)
-def test_with_offloaded_layers_a_context_that_does_not_fit_is_refused(
-    smollm2: Path, gpu: Callable[..., None], monkeypatch: pytest.MonkeyPatch, n_gpu_layers: int, place: str
-) -> None:
-    from wim_edge.engine.model import Model
-
-    gpu(4096 * MIB)
-    with Model(smollm2, Settings(n_gpu_layers=n_gpu_layers)) as model:
-        assert model.context(8192).n_ctx == 8192
-        if place == "memory":
-            monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 100 * MIB)
-        else:
-            gpu(100 * MIB)
-        assert model.largest_n_ctx() < 8192
-        with pytest.raises(MemoryBudgetError, match=rf"needs \d+ MiB of {place} \(weights .* are free") as caught:
-            model.context(8192)
-        assert "--ctx" in caught.value.hint
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("reports_memory", [True, False])
-def test_a_model_on_the_gpu_needs_no_main_memory(
-    smollm2: Path, gpu: Callable[..., None], monkeypatch: pytest.MonkeyPatch, reports_memory: bool
-) -> None:
-    """A GPU whose driver reports no memory is assumed to have enough."""
-    from wim_edge.engine.model import Model
-
-    gpu(*(4096 * MIB, 8192 * MIB) if reports_memory else (0, 0))
-    with Model(smollm2, Settings(n_gpu_layers=-1)) as model:
-        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 0)
-        assert model.largest_n_ctx() == 8192
-        assert model.context(8192).n_ctx == 8192
-
-
-@pytest.mark.real
-def test_a_gpu_that_shares_main_memory_has_no_more_than_that(
-    smollm2: Path, gpu: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On Apple silicon Metal reports a share of the memory, whatever other programs hold of it."""
-    from wim_edge.engine.gguf import read_header
-    from wim_edge.engine.model import Model
-    from wim_edge.engine.preflight import gpu_layers
-
-    header = read_header(smollm2)
-    gpu(4096 * MIB, shares=True)
-    assert gpu_layers(header, None) == -1
-    with Model(smollm2) as model:
-        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 400 * MIB)
-        assert 0 < gpu_layers(header, None) < header.number("block_count")
-        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 100 * MIB)
-        assert model.largest_n_ctx() < 8192
-        with pytest.raises(MemoryBudgetError, match=r"needs \d+ MiB of memory"):
-            model.context(8192)
-    with pytest.raises(MemoryBudgetError, match="for its weights, 100 MiB are free"):
-        Model(smollm2)
-
-
-@pytest.mark.real
-def test_weights_that_the_gpu_cannot_hold_are_refused(smollm2_as_it_is: Path, gpu: Callable[..., None]) -> None:
-    from wim_edge.engine.model import Model
-
-    gpu(50 * MIB)
-    with pytest.raises(MemoryBudgetError, match="its weights need 94 MiB of GPU memory, 50 MiB are free"):
-        Model(smollm2_as_it_is, Settings(n_gpu_layers=-1))
 
 
 @pytest.mark.real

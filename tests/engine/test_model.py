@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wim_edge.documents import split
+from wim_edge.engine.model import Model
 from wim_edge.errors import ModelFileError
+from wim_edge.reading.pointing import Pointer
 from wim_edge.settings import NO_ADAPTER, Settings, adapter_file, package_file
 
 pytestmark = pytest.mark.real
@@ -18,17 +21,10 @@ pytest.importorskip("llama_cpp")
 
 from tests.tiny import write_tiny  # noqa: E402
 from wim_edge.engine import available_memory  # noqa: E402
-from wim_edge.engine.model import Model  # noqa: E402
 from wim_edge.engine.preflight import context_need  # noqa: E402
 from wim_edge.errors import EngineError  # noqa: E402
 
 CONTROL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>")
-
-
-@pytest.fixture(scope="module", params=["smollm2", "gemma3"])
-def model(request: pytest.FixtureRequest) -> Iterator[Model]:
-    with Model(request.getfixturevalue(request.param)) as model:
-        yield model
 
 
 def text_of(model: Model, tokens: list[int]) -> str:
@@ -128,8 +124,6 @@ SHIPPED = "smollm2-135m.gguf"
 
 
 def test_earlier_cells_do_not_change(model_file: Callable[[str], Path]) -> None:
-    from wim_edge.engine.model import Model
-
     states, answers = [], []
     for name in (NO_ADAPTER, SHIPPED):
         with Model(model_file("smollm2"), Settings(n_threads=1, adapter=name)) as model:
@@ -150,10 +144,6 @@ def test_earlier_cells_do_not_change(model_file: Callable[[str], Path]) -> None:
 
 
 def test_odds_are_higher_for_a_text_that_answers(model_file: Callable[[str], Path]) -> None:
-    from wim_edge.documents import split
-    from wim_edge.engine.model import Model
-    from wim_edge.reading.pointing import Pointer
-
     with Model(model_file("smollm2"), Settings(adapter=SHIPPED)) as model:
         context = model.context(1024)
         pointer = Pointer(model, context)
@@ -170,8 +160,6 @@ def test_odds_are_higher_for_a_text_that_answers(model_file: Callable[[str], Pat
 def test_a_file_that_is_no_adapter_is_an_error(
     content: bytes | str | None, tmp_path: Path, model_file: Callable[[str], Path]
 ) -> None:
-    from wim_edge.engine.model import Model
-
     path = model_file("smollm2") if content == "model" else tmp_path / "a.gguf"
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -180,8 +168,6 @@ def test_a_file_that_is_no_adapter_is_an_error(
 
 
 def test_an_adapter_of_another_model_is_an_error(model_file: Callable[[str], Path]) -> None:
-    from wim_edge.engine.model import Model
-
     with pytest.raises(ModelFileError, match="no adapter for this model"):
         Model(model_file("gemma3"), Settings(adapter=SHIPPED))
 

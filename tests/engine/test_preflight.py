@@ -1,30 +1,26 @@
-"""Checks before the weights are loaded: memory, the longest context, a text's tokens."""
+"""Checks before the weights are loaded: memory, also of GPUs (fakes), the longest context, a text's tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.tiny import write_tiny
 from wim_edge import Document, Runtime
-from wim_edge.engine import available_memory
+from wim_edge.engine import available_memory, preflight
+from wim_edge.engine.bindings import Device
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.memory_estimate import FreeMemory, estimate
 from wim_edge.engine.model import Model
-from wim_edge.engine.preflight import largest_n_ctx, vocabulary
+from wim_edge.engine.preflight import gpu_layers, largest_n_ctx, vocabulary
 from wim_edge.engine.protocols import N_SEQUENCES
 from wim_edge.errors import ContextOverflowError, MemoryBudgetError
 from wim_edge.settings import Settings
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture(scope="module", params=["smollm2", "gemma3"])
-def model(request: pytest.FixtureRequest) -> Iterator[Model]:
-    with Model(request.getfixturevalue(request.param)) as model:
-        yield model
+MIB = 1 << 20
 
 
 def test_a_context_beyond_memory_is_refused_with_the_numbers(
@@ -75,3 +71,81 @@ def test_the_vocabulary_alone_counts_as_the_model_does(model: Model) -> None:
     with vocabulary(model.info.path) as count:
         assert abs(count(text) - len(model.tokenize(text))) <= 1
         assert count("") == 0
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Gives this machine a fake GPU with so many free bytes, unknown to llama.cpp."""
+
+    def give(free: int, total: int = 8192 * MIB, shares: bool = False) -> None:
+        monkeypatch.setattr(preflight, "devices", lambda: [Device("GPU0", "made up", True, free, total, shares)])
+
+    return give
+
+
+def test_layers_are_offloaded_as_far_as_they_fit(smollm2: Path, gpu: Callable[..., None]) -> None:
+    header = read_header(smollm2)
+    assert gpu_layers(header, None) == 0
+    gpu(4096 * MIB)
+    assert gpu_layers(header, None) == -1
+    assert gpu_layers(header, 0) == 0
+    assert gpu_layers(header, 7) == 7
+    gpu(400 * MIB)
+    assert 0 < gpu_layers(header, None) < header.number("block_count")
+    gpu(10 * MIB)
+    assert gpu_layers(header, None) == 0
+
+
+@pytest.mark.parametrize(
+    ("n_gpu_layers", "place"), [(-1, "GPU memory"), (99, "GPU memory"), (15, "GPU memory"), (15, "memory")]
+)
+def test_with_offloaded_layers_a_context_that_does_not_fit_is_refused(
+    smollm2: Path, gpu: Callable[..., None], monkeypatch: pytest.MonkeyPatch, n_gpu_layers: int, place: str
+) -> None:
+    gpu(4096 * MIB)
+    with Model(smollm2, Settings(n_gpu_layers=n_gpu_layers)) as model:
+        assert model.context(8192).n_ctx == 8192
+        if place == "memory":
+            monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 100 * MIB)
+        else:
+            gpu(100 * MIB)
+        assert model.largest_n_ctx() < 8192
+        with pytest.raises(MemoryBudgetError, match=rf"needs \d+ MiB of {place} \(weights .* are free") as caught:
+            model.context(8192)
+        assert "--ctx" in caught.value.hint
+
+
+@pytest.mark.parametrize("reports_memory", [True, False])
+def test_a_model_on_the_gpu_needs_no_main_memory(
+    smollm2: Path, gpu: Callable[..., None], monkeypatch: pytest.MonkeyPatch, reports_memory: bool
+) -> None:
+    """A GPU whose driver reports no memory is assumed to have enough."""
+    gpu(*(4096 * MIB, 8192 * MIB) if reports_memory else (0, 0))
+    with Model(smollm2, Settings(n_gpu_layers=-1)) as model:
+        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 0)
+        assert model.largest_n_ctx() == 8192
+        assert model.context(8192).n_ctx == 8192
+
+
+def test_a_gpu_that_shares_main_memory_has_no_more_than_that(
+    smollm2: Path, gpu: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Apple silicon Metal reports a share of the memory, whatever other programs hold of it."""
+    header = read_header(smollm2)
+    gpu(4096 * MIB, shares=True)
+    assert gpu_layers(header, None) == -1
+    with Model(smollm2) as model:
+        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 400 * MIB)
+        assert 0 < gpu_layers(header, None) < header.number("block_count")
+        monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 100 * MIB)
+        assert model.largest_n_ctx() < 8192
+        with pytest.raises(MemoryBudgetError, match=r"needs \d+ MiB of memory"):
+            model.context(8192)
+    with pytest.raises(MemoryBudgetError, match="for its weights, 100 MiB are free"):
+        Model(smollm2)
+
+
+def test_weights_that_the_gpu_cannot_hold_are_refused(smollm2_as_it_is: Path, gpu: Callable[..., None]) -> None:
+    gpu(50 * MIB)
+    with pytest.raises(MemoryBudgetError, match="its weights need 94 MiB of GPU memory, 50 MiB are free"):
+        Model(smollm2_as_it_is, Settings(n_gpu_layers=-1))

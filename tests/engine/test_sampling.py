@@ -1,11 +1,13 @@
-"""Greedy, and temperature with top-p and min-p."""
+"""Greedy, temperature with top-p and min-p, and beams, which reuse their parents' sequences and close every fork."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from wim_edge.engine.sampling import Sampler, log_softmax
+from wim_edge.engine.protocols import Logits
+from wim_edge.engine.sampling import Sampler, Step, log_softmax, search_beams
+from wim_edge.testing import FakeModel
 
 LOGITS = np.log(np.array([0.5, 0.3, 0.15, 0.05], np.float32))
 
@@ -40,3 +42,45 @@ def test_a_seed_makes_it_reproducible() -> None:
     first = [a(LOGITS) for _ in range(50)]
     assert first == [b(LOGITS) for _ in range(50)]
     assert first != [c(LOGITS) for _ in range(50)]
+
+
+def test_every_beam_gets_the_logits_after_each_of_its_tokens() -> None:
+    model = FakeModel()
+    model.tokenize("tokens to number")
+    context = model.context(100, n_sequences=6)  # the prompt, four live beams, and one for comparison
+    prompt = context.sequence()
+    prompt.append([1, 2])
+    none: tuple[int, ...] = ()
+    seen: list[list[tuple[int, ...]]] = []
+
+    def advance(live: list[tuple[tuple[int, ...], Logits]]) -> list[Step[tuple[int, ...]]]:
+        seen.append([beam for beam, _ in live])
+        for beam, rows in live:
+            with context.sequence() as alone:
+                expected = alone.append([1, 2, *beam])
+            np.testing.assert_array_equal(rows[-1:], expected)
+            assert len(rows) == (2 if beam[-1:] == (5,) else 1)
+        if len(seen) > 2:
+            return []
+        return [Step((*beam, *more), at, more) for at, (beam, _) in enumerate(live) for more in ((3,), (4, 5))]
+
+    assert search_beams(context, prompt, none, advance) == 3 + 6
+    assert seen == [[()], [(3,), (4, 5)], [(3, 3), (3, 4, 5), (4, 5, 3), (4, 5, 4, 5)]]
+    assert (prompt.tokens, set(context.live)) == ([1, 2], {prompt.id})
+
+
+def test_a_search_that_fails_leaves_no_branch() -> None:
+    model = FakeModel()
+    model.tokenize("tokens to number")
+    context = model.context(100)
+    prompt = context.sequence()
+    prompt.append([1])
+
+    def advance(live: list[tuple[str, Logits]]) -> list[Step[str]]:
+        if live[0][0]:
+            raise KeyError
+        return [Step("a", 0, [2]), Step("b", 0, [3])]
+
+    with pytest.raises(KeyError):
+        search_beams(context, prompt, "", advance)
+    assert set(context.live) == {prompt.id}

@@ -85,8 +85,6 @@ def test_a_copy_has_the_other_weights_and_appears_whole(tiny: Path, tmp_path: Pa
 
 
 def test_the_same_weights_predict_the_same(tiny: Path, tmp_path: Path) -> None:
-    from wim_edge.engine.model import Model
-
     with Model(tiny, Settings(n_threads=1)) as model:
         expected = tune._predictions(model)
     assert np.exp(expected).sum(axis=-1) == pytest.approx(1, abs=1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -120,28 +121,24 @@ def test_what_is_no_file_is_let_go_of(instead: str) -> None:
     assert usage(ask(TEXT, pattern="llm")).reused_tokens
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "flip the last", "longer", "empty", "foreign", "older"])
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda data: data[: len(data) // 2],
+    "flip": lambda data: data[:5] + bytes([data[5] ^ 1]) + data[6:],
+    "flip the last": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    "longer": lambda data: data[:5] + b"x" + data[5:],
+    "empty": lambda data: b"",
+    "foreign": lambda data: b"PK\3\4" + bytes(1000),
+    "older": lambda data: data[:-12] + b"\1" + data[-11:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("pattern", ["wim", "wim-shallow"])
 def test_a_damaged_file_is_told_once_removed_and_the_text_read_again(pattern: str, damage: str) -> None:
     ask(TEXT, pattern=pattern)
     before = files()
     for path in before:
-        data = bytearray(path.read_bytes())
-        if damage == "cut":
-            del data[len(data) // 2 :]
-        elif damage == "flip":
-            data[5] ^= 1
-        elif damage == "flip the last":
-            data[-1] ^= 1
-        elif damage == "longer":
-            data[5:5] = b"x"
-        elif damage == "empty":
-            data.clear()
-        elif damage == "foreign":
-            data[:] = b"PK\3\4" + bytes(1000)
-        else:
-            data[-12] = 1
-        path.write_bytes(data)
+        path.write_bytes(DAMAGES[damage](path.read_bytes()))
     found = ask(TEXT, pattern=pattern)
     assert usage(found).reused_tokens == 0
     told = [e.text for e in found if isinstance(e, events.Warning) and "damaged" in e.text]

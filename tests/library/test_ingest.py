@@ -14,7 +14,7 @@ import pytest
 from tests.documents.scanned import said, scan, scripted
 from tests.library.conftest import documents, write_rows
 from wim_edge.library import ingest
-from wim_edge.library.file_state import state_of
+from wim_edge.library.documents_db import state_of
 from wim_edge.library.ingest import LEFT_OUT, IngestResult, InStep, LeftOut, add, sync
 from wim_edge.library.library import Library
 from wim_edge.settings import Limits

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from wim_edge.documents import Document
-from wim_edge.errors import LibraryError
-from wim_edge.library.folders import remove_library
-from wim_edge.library.library import Library
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library.library import Library, known_libraries, remove_library
+from wim_edge.settings import Paths
 
 
 @pytest.mark.parametrize(("query", "found"), [
@@ -49,8 +50,6 @@ def test_a_damaged_library_says_so_and_can_be_dropped(home: Path, library: Libra
 
 
 def test_another_format_is_not_touched(library: Library) -> None:
-    import sqlite3
-
     with sqlite3.connect(library.folder / "documents.sqlite") as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(LibraryError, match="format 99"):
@@ -67,8 +66,6 @@ def test_only_the_user_may_look(library: Library) -> None:
 
 
 def test_every_change_is_a_version_of_its_own(home: Path, library: Library) -> None:
-    import shutil
-
     library.put("a", 0, 0, [("A", Document("A", "One."))])
     other = home / "home" / "libraries" / "copy"
     shutil.copytree(library.folder, other)
@@ -115,3 +112,30 @@ def test_one_that_was_killed_at_its_beginning_holds_nothing_yet(home: Path, libr
     with pytest.raises(LibraryError, match="holds nothing yet"):
         Library("papers")
     assert len(Library("papers", create=True)) == 0
+
+
+def test_names_and_libraries_that_are_none(home: Path) -> None:
+    assert known_libraries() == []
+    with pytest.raises(LibraryError, match="no library papers"):
+        Library("papers")
+    for name in ("", "..", "a/b", ".a", "a b", "x" * 65, "-a"):
+        with pytest.raises(InvalidRequestError, match="no name"):
+            Library(name, create=True)
+    Library("one", create=True)
+    assert known_libraries() == ["one"]
+    assert remove_library("one") > 0
+    assert known_libraries() == []
+    with pytest.raises(LibraryError, match="no library one"):
+        remove_library("one")
+
+
+def test_what_is_not_a_library_is_not_listed(home: Path, library: Library) -> None:
+    stray = home / "home" / "libraries" / "a b"
+    stray.mkdir()
+    (stray / "documents.sqlite").write_bytes(b"")
+    assert known_libraries() == ["papers"]
+
+
+def test_the_folder_is_under_the_libraries(tmp_path: Path) -> None:
+    paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path / "libraries")
+    assert Library("a", paths, create=True).folder == tmp_path / "libraries" / "a"

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.tiny import write_tiny
 from wim_edge import Document, Runtime, Settings, events
 
 pytestmark = pytest.mark.real
@@ -108,8 +109,6 @@ def test_margins_of_a_known_text_are_the_same_when_it_is_asked_again(
 
 
 def test_a_changed_model_file_is_another_model(tmp_path: Path, long_text: str) -> None:
-    from tests.tiny import write_tiny
-
     model = write_tiny(tmp_path / "tiny.gguf", "llama")
     settings = Settings(model=str(model), pattern="llm", segment_tokens=128, answer_tokens=4)
 

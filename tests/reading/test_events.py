@@ -1,21 +1,23 @@
-"""Events out of JSON are what went in."""
+"""Events out of JSON are what went in; a stream of them that is abandoned, never begun, or held by nobody."""
 
 from __future__ import annotations
 
+import gc
 import json
 from dataclasses import FrozenInstanceError
 
 import pytest
 
-from tests.reading.story import reply, run
-from tests.server.slow import SMALL, TEXT, Slow
+from tests.reading.story import SMALL, TEXT, reply, run
+from tests.server import slow
 from wim_edge import Document, Runtime, events
+from wim_edge.errors import InvalidRequestError
 from wim_edge.testing import FakeModel
 
 
 def test_every_event_comes_out_of_json_as_it_went_in() -> None:
-    with Runtime(SMALL, model=Slow()) as runtime:
-        document = Document("story.txt", TEXT)
+    with Runtime(slow.SMALL, model=slow.Slow()) as runtime:
+        document = Document("story.txt", slow.TEXT)
         found = [*runtime.stream(document, "Which colour?"), *runtime.complete("Once", top_logprobs=2)]
     assert len({type(event) for event in found}) > 10
     for event in found:
@@ -62,3 +64,21 @@ def test_a_value_of_another_type_is_named_with_its_place(change: dict[str, objec
     answer = events.AnswerFinished("blue", "stop", "wim", "m", (), usage)
     with pytest.raises(ValueError, match=place):
         events.from_dict({**answer.to_dict(), **change})
+
+
+@pytest.mark.parametrize("n_events", [0, 1, 4])
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_stream_that_is_closed_or_dropped_frees_everything(n_events: int, is_closed: bool) -> None:
+    model = FakeModel(reply)
+    with Runtime(SMALL, model=model) as runtime:
+        stream = runtime.stream(Document("d", TEXT), "Which colour?")
+        for _ in range(n_events):
+            next(stream)
+        with pytest.raises(InvalidRequestError, match="another question"):
+            runtime.stream(Document("d", TEXT), "Which colour?")
+        if is_closed:
+            stream.close()  # type: ignore[attr-defined]
+        del stream
+        gc.collect()
+        assert not model.contexts[0].live
+        assert runtime.ask(Document("d", TEXT), "Which colour?").finish_reason == "stop"

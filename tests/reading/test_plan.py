@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reading import island, story
-from tests.reading.island import FILLER, QUESTION, SMALL, asked, text
+from tests.reading.island import FILLER, SMALL, asked, text
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents import Mark
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
@@ -25,8 +25,7 @@ def test_a_section_that_goes_on_stands_above_its_segments() -> None:
     starts = [n for n in range(len(body)) if body.startswith("Nothing of interest stands in part", n)]
     marks = (Mark(0, section="Preface"), Mark(starts[14], section="The treasure"), Mark(starts[18], section="x " * 99))
     model, prompts = story.recording(lambda prompt: "")
-    with Runtime(SMALL.with_changes(within="all"), model=model) as runtime:
-        found = list(runtime.stream(Document("d", body, marks), QUESTION))
+    found = asked(SMALL.with_changes(within="all"), Document("d", body, marks), model=model)
     titles = set()
     for event in found:
         if isinstance(event, events.SegmentRead):
@@ -42,8 +41,7 @@ def test_the_header_of_a_table_that_goes_on_stands_above_its_segments() -> None:
     rows = [f"| {n} | Somebody called number {n} of the long list | room {n} |\n" for n in range(60)]
     document = Document("d", f"{header}\n| --- | --- | --- |\n{''.join(rows)}")
     model, prompts = story.recording(lambda prompt: "")
-    with Runtime(SMALL.with_changes(within="all"), model=model) as runtime:
-        found = list(runtime.stream(document, "Which room?"))
+    found = asked(SMALL.with_changes(within="all"), document, "Which room?", model)
     read = [event for event in found if isinstance(event, events.SegmentRead)]
     assert len(read) > 2
     for event in read:
@@ -56,8 +54,7 @@ def test_the_header_of_a_table_that_goes_on_stands_above_its_segments() -> None:
 def test_a_segment_that_begins_with_its_title_has_it_once() -> None:
     document = Document("d", "# The treasure\n\n" + FILLER.format(1), (Mark(0, section="The treasure"),))
     model, prompts = story.recording(lambda prompt: "")
-    with Runtime(SMALL.with_changes(segment_tokens=256), model=model) as runtime:
-        runtime.ask(document, "Who?")
+    asked(SMALL.with_changes(segment_tokens=256), document, "Who?", model)
     assert max(prompt.count("The treasure") for prompt in prompts) == 1
 
 

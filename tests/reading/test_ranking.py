@@ -201,8 +201,7 @@ def test_a_sections_title_counts_for_its_segments() -> None:
     body = text(12, -1)
     starts = [n for n in range(len(body)) if body.startswith("Nothing of interest stands in part", n)]
     marks = (Mark(0, section="Preface"), Mark(starts[14], section="The treasure of the island"))
-    with Runtime(SMALL.with_changes(within="10%"), model=FakeModel(reply)) as runtime:
-        found = list(runtime.stream(Document("d", body, marks), QUESTION))
+    found = asked(SMALL.with_changes(within="10%"), Document("d", body, marks))
     (first, *_) = [event for event in found if isinstance(event, events.SegmentRead)]
     assert first.section == "The treasure of the island"
 

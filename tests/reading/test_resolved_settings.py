@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reading import island
+from tests.reading import island, lighthouse
 from tests.reading.island import finished, reply, text
-from tests.reading.relevance import lighthouse
 from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events, tuned
 from wim_edge.errors import InvalidRequestError
@@ -83,8 +82,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def asked(model: FakeModel, n: int, settings: Settings = PLAIN) -> tuple[str, str | None]:
-    with Runtime(settings, model=model) as runtime:
-        found = list(runtime.stream(Document("d", text(n, n // 2)), "Who found the treasure of the island?"))
+    found = island.asked(settings, text(n, n // 2), model=model)
     assert isinstance(found[0], events.ReadingStarted)
     assert finished(found).pattern == found[0].pattern
     return found[0].pattern, found[0].why

@@ -13,8 +13,7 @@ from wim_edge import Document, Runtime, Settings, events, loaded_models
 from wim_edge.errors import ModelFileError
 from wim_edge.library import ReadingStore
 from wim_edge.loaded_models import LoadedModels
-from wim_edge.reading.ranking import outlook
-from wim_edge.reading.similarity import AFTER, AT_ONCE
+from wim_edge.reading.ranking import AFTER, AT_ONCE, outlook
 from wim_edge.testing import FakeEmbedder, FakeModel
 
 GOLD = "In the end Ottilie Brandt discovered the hoard beneath the old lighthouse; the treasure was hers. "

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.recall.conftest import suffix_array_of
 from wim_edge.engine.sampling import log_softmax
-from wim_edge.recall.beams import Beam, Search
 from wim_edge.recall.index import SuffixArray
+from wim_edge.recall.mindref import Beam, Search
 from wim_edge.testing import FakeContext, FakeModel, FakeSequence
 
 END, STOP, VOCAB = 65535, 9, 10

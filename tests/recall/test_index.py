@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from wim_edge.documents import Document, sentences
 from wim_edge.errors import LibraryError
 from wim_edge.library.array_file import DamagedError, open_mapped
 from wim_edge.library.library import Library
+from wim_edge.reading.pointing import beginnings
 from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex, TokenRange, end_of, load_index, load_or_build_index
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel
@@ -107,22 +109,15 @@ def test_what_did_not_change_is_not_tokenized_again(library: Library, monkeypatc
     assert seen == [" Buoy", "It floats."]
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "header", "other"])
-def test_a_damaged_index_is_made_anew(library: Library, damage: str) -> None:
+@pytest.mark.parametrize("damage", [
+    lambda data: data[:-40], lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:], lambda data: b"",
+    lambda data: data[:-30] + bytes([data[-30] ^ 1]) + data[-29:], lambda data: b"something else" * 100,
+], ids=["cut", "changed", "empty", "header", "other"])  # fmt: skip
+def test_a_damaged_index_is_made_anew(library: Library, damage: Callable[[bytes], bytes]) -> None:
     model = FakeModel()
     whole = load_or_build_index(library, model)
     (path,) = library.folder.glob("*.tokens")
-    data = bytearray(path.read_bytes())
-    if damage == "cut":
-        path.write_bytes(data[:-40])
-    elif damage == "changed":
-        data[200] ^= 1
-        path.write_bytes(data)
-    elif damage == "header":
-        data[-30] ^= 1
-        path.write_bytes(data)
-    else:
-        path.write_bytes(b"" if damage == "empty" else b"something else" * 100)
+    path.write_bytes(damage(path.read_bytes()))
     assert load_index(library, model) is None
     with pytest.raises(DamagedError):
         open_mapped(path, (b"wim-edge  recall", 1), None)
@@ -171,8 +166,6 @@ def test_an_empty_library(tmp_path: Path) -> None:
 
 def test_tokens_that_are_parts_of_characters() -> None:
     """As in byte-level tokenizers; a U+2581 in the text is no space then."""
-    from wim_edge.reading.pointing import beginnings
-
     text = "a \u2581 b. The ship. It is late."
     pieces = [bytes([byte]) for byte in text.encode()]
     chars, ends = beginnings(pieces.__getitem__, text, range(len(pieces)), 99)

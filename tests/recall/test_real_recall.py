@@ -10,6 +10,7 @@ import pytest
 
 from wim_edge import Runtime, Settings, events
 from wim_edge.documents import Document
+from wim_edge.engine.model import Model
 from wim_edge.library.library import Library
 from wim_edge.recall.index import TokenRange, load_or_build_index
 from wim_edge.settings import Paths
@@ -101,8 +102,6 @@ def test_a_question_is_answered_from_a_library(smollm2: Path, library: Library) 
 
 def test_successors_do_not_wait_for_a_large_library(smollm2: Path, library: Library) -> None:
     """Not the speed is asserted, but that no step looks at more than a few places: what larger ones hold is kept."""
-    from wim_edge.engine.model import Model
-
     with Model(smollm2) as model:
         index = load_or_build_index(library, model)
         assert len(index.ids) == 1004

@@ -12,7 +12,8 @@ from tests.recall.conftest import DOCUMENTS, last, recalled, writes
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.ingest import add
-from wim_edge.library.library import Library, open_library
+from wim_edge.library.library import Library, open_library, remove_library
+from wim_edge.recall import recaller
 from wim_edge.recall.recaller import Recaller
 from wim_edge.testing import FakeModel
 
@@ -192,8 +193,6 @@ def test_stopped_while_it_is_indexed(library: Library, monkeypatch: pytest.Monke
 
 
 def test_a_library_that_is_replaced_meanwhile_is_not_quoted(library: Library) -> None:
-    from wim_edge.library.folders import remove_library
-
     with Runtime(Settings(retriever="recall"), model=FakeModel(writes("Almanac", "The ferry of Norra"))) as runtime:
         stream = runtime.recall("port", "what about the sea?")
         while next(stream).type != "recall.started":
@@ -218,8 +217,6 @@ def test_no_other_question_comes_between_recall_and_reading(library: Library) ->
 
 
 def test_what_was_not_worth_reading_is_not_chosen(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge.recall import recaller
-
     monkeypatch.setattr(recaller.QuestionLikelihood, "log_likelihood", lambda self, sequence: -3.0 * len(sequence))
     found = recalled("when does the ferry sail at noon?", "hybrid", writes("Ferry", "The ferry"))
     for passage in last(found).passages:

@@ -26,7 +26,7 @@ from tests.server.browser import (
     opened,
 )
 from wim_edge import Runtime, Settings, catalog, session
-from wim_edge.answer.pointed import Answer
+from wim_edge.answer.judged import Answer
 from wim_edge.answer.wording import provisional_answer
 from wim_edge.catalog import ModelEntry
 from wim_edge.errors import DownloadError

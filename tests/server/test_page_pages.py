@@ -46,10 +46,8 @@ def test_what_is_far_is_not_drawn(ferry: Any) -> None:
 def test_one_click_leads_to_a_quotation_of_another_card(ferry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for words, page in (("The ferry sails at noon", 31), ("Page 2 begins here", 2)):
         quote = events.Quote(words, "ferry", page, None, chars(ferry, words))
-        started = events.ReadingStarted("m", "wim", ("ferry",), 2, 18, 512, 1, "bm25")
-        script(monkeypatch, started, finished(f"{words}.", quotes=(quote,)))
-        ask(ferry, f"What of page {page}?")
-        answered(ferry)
+        answer = finished(f"{words}.", quotes=(quote,))
+        told(ferry, monkeypatch, f"What of page {page}?", begun("ferry", segments=2), answer)
         expect(ferry.locator("mark")).to_contain_text(words)
     ferry.locator(".card").first.locator(".quotes .link").click()
     expect(ferry.locator("mark")).to_contain_text("The ferry sails at noon")

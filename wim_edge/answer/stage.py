@@ -8,8 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from wim_edge.answer.judged import Judged, judge
-from wim_edge.answer.pointed import Answer, not_found, pointed_answer
+from wim_edge.answer.judged import Answer, Judged, judge, not_found, pointed_answer
 from wim_edge.answer.summary import summary
 from wim_edge.answer.wording import Wording, quoted
 from wim_edge.answer.writer import LoadsModel, Writing, read_passages

@@ -12,7 +12,7 @@ from collections.abc import Sequence as Seq
 from itertools import pairwise
 
 from wim_edge import words
-from wim_edge.answer.pointed import Answer
+from wim_edge.answer.judged import Answer
 from wim_edge.answer.quotes import quote
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.documents.tables import line_spans

@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
 
-from wim_edge.answer.judged import Judged, judge, status_of
-from wim_edge.answer.pointed import UNSURE, Answer, answer_of, not_found, pointed_answer
+from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of, judge, not_found, pointed_answer, status_of
 from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, quote_at
 from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
 from wim_edge.engine.protocols import PLAIN_LETTERS
 from wim_edge.reading import events
-from wim_edge.reading.grounding import VALUE, Grounding
+from wim_edge.reading.generate import VALUE, Grounding
 from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit
 from wim_edge.words import without_endings

@@ -16,14 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from wim_edge.documents import sentences
+from wim_edge.engine.batches import prefilled
 from wim_edge.engine.memory_estimate import padded
 from wim_edge.engine.protocols import PLAIN_LETTERS, Context, Model, Sequence
 from wim_edge.engine.sampling import Sampler, log_softmax
 from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.control import Control
 from wim_edge.reading.event_parts import FinishReason
-from wim_edge.reading.generate import Generation
-from wim_edge.reading.grounding import Grounding
+from wim_edge.reading.generate import Generation, Grounding
 from wim_edge.reading.plan import BLANK_LINE, context_limit
 from wim_edge.reading.prompts import Prompts
 from wim_edge.reading.resolved_settings import ResolvedSettings
@@ -124,12 +124,7 @@ def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, cont
         tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
     context = writer.context(padded(len(tokens) + room + _SLACK))
     control.add(context)
-    sequence = context.sequence()
-    try:
-        sequence.append(tokens)
-    except BaseException:
-        sequence.close()
-        raise
+    sequence = prefilled(context.sequence(), tokens)
     return Writing(model, chat, prompts, sampler, sequence, (*chat.stops, *settings.stop))
 
 

@@ -7,17 +7,16 @@ from wim_edge.catalog.catalog import (
     ResolvedModel,
     companions,
     facts,
-    fits_machine,
     is_here,
     judge_for,
     own_file,
     resolve,
 )
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource
-from wim_edge.catalog.sources import Progress, fetch, locate, locate_source, own_copy, removable, remove
+from wim_edge.catalog.sources import fetch, locate, locate_source, own_copy, removable, remove
 
 __all__ = [
-    "EMBEDDED", "SCOUT", "Catalog", "HubSource", "ModelEntry", "PackagePart", "PackageSource", "PathSource", "Progress",
-    "ResolvedModel", "companions", "facts", "fetch", "fits_machine", "is_here", "judge_for", "locate", "locate_source",
-    "own_copy", "own_file", "removable", "remove", "resolve",
+    "EMBEDDED", "SCOUT", "Catalog", "HubSource", "ModelEntry", "PackagePart", "PackageSource", "PathSource",
+    "ResolvedModel", "companions", "facts", "fetch", "is_here", "judge_for", "locate", "locate_source", "own_copy",
+    "own_file", "removable", "remove", "resolve",
 ]  # fmt: skip

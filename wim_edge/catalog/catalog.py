@@ -99,8 +99,10 @@ def recommended(catalog: Catalog, paths: Paths) -> ModelEntry:
 
 def _fitting(catalog: Catalog, paths: Paths) -> Iterator[ModelEntry]:
     """Yields the models that write or judge and fit the machine, from the highest rank down."""
-    for entry in reversed(list(catalog)):
-        if entry.rank and fits_machine(_need(entry, catalog, paths)):
+    for entry in reversed([one for one in catalog if one.rank]):
+        found = locate(entry, paths)
+        size, judge = found.stat().st_size if found else None, judge_for(entry, catalog, paths)
+        if fits_machine(entry.memory_bytes(size, judge)):
             yield entry
 
 
@@ -110,12 +112,15 @@ def resolve(model: str | None, paths: Paths) -> ResolvedModel:
     Never touches the network. A path is not looked at: the engine reads and checks the file.
     Raises ModelNotFoundError for an unknown name, or one that is not on this disk.
     """
-    if model is not None and _is_path(model):
+    if model is not None and (model.endswith(".gguf") or any(one in model for one in (os.sep, os.altsep) if one)):
         path = Path(os.path.expanduser(model))
         return ResolvedModel(path.stem, path, None)
     catalog = Catalog.load(paths)
     if model is None:
-        return _default(catalog, paths)
+        for entry in (*_fitting(catalog, paths), catalog.get(EMBEDDED)):  # better tight than nothing
+            if found := locate(entry, paths):
+                return ResolvedModel(entry.name, found, entry)
+        raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
     if model not in catalog.entries and os.path.isfile(model):
         return ResolvedModel(Path(model).stem, Path(model), None)
     entry = catalog.get(model)
@@ -147,25 +152,6 @@ def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelE
     judge = judge_for(entry, catalog, paths)
     scout = catalog.entries.get(SCOUT) if judge is not None or entry.name == EMBEDDED else None
     return [one for one in (judge, scout) if one is not None]
-
-
-def _need(entry: ModelEntry, catalog: Catalog, paths: Paths) -> int:
-    """Returns the bytes of memory that a model needs, with the judge that it needs."""
-    found = locate(entry, paths)
-    return entry.memory_bytes(found.stat().st_size if found else None, judge_for(entry, catalog, paths))
-
-
-def _is_path(model: str) -> bool:
-    separators = [separator for separator in (os.sep, os.altsep) if separator]
-    return model.endswith(".gguf") or any(separator in model for separator in separators)
-
-
-def _default(catalog: Catalog, paths: Paths) -> ResolvedModel:
-    embedded = catalog.get(EMBEDDED)  # better tight than nothing
-    for entry in (*_fitting(catalog, paths), embedded):
-        if path := locate(entry, paths):
-            return ResolvedModel(entry.name, path, entry)
-    raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
 
 
 def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:

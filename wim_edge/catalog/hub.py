@@ -136,10 +136,9 @@ def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
     def ask() -> None:
         try:
             package.get_session().head(url, timeout=seconds, follow_redirects=False)
+            answers.put(None)
         except Exception as error:  # noqa: BLE001 - raised below
             answers.put(error)
-        else:
-            answers.put(None)
 
     # In a thread, because no timeout ends a look-up of the host's name
     threading.Thread(target=ask, name="wim-edge hub", daemon=True).start()

@@ -60,8 +60,7 @@ def name_for(given: str | None, path: str) -> str:
 
 
 def add(entry: ModelEntry, paths: Paths) -> Path:
-    """Adds an entry to the user's own models.toml, and returns that file. Raises InvalidRequestError where it has one
-    of that name, ModelError where it cannot be read."""
+    """Adds an entry to the user's own models.toml; returns that file. Raises InvalidRequestError, ModelError."""
     file = own_file(paths)
     before = read_small_file(file).decode("utf-8") if file.exists() else ""
     if before and entry.name in read_models(file):

@@ -199,8 +199,7 @@ def _numbered(pattern: _Pattern, where: str) -> tuple[PackagePart, ...]:
 
 
 def _check_settings(table: Table, where: str) -> None:
-    """Refuses all settings but those that `Settings` leaves open (None), and bad values of these, which show here and
-    not in the middle of a run."""
+    """Refuses all settings but those that `Settings` leaves open (None), and bad values of these."""
     known = [field.name for field in fields(Settings) if field.default is None and field.name not in _NOT_A_MODEL_S]
     for key in table:
         if key not in known:

@@ -11,8 +11,6 @@ from wim_edge.catalog.model_files import Progress, check_sha256, silent
 from wim_edge.errors import DiskError, DownloadError, ModelError, ModelNotFoundError
 from wim_edge.settings import Paths, check_online
 
-__all__ = ["Progress", "fetch", "locate", "locate_source", "own_copy", "removable", "remove"]
-
 
 def locate(entry: ModelEntry, paths: Paths) -> Path | None:
     """Returns the entry's file on this disk, or None; never asks the network, and imports no package's code."""

@@ -29,7 +29,7 @@ _STATES = ("added", "changed", "moved", "unchanged", "failed", "removed", "gone"
 
 
 def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from wim_edge.library.folders import known_libraries
+    from wim_edge.library.library import known_libraries
 
     return [CompletionItem(name) for name in known_libraries() if name.startswith(incomplete)]
 
@@ -85,9 +85,8 @@ def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, mode
       wim-edge library add --to wiki passages.jsonl.gz
       wim-edge ask --library wiki "Who was the first man on the moon?"
     """
-    from wim_edge.library.folders import known_libraries, remove_library
     from wim_edge.library.ingest import add as add_files
-    from wim_edge.library.library import Library
+    from wim_edge.library.library import Library, known_libraries, remove_library
 
     _check_paths(paths)
     new = name not in known_libraries()
@@ -250,8 +249,7 @@ def _index(library: Library, model: str | None) -> None:
 @debug_option
 def list_libraries(as_json: bool) -> None:
     """List the libraries."""
-    from wim_edge.library.folders import known_libraries
-    from wim_edge.library.library import Library
+    from wim_edge.library.library import Library, known_libraries
 
     rows: list[dict[str, Any]] = []
     for name in known_libraries():
@@ -288,9 +286,8 @@ def show(name: str, as_json: bool) -> None:
 def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
     """Remove a library, or its documents of some files. The files themselves stay, and so do readings of them
     (`wim-edge readings list`)."""
-    from wim_edge.library.folders import folder_of, remove_library
     from wim_edge.library.ingest import LEFT_OUT
-    from wim_edge.library.library import Library
+    from wim_edge.library.library import Library, folder_of, remove_library
 
     _check_paths(paths)
     if not paths:

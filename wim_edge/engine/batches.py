@@ -1,10 +1,13 @@
-"""The division of tokens into batches, and of parts of sequences into llama.cpp's batches."""
+"""The division of tokens into batches, and of parts of sequences into llama.cpp's batches; the first prefill."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Seq
 from typing import Any, TypeVar
+
+from wim_edge.engine.protocols import Sequence
 
 T = TypeVar("T")
 N_OUTPUTS = 32
@@ -41,9 +44,8 @@ def grouped(
         yield group
 
 
-def fill(batch: Any, parts: Sequence[tuple[int, int, Sequence[int], int]]) -> list[int]:
-    """Fills a llama_batch with (sequence id, position, tokens, rows of logits wanted at the end). Returns the indices
-    of the wanted rows."""
+def fill(batch: Any, parts: Seq[tuple[int, int, Seq[int], int]]) -> list[int]:
+    """Fills a llama_batch with (sequence id, position, tokens, rows at the end); returns the indices of these rows."""
     n, wanted = 0, []
     for seq_id, position, tokens, rows in parts:
         first_row = len(tokens) - rows
@@ -56,3 +58,13 @@ def fill(batch: Any, parts: Sequence[tuple[int, int, Sequence[int], int]]) -> li
             n += 1
     batch.n_tokens = n
     return wanted
+
+
+def prefilled(sequence: Sequence, tokens: Seq[int]) -> Sequence:
+    """Appends tokens to a sequence and returns it; closes it if that fails."""
+    try:
+        sequence.append(tokens)
+    except BaseException:
+        sequence.close()
+        raise
+    return sequence

@@ -1,11 +1,16 @@
 """llama.cpp: the only import of it, its log, its devices, Ctrl-C while it runs, and what every model file needs.
 
+A fingerprint names everything about a model that shapes a cache: its files and the build of llama.cpp. Hashing
+gigabytes takes too long at every start. So the whole header counts (architecture, rope, tokenizer, chat template,
+tensors), and evenly spread blocks of the weights.
+
 The log goes to the logger `wim_edge.llama`, silent unless the host configures it. llama_cpp installs a log callback
 when it is imported, so ours is set afterwards. It stays referenced because llama.cpp logs in destructors too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import platform
@@ -20,6 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from wim_edge.engine.gguf import GGUFHeader, shards
 from wim_edge.errors import EngineError, ModelFileError
 
 
@@ -42,27 +48,22 @@ def _short_spins() -> Iterator[None]:
 
 with _short_spins():
     import llama_cpp
-    import llama_cpp as lib
     from llama_cpp import _ctypes_extensions, _ggml
     from llama_cpp.llama_cpp import _lib as llama_library
 
-__all__ = [
-    "BUILD", "GPU", "IGPU", "Device", "batch_error", "device_handles", "devices", "ggml_function", "last_errors", "lib",
-    "load_weights", "model_params", "system_info", "tokenize",
-]  # fmt: skip
-
+lib = llama_cpp
 BUILD: str = llama_cpp.__version__
 """The version of llama-cpp-python, which names the llama.cpp inside."""
 
 log = logging.getLogger("wim_edge.llama")
 log.addHandler(logging.NullHandler())
-log.propagate = True
 
 # ggml_log_level; llama-cpp-python's own table is off by one (see ggml.h). INFO is chatter for a host application
 _LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
 _CONTINUES = 5
 GPU, IGPU = 1, 2  # enum ggml_backend_dev_type
 _Q4_K = 12  # enum ggml_type
+_BLOCK, _BLOCKS = 1 << 16, 64  # of the weights, in a fingerprint
 _errors: deque[str] = deque(maxlen=4)
 _line = ""
 _level = logging.DEBUG
@@ -108,8 +109,7 @@ def load_weights(path: Path, params: Any) -> Any:
 
 
 def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = False) -> list[int]:
-    """Returns the tokens of a text. ``framed``: with those that the model wants around every text. ``special``:
-    recognizes control tokens."""
+    """Returns the tokens of a text; ``framed``: with those around every text; ``special``: also control tokens."""
     data = text.encode("utf-8", "replace")
     room = len(data) + 8
     while True:
@@ -212,8 +212,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Delays Python's signal handlers to the end of the block. They run in the main thread only: in others this does
-    nothing."""
+    """Delays Python's signal handlers to the end of the block; does nothing in other threads than the main one."""
     numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
     handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
     if threading.current_thread() is not threading.main_thread():
@@ -228,3 +227,24 @@ def signals_held() -> Iterator[None]:
             signal.signal(number, handler)
         for number in came:
             handlers[number](number, None)
+
+
+def fingerprint(header: GGUFHeader) -> str:
+    """Returns the fingerprint of a model with this header, in hexadecimal. Raises OSError."""
+    digest = hashlib.blake2b(BUILD.encode(), digest_size=16)
+    for number, path in enumerate(shards(header.path)):
+        weights = sum(tensor.nbytes or 0 for tensor in header.tensors) if number == 0 else 0
+        _update(digest, path, max(0, path.stat().st_size - weights))
+    return digest.hexdigest()
+
+
+def _update(digest: hashlib.blake2b, path: Path, head: int) -> None:
+    """Adds the file's size, its first ``head`` bytes and blocks of the rest to the digest."""
+    size = path.stat().st_size
+    digest.update(size.to_bytes(8, "little"))
+    with path.open("rb") as file:
+        while file.tell() < head and (block := file.read(min(1 << 20, head - file.tell()))):
+            digest.update(block)
+        for number in range(_BLOCKS):
+            file.seek(head + (size - head) * number // _BLOCKS)
+            digest.update(file.read(_BLOCK))

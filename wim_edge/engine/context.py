@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence as Seq
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -191,7 +191,7 @@ def _flash_attention(wanted: bool | None, kv_type: str, gpu: bool) -> int:
     return -1 if gpu else 0
 
 
-class Sequence:
+class Sequence(AbstractContextManager["Sequence"]):
     """Implements `wim_edge.engine.protocols.Sequence`. Made by `Context.sequence` and `fork`."""
 
     def __init__(self, context: Context, seq_id: int) -> None:
@@ -238,9 +238,9 @@ class Sequence:
         self._logits = logits
         self.context.rollback.after_decode(self, start)
 
-    def fork(self, at: int | None = None) -> Self:
+    def fork(self, at: int | None = None) -> Sequence:
         at = self._position("fork at", len(self) if at is None else at)
-        branch = type(self)(self.context, self.context.take_id())
+        branch = Sequence(self.context, self.context.take_id())
         try:
             self.context.rollback.fork(self, branch, at)
         except BaseException:
@@ -297,9 +297,6 @@ class Sequence:
             self.context.rollback.erase(self)
             self.context.give_id(self.id)
         self.id = -1
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()

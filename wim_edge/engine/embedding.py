@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from wim_edge.engine.batches import fill, grouped
-from wim_edge.engine.bindings import batch_error, last_errors, lib, load_weights, model_params, tokenize
-from wim_edge.engine.fingerprint import fingerprint
+from wim_edge.engine.bindings import batch_error, fingerprint, last_errors, lib, load_weights, model_params, tokenize
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.model import physical_cores
 from wim_edge.engine.preflight import check_weights, gpu_layers
@@ -45,7 +45,7 @@ _INSTRUCTIONS = (
 first match counts. No GGUF file holds them."""
 
 
-class EmbeddingModel:
+class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
     """Implements `wim_edge.engine.protocols.Embedder`; a context manager.
 
     Raises ModelFileError for a file that cannot be used, MemoryBudgetError if it does not fit.
@@ -168,9 +168,6 @@ class EmbeddingModel:
         if self._model:
             lib.llama_model_free(self._model)
         self._context = self._model = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()

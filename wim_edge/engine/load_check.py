@@ -35,8 +35,7 @@ _HINT = "It is damaged or not supported by this build of llama.cpp. Fetch anothe
 
 
 def check(path: Path, *, embeds: bool = False) -> None:
-    """Raises ModelFileError, or another error of loading, if a child cannot load and use the file. ``embeds``: it is
-    used as an embedding model."""
+    """Raises ModelFileError, or another error of loading, if a child cannot load and use the file."""
     # os.path.exists never raises, unlike Path's
     if not subprocesses.has_python() or (os.path.exists(path) and os.path.exists(_known(path, embeds))):
         return

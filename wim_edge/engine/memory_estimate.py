@@ -80,8 +80,7 @@ def kv_bytes(
 
 
 def _layers(header: GGUFHeader) -> list[tuple[int, float]]:
-    """Returns the KV heads of each layer with its own cache, and whether its attention has a window: 0, 1, or a
-    share if the header does not say which layers do."""
+    """Returns the KV heads of each layer with a cache, and whether it has a window: 0, 1, or a share if unknown."""
     heads = _kv_heads(header, header.number("attention.head_count"))
     heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last ones share others' cache
     if not _window(header):
@@ -131,14 +130,9 @@ def _recurrent_bytes(header: GGUFHeader, n_seq_max: int) -> int:
 
 
 def estimate(
-    header: GGUFHeader,
-    n_ctx: int,
-    n_batch: int = Settings.n_batch,
-    kv_type: str = Settings.kv_type,
-    swa_full: bool = True,
-    n_seq_max: int = 1,
-    flash: bool = False,
-) -> MemoryNeed:
+    header: GGUFHeader, n_ctx: int, n_batch: int = Settings.n_batch, kv_type: str = Settings.kv_type,
+    swa_full: bool = True, n_seq_max: int = 1, flash: bool = False,
+) -> MemoryNeed:  # fmt: skip
     """Estimates the bytes of a context of ``n_ctx`` cells. ``flash``: flash attention, which keeps no scores."""
     logits = 4 * N_OUTPUTS * header.n_vocab
     scores = 0 if flash or kv_type.startswith("q") else header.number("attention.head_count", 1) * padded(n_ctx)

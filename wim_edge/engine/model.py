@@ -6,20 +6,19 @@ import ctypes
 import itertools
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from wim_edge.engine import available_memory
-from wim_edge.engine.bindings import last_errors, lib, load_weights, model_params, tokenize
+from wim_edge.engine.bindings import fingerprint, last_errors, lib, load_weights, model_params, tokenize
 from wim_edge.engine.context import Context
-from wim_edge.engine.fingerprint import fingerprint
-from wim_edge.engine.gguf import GGUFHeader, read_header
-from wim_edge.engine.grammar import Grammar, open_vocabulary
+from wim_edge.engine.gguf import read_header
 from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, readable
 from wim_edge.engine.preflight import batch_sizes, check_weights, context_need, free_memory, gpu_layers, largest_n_ctx
 from wim_edge.engine.protocols import N_SEQUENCES, PLAIN_LETTERS, MemoryKind, ModelInfo
+from wim_edge.engine.sampling import Grammar, open_vocabulary
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings, adapter_file
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
 
-class Model:
+class Model(AbstractContextManager["Model"]):
     """An opened model; a context manager. Implements `wim_edge.engine.protocols.Model`.
 
     Raises ModelFileError for a file that cannot be used, MemoryBudgetError if it does not fit.
@@ -60,7 +59,9 @@ class Model:
         self._contexts: list[Context] = []
         adapter = adapter_file(self.settings.adapter)
         self.adapter = Adapter(self.handle, adapter) if adapter else None
-        self._line_end = tokenize(self.vocab, "\n") if _adds_space(self.header) else []
+        facts = self.header.metadata  # llama.cpp's default for SentencePiece is a space before every text
+        adds_space = facts.get("tokenizer.ggml.model") == "llama" and facts.get("tokenizer.ggml.add_space_prefix", True)
+        self._line_end = tokenize(self.vocab, "\n") if adds_space else []
         self._reserved = self._reserved_tokens()
         self.info = ModelInfo(
             name=name or self.header.path.stem,
@@ -81,7 +82,7 @@ class Model:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The fingerprint of the file and of llama.cpp's build (see `fingerprint.py`). Raises OSError."""
+        """The fingerprint of the file and of llama.cpp's build (see `bindings.fingerprint`). Raises OSError."""
         return fingerprint(self.header)
 
     def _memory_kind(self) -> MemoryKind:
@@ -238,23 +239,12 @@ class Model:
             lib.llama_model_free(self.handle)
             self.handle = None
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *exc: object) -> None:
         self.close()
 
 
-def _adds_space(header: GGUFHeader) -> bool:
-    """Tells whether the tokenizer puts a space before every text, as is llama.cpp's default for SentencePiece."""
-    return header.metadata.get("tokenizer.ggml.model") == "llama" and bool(
-        header.metadata.get("tokenizer.ggml.add_space_prefix", True)
-    )
-
-
 def physical_cores() -> int:
-    """Returns the number of cores that this process may use, at most OMP_NUM_THREADS. Hyper-threads don't count: they
-    slow the barrier after every graph node."""
+    """Returns the number of cores that this process may use, at most OMP_NUM_THREADS; hyper-threads don't count."""
     import psutil
 
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1

@@ -66,8 +66,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class StateFile:
-    """A sequence's state at the start of a file. Check that the file is unchanged before you restore it: llama.cpp
-    aborts on some damage."""
+    """A sequence's state at the start of a file. Check it before you restore it: llama.cpp aborts on damage."""
 
     path: Path
     nbytes: int
@@ -114,8 +113,7 @@ class Sequence(Protocol):
         """The bytes of a snapshot."""
 
     def snapshot(self, into: Path | None = None) -> Snapshot:
-        """Returns a snapshot; with ``into``, writes its state over that file instead of into memory. Raises OSError,
-        MemoryBudgetError."""
+        """Returns a snapshot, its state in memory or written over a file. Raises OSError, MemoryBudgetError."""
 
     def restore(self, snapshot: Snapshot) -> None:
         """Replaces the content by a snapshot's; evaluates no token. Raises EngineError."""
@@ -155,8 +153,7 @@ class Context(Protocol):
         ContextOverflowError, Interrupted."""
 
     def adapted(self) -> AbstractContextManager[None]:
-        """Applies the model's adapter, if it has one, to what is evaluated in the block; earlier cells do not
-        change."""
+        """Applies the model's adapter, if there is one, to what is evaluated in the block, not to earlier cells."""
 
     def interrupt(self) -> None:
         """Stops the running evaluation, from any thread; it and later ones raise Interrupted until `resume`."""
@@ -193,8 +190,7 @@ class Model(Protocol):
         """True if an adapter that points at answers is loaded (`Context.adapted`)."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Returns the token ids of a text, without BOS. Only with ``special`` text such as ``<|im_end|>`` becomes a
-        control token."""
+        """Returns the token ids of a text, without BOS. Only with ``special`` it may become control tokens."""
 
     def piece(self, token: int) -> bytes:
         """Returns a token's bytes (perhaps part of a character); none for control tokens."""
@@ -217,8 +213,7 @@ class Model(Protocol):
         """Returns a context of at least ``n_ctx`` cells for ``n_sequences`` at once. Raises MemoryBudgetError."""
 
     def grammar(self, schema: object) -> Grammar:
-        """Returns the grammar of a JSON schema, at the beginning of a text. Raises InvalidRequestError for an
-        unsupported schema."""
+        """Returns the grammar of a JSON schema. Raises InvalidRequestError for an unsupported schema."""
 
     def close(self) -> None: ...
 

@@ -1,17 +1,34 @@
-"""The choice of a token from logits: greedy, or by temperature, min-p and top-p with a seed."""
+"""Decoding: greedy, by temperature, min-p and top-p with a seed, by a beam search, or as a JSON schema allows.
+
+The beam search finds runs of a segment (pointing) or of a library (recall). Beams are forks of one prompt; each step
+evaluates all live beams in one batch. Schemas are compiled by the library llguidance.
+"""
 
 from __future__ import annotations
 
+import json
+import warnings
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Seq
-from typing import TypeVar
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.engine.protocols import Context, Logits, Sequence
+from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.settings import Settings
 
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
+    from llguidance._lib import JsonCompileOptions
+
 F = TypeVar("F", np.float32, np.float64)
+Beam = TypeVar("Beam")
+_OPTIONS: JsonCompileOptions = {"whitespace_flexible": True, "whitespace_pattern": r"(?: |\n {0,16})"}
+"""The white space between values: as models lay JSON out, but bounded, because small models repeat it for ever."""
 
 
 def log_softmax(logits: NDArray[F]) -> NDArray[F]:
@@ -22,8 +39,7 @@ def log_softmax(logits: NDArray[F]) -> NDArray[F]:
 
 
 def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> list[float]:
-    """Appends tokens to sequences; returns log P(tokens | sequence) for each, in nats. Raises ContextOverflowError,
-    Interrupted."""
+    """Appends tokens to sequences; returns log P(tokens | sequence) for each, in nats. Raises as `append_each`."""
     before = [sequence.logits for sequence, _ in parts]
     rows, found, begin = context.append_each(parts, all_rows=True), [], 0
     for first, (_, tokens) in zip(before, parts, strict=True):
@@ -56,3 +72,109 @@ class Sampler:
         kept = order[keep]
         weights = np.exp(log_softmax(logits[kept].astype(np.float64) / self.temperature))
         return int(self._random.choice(kept, p=weights / weights.sum()))
+
+
+@dataclass(frozen=True)
+class Step(Generic[Beam]):
+    """A beam that continues a live one by at least one token."""
+
+    beam: Beam
+    parent: int
+    """The index of the live beam that it continues."""
+    tokens: Seq[int]
+
+
+def search_beams(
+    context: Context, prompt: Sequence, first: Beam, advance: Callable[[list[tuple[Beam, Logits]]], list[Step[Beam]]]
+) -> int:
+    """Evaluates beams step by step until none continues; returns the number of evaluated tokens.
+
+    Takes one sequence of the context for each live beam and leaves the prompt as it was.
+
+    Args:
+        first: the beam without tokens.
+        advance: returns the beams that continue, given the live ones, each with the logits after every token of its
+            last step, (tokens, n_vocab); for the first beam those after the prompt, (1, n_vocab).
+
+    Raises Interrupted, ContextOverflowError.
+    """
+    spent = 0
+    with ExitStack() as stack:
+        branches = [stack.enter_context(prompt.fork())]
+        live = [(first, prompt.logits[None])]
+        while steps := advance(live):
+            branches = _branches(branches, [branches[step.parent] for step in steps], stack)
+            parts = [(branch, step.tokens) for branch, step in zip(branches, steps, strict=True)]
+            rows, live = context.append_each(parts, all_rows=True), []
+            for step in steps:
+                live.append((step.beam, rows[: len(step.tokens)]))
+                rows = rows[len(step.tokens) :]
+                spent += len(step.tokens)
+    return spent
+
+
+def _branches(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> list[Sequence]:
+    """Returns a sequence for the child of each of ``parents``: the parent's own for its last child, else a fork.
+
+    First closes those of ``live`` without children, so that no more sequences are open than beams are live. The stack
+    closes the forks.
+    """
+    for one in live:
+        if one not in parents:
+            one.close()
+    return [
+        one if one not in parents[at + 1 :] else stack.enter_context(one.fork()) for at, one in enumerate(parents)
+    ]
+
+
+def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
+    """Returns a model's vocabulary for llguidance. Raises InvalidRequestError without that package."""
+    try:
+        from llguidance.llamacpp import lltokenizer_from_vocab
+    except ImportError:
+        raise InvalidRequestError(
+            "a JSON schema needs the package llguidance", "pip install 'wim-edge[server]'"
+        ) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it calls llama.cpp by an older name
+        return lltokenizer_from_vocab(vocab, eos_token=eog_tokens)
+
+
+class Grammar:
+    """Implements `wim_edge.engine.protocols.Grammar`. Raises InvalidRequestError for a schema that is too large or has
+    an unsupported keyword.
+
+    ``hidden``: the tokens that are never allowed.
+    """
+
+    def __init__(self, vocabulary: LLTokenizer, schema: object, hidden: Iterable[int]) -> None:
+        from llguidance import LLMatcher
+        from llguidance.numpy import allocate_token_bitmask
+
+        try:
+            text = LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_OPTIONS)
+        except (ValueError, RecursionError) as error:
+            raise _refused(str(error)) from error
+        self._matcher = LLMatcher(vocabulary, text, log_level=0)
+        if self._matcher.is_error():
+            raise _refused(self._matcher.get_error())
+        self._mask = allocate_token_bitmask(1, vocabulary.vocab_size)
+        self._hidden = [*hidden]
+
+    def allowed(self, logits: Logits) -> Logits:
+        from llguidance.numpy import apply_token_bitmask_inplace, fill_next_token_bitmask
+
+        allowed = np.array(logits)
+        fill_next_token_bitmask(self._matcher, self._mask)
+        apply_token_bitmask_inplace(allowed, self._mask)
+        allowed[self._hidden] = -np.inf
+        if not np.isfinite(allowed).any():
+            raise EngineError("the model has no token that continues the requested JSON", "Use another model.")
+        return allowed
+
+    def accept(self, token: int) -> None:
+        self._matcher.consume_token(token)
+
+
+def _refused(why: str) -> InvalidRequestError:
+    return InvalidRequestError(f"the JSON schema is not supported: {why.strip()[:300]}", "Ask for a simpler form.")

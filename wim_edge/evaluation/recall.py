@@ -38,9 +38,8 @@ from wim_edge.library.library import Library
 from wim_edge.reading import events
 from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.prompts import Prompts
-from wim_edge.recall.beams import Search
 from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex
-from wim_edge.recall.mindref import PASSAGE, PASSAGE_WIDTH, MindRef, Prefix, Title
+from wim_edge.recall.mindref import PASSAGE, PASSAGE_WIDTH, MindRef, Prefix, Search, Title
 from wim_edge.recall.recaller import Candidate, Recaller
 from wim_edge.settings import RETRIEVERS
 from wim_edge.system.journal import Watcher

@@ -1,5 +1,4 @@
-"""Ingest: reads files and folders into the documents of a library, skips files that have not changed, and brings a
-library in step with its files before it is asked."""
+"""Ingest: reads files and folders into a library, skips unchanged ones, and brings a library in step with them."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
 from wim_edge.documents.readers import find_scans
 from wim_edge.errors import DocumentError, InvalidRequestError
-from wim_edge.library.file_state import digest_of, state_of
+from wim_edge.library.documents_db import digest_of, state_of
 from wim_edge.library.library import Library, SourceFile
 from wim_edge.settings import Limits
 
@@ -236,8 +235,7 @@ def _one(
 
 
 def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
-    """Returns a file's documents with their titles, and a note on what is missing. Raises DocumentError,
-    InvalidRequestError."""
+    """Returns a file's documents with their titles, and a note. Raises DocumentError, InvalidRequestError."""
     if path.name.lower().endswith(ROWS):
         try:
             rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)

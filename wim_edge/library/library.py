@@ -1,9 +1,9 @@
-"""A named library: the documents that a user keeps, in one SQLite file.
+"""Libraries: the documents that a user keeps under a name, in one SQLite file, with the indexes for models beside it.
 
     source     a file as it was when it was read
     document   its content, one or (JSON lines) many: title, text, marks
     passage    a piece of a document, at most `PASSAGE_CHARS` long, with its words in an FTS5 index for BM25
-    removed    the documents of files that a sync removed (`wim_edge.library.removed`)
+    removed    the documents of files that a sync removed (`documents_db.removed_documents`)
 
 Each file is one transaction: a process killed at any moment leaves whole documents, and adding again continues from
 there. The index that recall makes for a model (`wim_edge.recall.index`) is beside it and names its version.
@@ -13,27 +13,28 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wim_edge.documents import Document, Mark
 from wim_edge.documents.document import with_file_name
-from wim_edge.errors import LibraryError
-from wim_edge.library import removed, writing
+from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.library import documents_db
 from wim_edge.library.database import connected, transaction
-from wim_edge.library.file_state import FileState
-from wim_edge.library.folders import folder_of, known_libraries, size_of
-from wim_edge.library.schema import VERSION, bring_up_to_date, make, version_of
-from wim_edge.settings import Paths
+from wim_edge.library.documents_db import FileState, RemovedDocument
+from wim_edge.settings import NO_DEVICE, Paths
 from wim_edge.words import any_of_its_words, searchable
 
 TITLE_WEIGHT = 2.0
 """A word of the title counts as this many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/choices.md)."""
 _DOCUMENTS = "document JOIN source ON source.id = source"
+_NAME = re.compile(rf"{NO_DEVICE}[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}(?<!\.)")
 
 
 @dataclass(frozen=True)
@@ -112,14 +113,14 @@ class Library:
             with self._library_errors():
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 with transaction(self._path) as db:
-                    make(db)
+                    documents_db.make(db)
         with self._read() as db:
-            version = version_of(db)
+            version = documents_db.version_of(db)
         if version == 0 and not create:
             raise LibraryError(f"library {name} holds nothing yet", f"wim-edge library add --to {name} FILE...")
-        if 0 < version < VERSION:
+        if 0 < version < documents_db.VERSION:
             with self._write() as db:
-                bring_up_to_date(db)
+                documents_db.bring_up_to_date(db)
 
     # Queries
 
@@ -172,7 +173,7 @@ class Library:
     def digests(self) -> list[tuple[int, bytes]]:
         """Returns each document's id and a digest of its title and text, in the order of the ids."""
         found = self._rows("SELECT id, digest FROM document ORDER BY id")
-        is_sound = all(isinstance(digest, bytes) and len(digest) == writing.DIGEST_BYTES for _, digest in found)
+        is_sound = all(isinstance(digest, bytes) and len(digest) == documents_db.DIGEST_BYTES for _, digest in found)
         self._check(is_sound, "a digest is missing")
         return found
 
@@ -197,7 +198,7 @@ class Library:
             )  # fmt: skip
             for title, text, marks, digest, name, path, *state in rows:
                 is_sound = all(isinstance(one, str) for one in (title, name, path)) and _is_name(name, title)
-                is_sound = is_sound and writing.document_digest(title, text, marks) == digest
+                is_sound = is_sound and documents_db.document_digest(title, text, marks) == digest
                 self._check(is_sound, f"document {number} is not what was written")
                 placed = tuple(Mark(*mark) for mark in json.loads(marks))
                 document = Document(name, text, placed, Path(path), title=title)
@@ -216,14 +217,14 @@ class Library:
             "WHERE words MATCH ? ORDER BY score LIMIT ?) AS best "
             "JOIN passage ON passage.id = best.rowid ORDER BY score, best.rowid", expression, most,
         )  # fmt: skip
-        is_sound = all(writing.passage_sum(*row[:4]) == row[4] for row in rows)
+        is_sound = all(documents_db.passage_sum(*row[:4]) == row[4] for row in rows)
         self._check(is_sound, "a passage is not what was written")
         return [Hit(row[0], row[1], row[2], row[5]) for row in rows]
 
-    def removed_documents(self) -> list[removed.RemovedDocument]:
+    def removed_documents(self) -> list[RemovedDocument]:
         """Returns the documents that can be restored, the latest removed first."""
         with self._read() as db:
-            return removed.listed(db)
+            return documents_db.removed_documents(db)
 
     @property
     def nbytes(self) -> int:
@@ -239,13 +240,11 @@ class Library:
 
     def put(
         self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]], digest: bytes = b"",
-        stamp: int = 0, *, restored: bool = False,
+        stamp: int = 0,
     ) -> int:  # fmt: skip
         """Replaces the documents of a file with these, each with its title; returns their number."""
         with self._write() as db:
-            return writing.replace_documents(
-                db, path, FileState(mtime_ns, size, stamp, digest), documents, restored=restored
-            )
+            return documents_db.replace_documents(db, path, FileState(mtime_ns, size, stamp, digest), documents)
 
     def move(self, path: str, new: str, state: FileState) -> None:
         """Notes the new path and state of a file whose bytes are the same."""
@@ -256,17 +255,16 @@ class Library:
             )
 
     def remove(self, path: str, *, keep: bool = False) -> bool:
-        """Removes a file's documents, and the file from those that were added; returns whether it was there.
-        ``keep``: they can be restored for some days."""
+        """Removes a file and its documents, for good or to ``keep`` for some days; returns whether it was there."""
         with self._write() as db:
             db.execute("DELETE FROM root WHERE path = ?", (path,))
-            return writing.delete_documents(db, path, keep=keep)
+            return documents_db.delete_documents(db, path, keep=keep)
 
     def restore(self, path: str) -> int:
         """Restores the documents of a removed file; returns their number. They stay although the file is missing."""
         with self._write() as db:
-            state, documents = removed.texts(db, path)
-            return writing.replace_documents(db, path, state, documents, restored=True) if documents else 0
+            state, documents = documents_db.removed_texts(db, path)
+            return documents_db.replace_documents(db, path, state, documents, restored=True) if documents else 0
 
     # Connections
 
@@ -315,6 +313,51 @@ def open_library(name: str) -> Library:
     if not len(library):
         raise LibraryError(f"library {name} holds no documents", f"wim-edge library add --to {name} FILE...")
     return library
+
+
+def folder_of(name: str, paths: Paths | None = None) -> Path:
+    """Returns the folder of a library of this name. Raises InvalidRequestError for a name that is not allowed."""
+    if not _NAME.fullmatch(name):
+        raise InvalidRequestError(
+            f"{name!r} is no name for a library",
+            "Letters, digits, dots, dashes and underscores, 64 at most, no dot at the end, and no device of Windows.",
+        )
+    return (paths or Paths.from_environment()).libraries / name
+
+
+def known_libraries(paths: Paths | None = None) -> list[str]:
+    """Returns the names of all libraries."""
+    folder = (paths or Paths.from_environment()).libraries
+    found = (path.parent.name for path in folder.glob("*/documents.sqlite"))
+    return sorted(name for name in found if _NAME.fullmatch(name))
+
+
+def remove_library(name: str) -> int:
+    """Deletes a library, damaged or not, with its indexes; returns the bytes freed. Raises LibraryError."""
+    folder = folder_of(name)
+    if not folder.is_dir():
+        raise LibraryError(f"there is no library {name}", "wim-edge library list")
+    freed = size_of(folder)
+    try:
+        away = folder.with_name(f".{name}-{uuid.uuid4().hex}")  # at once, whoever may be writing there
+        folder.rename(away)
+        if away.is_symlink():  # what it leads to is not ours
+            away.unlink()
+        else:
+            shutil.rmtree(away)
+    except OSError as error:
+        hint = "Close what uses it, or check the disk."
+        raise LibraryError(f"library {name}: {error.strerror or error}", hint) from error
+    return freed
+
+
+def size_of(folder: Path) -> int:
+    """Returns the bytes of a folder's files."""
+    total = 0
+    for path in folder.glob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size
+    return total
 
 
 def _is_name(name: str, title: str) -> bool:

@@ -51,8 +51,7 @@ _OLD, _VERSION = 1, 2  # of 0.1, whose states begin with other prompts: none wou
 
 @dataclass(frozen=True)
 class ReadingRecord:
-    """A reading in the index. ``source``: the paths of its documents, or digests of texts without one;
-    ``shape``: deep or shallow."""
+    """A reading in the index. ``source``: the paths or digests of its documents; ``shape``: deep or shallow."""
 
     id: int
     title: str
@@ -94,8 +93,7 @@ class ReadingsDatabase:
     # Queries
 
     def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> tuple[int, str] | None:
-        """Returns the id and the file of the state with the longest of these prefixes (digests, ascending), of at most
-        ``most`` tokens."""
+        """Returns the id and the file of the state with the longest of these prefixes, of at most ``most`` tokens."""
         with connected(self._path) as db:
             for digest in reversed(digests):
                 row: tuple[int, str] | None = db.execute(
@@ -187,8 +185,7 @@ class ReadingsDatabase:
         return int(state), True
 
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
-        """Replaces the states of a reading with these, and sets its number of document tokens. Returns
-        that number, or 0 if one of the states is gone."""
+        """Replaces a reading's states and its number of document tokens. Returns that, or 0 if a state is gone."""
         held = set(states)
         with transaction(self._path) as db:
             known = {state for (state,) in db.execute("SELECT id FROM state")}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from wim_edge.engine.protocols import Model
@@ -51,15 +50,12 @@ def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tup
     base = ChatFormat(False, bos, tuple(model.tokenize("\n\n")), (), stops=stops)
     if template is None:
         return base, None
-    split = partial(_split, template, model, variables)
     try:
-        try:
-            runs, system_in_user = split([("system", ""), ("user", "")]), False
-        except TemplateError:
-            runs, system_in_user = ["", *split([("user", "")])], True
+        shown, runs = _split(template, model, variables, [("system", ""), ("user", "")])
     except TemplateError as error:
         return base, f"the model's chat template cannot be used ({error}); asking in plain text"
-    tokens = [model.tokenize(run, special=True) for run in runs]
+    system_in_user = len(shown) == 1
+    tokens = [model.tokenize(run, special=True) for run in ([""] if system_in_user else []) + runs]
     if bos and tokens[0][:1] != list(bos) and not (not tokens[0] and tokens[1][:1] == list(bos)):
         tokens[0] = [*bos, *tokens[0]]
     before_system, before_user, after_user = map(tuple, tokens)
@@ -76,14 +72,8 @@ def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, A
     if template is None:
         turns = "".join(f"{role.capitalize()}: {text}\n" for role, text in messages)
         return [*bos, *model.tokenize(turns + "Assistant:")]
-    split = partial(_split, template, model, variables)
-    shown = [(role, text) for role, text in messages]
     try:
-        try:
-            runs = split(shown)
-        except TemplateError:
-            shown = _without_system(shown)
-            runs = split(shown)
+        shown, runs = _split(template, model, variables, messages)
     except TemplateError as error:
         raise InvalidRequestError(
             f"the model's chat template cannot show this conversation: {error}", "Let user and assistant take turns."
@@ -98,18 +88,24 @@ def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, A
 
 def _split(
     template: str, model: Model, variables: Mapping[str, Any] | None, messages: Seq[Message]
-) -> list[str]:
-    """Returns the template's texts before, between and after those of the messages. Raises TemplateError."""
+) -> tuple[Seq[Message], list[str]]:
+    """Returns the messages, and the template's texts before, between and after theirs. If the template has no system
+    turn, the system text begins the first user turn. Raises TemplateError."""
     marks = [f"[[wim-edge:{n}]]" for n in range(len(messages))]
     marked = [(role, mark) for (role, _), mark in zip(messages, marks, strict=True)]
-    rest = rendered(template, marked, model.info.bos, model.info.eos, variables or {})
     runs = []
-    for mark in marks:
-        if rest.count(mark) != 1:
-            raise TemplateError(f"it shows a message {rest.count(mark)} times")
-        before, rest = rest.split(mark)
-        runs.append(before)
-    return [*runs, rest]
+    try:
+        rest = rendered(template, marked, model.info.bos, model.info.eos, variables or {})
+        for mark in marks:
+            if rest.count(mark) != 1:
+                raise TemplateError(f"it shows a message {rest.count(mark)} times")
+            before, rest = rest.split(mark)
+            runs.append(before)
+    except TemplateError:
+        if all(role != "system" for role, _ in messages):
+            raise
+        return _split(template, model, variables, _without_system(messages))
+    return messages, [*runs, rest]
 
 
 def _without_system(messages: Seq[Message]) -> list[Message]:

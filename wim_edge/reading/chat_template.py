@@ -26,9 +26,7 @@ class TemplateError(Exception):
     """The template can't be used; the message says why."""
 
 
-def rendered(
-    template: str, messages: Seq[tuple[str, str]], bos: str, eos: str, variables: Mapping[str, Any]
-) -> str:
+def rendered(template: str, messages: Seq[tuple[str, str]], bos: str, eos: str, variables: Mapping[str, Any]) -> str:
     """Returns the text of a conversation of (role, text), up to the model's answer. Raises TemplateError."""
     values = {
         "messages": [{"role": role, "content": text} for role, text in messages],

@@ -46,8 +46,7 @@ class Completer:
         return tokens
 
     def open(self, tokens: Seq[int], settings: Settings) -> Context:
-        """Returns a context for a prompt of up to these tokens with its answer. Raises ContextOverflowError,
-        MemoryBudgetError."""
+        """Returns a context for a prompt with its answer. Raises ContextOverflowError, MemoryBudgetError."""
         need, most = len(tokens) + settings.answer_tokens, self._model.info.n_ctx_train
         if need > most:
             raise ContextOverflowError(

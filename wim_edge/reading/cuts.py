@@ -64,7 +64,7 @@ class Repeats(_Cut):
             if found.end() == len(self._text) and not last:
                 self._at = found.start()
                 break
-            self._add(_key(found.group()), found.start())
+            self._add(_EDGES.sub("", found.group().casefold()) or found.group(), found.start())
             again = RUN if self._matched == RUN else self._in_turn()
             if again:
                 self.ended = True
@@ -79,8 +79,7 @@ class Repeats(_Cut):
         self._seen.update(runs)
 
     def _in_turn(self) -> int:
-        """Returns how many words to cut once a run came three times in a row, else 0. A run has two different words, or
-        a digit."""
+        """Returns how many words to cut once a run of different words, or of a number, came three times, else 0."""
         said = [word for word, _ in self._words[-3 * RUN :]]
         for n in range(1, RUN // 2 + 1):
             last = said[-n:]
@@ -197,10 +196,6 @@ def _without_numbering(text: str) -> str:
     """Returns the text without a list's number or dash at its end, if anything else is left."""
     shorter = _NUMBERING.sub("", text)
     return shorter.rstrip() if shorter.strip() and shorter != text else text
-
-
-def _key(word: str) -> str:
-    return _EDGES.sub("", word.casefold()) or word
 
 
 def _is_at(text: str, at: int, label: str) -> bool:

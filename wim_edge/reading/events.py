@@ -6,9 +6,11 @@ of the JSON should ignore unknown types; `from_dict` refuses them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from wim_edge.reading.event_parts import AnswerStatus as AnswerStatus
 from wim_edge.reading.event_parts import Chars as Chars
@@ -21,6 +23,8 @@ from wim_edge.reading.event_parts import ScoredWords as ScoredWords
 from wim_edge.reading.event_parts import Source as Source
 from wim_edge.reading.event_parts import TokenLogprob as TokenLogprob
 from wim_edge.reading.event_parts import Usage as Usage
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -337,3 +341,38 @@ def from_dict(data: Mapping[str, Any]) -> Event:
     if data.get("type") not in _BY_TYPE:
         raise ValueError(f"no event is called {data.get('type')!r}")
     return msgspec.convert(data, _BY_TYPE[data["type"]])
+
+
+class Stream(Iterator[Event]):
+    """The events of one reading. Garbage collection closes it, and then ``stack``."""
+
+    def __init__(self, stack: ExitStack, found: Iterator[Event]) -> None:
+        self._events = _until_closed(stack, found)
+        next(self._events)  # enters the stack, so that closing an unused stream frees it
+        self.thread: int | None = None
+        """The thread that is in it now."""
+        self.reader: int | None = None
+        """The thread that took the last event."""
+
+    def __next__(self) -> Event:
+        self.reader = threading.get_ident()
+        event = self._enter(lambda: next(self._events))
+        assert event is not None  # only the first one is
+        return event
+
+    def close(self) -> None:
+        """Ends the reading. Raises ValueError while another thread is in it."""
+        self._enter(self._events.close)
+
+    def _enter(self, step: Callable[[], _T]) -> _T:
+        before, self.thread = self.thread, threading.get_ident()
+        try:
+            return step()
+        finally:
+            self.thread = before
+
+
+def _until_closed(stack: ExitStack, found: Iterator[Event]) -> Generator[Event | None, None, None]:
+    with stack:
+        yield None
+        yield from found

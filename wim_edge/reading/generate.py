@@ -1,16 +1,89 @@
-"""Decoding: one token at a time, returned as whole characters."""
+"""Decoding: one token at a time, returned as whole characters.
+
+Grounded decoding: every number, code, date in figures or address that a model writes is in its passages. A small model
+miscopies such values or makes them up. From its first character on, a value may only continue and end as one of the
+passages' values does. If no token is left, the model continues freely, and the value is reported
+(`wim_edge.answer.wording.unsupported`).
+"""
 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from typing import Literal
 
-from wim_edge.engine.protocols import Model, Sequence
+import numpy as np
+
+from wim_edge.engine.protocols import PLAIN_LETTERS, Logits, Model, Sequence
 from wim_edge.engine.sampling import Sampler
 from wim_edge.reading.cuts import LABELS, Cuts
-from wim_edge.reading.grounding import Grounding
+
+VALUE = re.compile(
+    r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{0,64}\w|https?://\S{1,400}|\w{0,40}\d(?:[\w.,:/-]{0,80}\w)?"
+    r"|\w{1,40}-\w{0,40}\d[\w-]{0,80}"
+)
+"""A number, code, date in figures, or address."""
+_WORD = re.compile(r"[^\s(\[{\"'“„«]+")
+_SIGN = re.compile(r"^[^\w@]+")
+_PARTS = re.compile(r"[-/:@]")
+_OF_A_VALUE = re.compile(r"[\w@/:-]")  # next to a value, it makes another one
+_NUMBERING = re.compile(r"(?:^|\n)[ \t]*\d{1,2}[.)]?\Z")
+_SEEN = 200  # characters at the written text's end that are examined
+_CANDIDATES = 256  # likeliest tokens that are examined
+_LONGEST_LOOP, _LOOP_TOKENS = 64, 24
+
+
+@dataclass
+class Grounding:
+    """Restricts the values in a model's text to those of the given texts."""
+
+    model: Model
+    texts: Seq[str]
+
+    def __post_init__(self) -> None:
+        found = (match.group() for text in self.texts for match in VALUE.finditer(text.translate(PLAIN_LETTERS)))
+        self._values = frozenset(part.casefold() for value in found for part in (value, *_parts(value)))
+
+    def held(self, written: str, logits: Logits) -> Logits:
+        """Returns the logits after the written text, with -inf for tokens that lead to another value."""
+        before = written[-_SEEN:]
+        wish = int(np.argmax(logits))
+        if self._may_follow(before, wish):
+            return logits
+        likely = np.argpartition(-logits, min(_CANDIDATES, len(logits) - 1))[:_CANDIDATES]
+        allowed = [token for token in map(int, likely) if self._may_follow(before, token)]
+        tail = _begun(_last_word(before))
+        going = [value for value in self._values if tail and value.startswith(tail) and len(value) > len(tail)]
+        ahead = (self.model.tokenize(value[len(tail) :])[:1] for value in going)
+        allowed += [token for tokens in ahead for token in tokens if self._may_follow(before, token)]
+        masked = np.full_like(logits, -np.inf)
+        masked[allowed] = logits[allowed]
+        return masked if np.isfinite(masked).any() else logits
+
+    def _may_follow(self, before: str, token: int) -> bool:
+        """Returns whether all values of the text with this token are allowed or may become so."""
+        ends, piece = self.model.is_eog(token), self.model.piece(token).decode("utf-8", "replace")
+        if not piece and not ends:
+            return False
+        text = before if ends else before + piece
+        tail = _last_word(before)
+        words = _WORD.findall(text[len(before) - len(tail) :])
+        going = words.pop() if words and not ends and not text[-1:].isspace() else ""
+        if _NUMBERING.search(text) or not all(map(self._is_known, words)):
+            return bool(_NUMBERING.search(text))
+        if not _is_value(going) or self._is_known(going):
+            return True
+        return any(value.startswith(_begun(going)) for value in self._values)
+
+    def _is_known(self, word: str) -> bool:
+        """Returns whether a whole word has no other values."""
+        if not _is_value(word):
+            return True
+        own = (match.group().casefold() in self._values for match in VALUE.finditer(word))
+        return all(own) and not _OF_A_VALUE.search(VALUE.sub("", word))
 
 
 @dataclass
@@ -116,9 +189,6 @@ class Generation:
         return 0
 
 
-_LONGEST_LOOP, _LOOP_TOKENS = 64, 24
-
-
 def is_repeating(tokens: list[int]) -> bool:
     """Returns whether the end is a run three times or more, over 24 tokens or more: greedy decoding never leaves it."""
     for period in range(1, min(_LONGEST_LOOP, len(tokens) // 3) + 1):
@@ -128,3 +198,25 @@ def is_repeating(tokens: list[int]) -> bool:
         if span <= len(tokens) and tokens[-span + period :] == tokens[-span:-period]:
             return True
     return False
+
+
+def _is_value(word: str) -> bool:
+    return any(char.isdigit() or char == "@" for char in word)
+
+
+def _begun(word: str) -> str:
+    """Returns a word in lower case without a sign before it, such as "£"."""
+    return _SIGN.sub("", word).casefold()
+
+
+def _last_word(text: str) -> str:
+    """Returns the word at the text's end; empty after a separator."""
+    words = _WORD.findall(text)
+    return words[-1] if words and text.endswith(words[-1]) else ""
+
+
+def _parts(value: str) -> Iterator[str]:
+    """Yields all runs of a value's parts, which dashes, colons and slashes divide."""
+    cuts = [0, *(match.start() for match in _PARTS.finditer(value)), len(value)]
+    for first, start in enumerate(cuts[:12]):
+        yield from (value[start:end].strip("-/:@") for end in cuts[first + 1 : 12])

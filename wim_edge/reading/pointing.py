@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from wim_edge.documents import Segment, sentences
 from wim_edge.documents.tables import ROW
-from wim_edge.engine.beams import Step, search
 from wim_edge.engine.protocols import PLAIN_LETTERS, Context, Logits, Model, Sequence
-from wim_edge.engine.sampling import log_softmax
+from wim_edge.engine.sampling import Step, log_softmax, search_beams
 
 BEAMS = 4  # 8 pointed no better
 _LEAST = 1e-9
@@ -87,8 +86,13 @@ class _Ground:
     """The nats that a run loses if it begins with the token."""
 
     def loss(self, place: int, n: int) -> float:
-        """Returns the nats that a run of n tokens from a place loses."""
-        return _lost(self.text, self.chars[place], self.chars[place + n]) + self.far[place]
+        """Returns the nats that a run of n tokens from a place loses; most if it crosses from one row of a table to
+        another."""
+        text, start, end = self.text, self.chars[place], self.chars[place + n]
+        stop = text.find("\n", start, end)
+        crosses = stop >= 0 and text[stop:end].strip()
+        is_row = crosses and ROW.search(text[text.rfind("\n", 0, start) + 1 : stop].strip())
+        return (_ACROSS if is_row else 0.0) + self.far[place]
 
 
 @dataclass
@@ -196,7 +200,7 @@ class Pointer:
                 return []
             return [Step(beam, parent, beam.prefix[-1:]) for beam, parent in going]
 
-        spent = search(self.context, sequence, _Beam(ground.places), advance) if ground.places else 0
+        spent = search_beams(self.context, sequence, _Beam(ground.places), advance) if ground.places else 0
         return found, spent
 
     def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
@@ -219,13 +223,6 @@ class Pointer:
             tokens = self.model.tokenize(other) if piece.strip() else []
             self._forms[token] = tokens[0] if len(tokens) == 1 else token
         return self._forms[token]
-
-
-def _lost(text: str, start: int, end: int) -> float:
-    """Returns the nats that a run loses if it crosses from one row of a table to another."""
-    stop = text.find("\n", start, end)
-    crosses = stop >= 0 and text[stop:end].strip() and ROW.search(text[text.rfind("\n", 0, start) + 1 : stop].strip())
-    return _ACROSS if crosses else 0.0
 
 
 def _inked(text: str, start: int) -> int:

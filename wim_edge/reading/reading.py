@@ -3,7 +3,7 @@
 Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep reading in one window:
 
     [opening][segment 0]                                  prefill
-    [opening][segment 0][question]                        on a fork: its likelihood (likelihood.py)
+    [opening][segment 0][question]                        on a fork: its likelihood (relevance.py)
     [opening][segment 0][extract][margin 0]               on a fork, closed after the margin
     [opening][segment 0][segment 1]                       the forks have left no trace
     ...
@@ -34,10 +34,9 @@ from wim_edge.reading.margins import Margin, MarginWriter
 from wim_edge.reading.plan import Plan, PlannedSegment
 from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.prompt_cache import PromptCache
-from wim_edge.reading.ranking import Ranking
-from wim_edge.reading.relevance.likelihood import Relevance
+from wim_edge.reading.ranking import Ranking, Similarity
+from wim_edge.reading.relevance import Relevance
 from wim_edge.reading.resolved_settings import ResolvedSettings
-from wim_edge.reading.similarity import Similarity
 from wim_edge.reading.timings import Timings
 from wim_edge.settings import Within
 from wim_edge.support import SupportWeights
@@ -48,8 +47,7 @@ _OF_A_LIST = 6  # passages at most for a list that is pointed at
 
 @dataclass
 class Reading:
-    """A reading with its ``relevance`` opened. Iterate `run`; then ``cache``, ``ranking`` and ``margins`` hold the
-    outcome."""
+    """A reading. Iterate `run`; then ``cache``, ``ranking`` and ``margins`` hold the outcome."""
 
     model: Model
     context: Context

@@ -77,8 +77,7 @@ class TokenIndex:
         return int(self.chars[np.searchsorted(self.starts, place)])
 
     def sentence_end(self, place: int, n_tokens: int) -> int | None:
-        """Returns the characters before the first sentence that begins at least so many tokens later; None if the
-        document ends before."""
+        """Returns the characters before the first sentence ``n_tokens`` later; None if the document ends before."""
         at = int(np.searchsorted(self.starts, place + n_tokens))
         document = int(self.document_at(np.array([place]))[0])
         if at == len(self.starts) or self.starts[at] >= self.heads[document + 1]:

@@ -6,24 +6,29 @@ The cache over time; the examples are evaluated once for all questions:
     [examples][question][title 1][Passage:]    a fork for each title that was found; after all of them together
     [examples][question][title 2][Passage:]    passages are searched, after each among its own title's documents
 
+In the beam search every token must continue a run that occurs in the library (section 3): whatever is decoded exists.
+A stretch of a title without a choice (the rest, where no other title continues alike) is evaluated at once.
+
 A prefix is enough (short prefix recall and localization, section 3.3): where it stands is known from the search,
 and the passage of `PASSAGE` tokens from there, up to the end of a sentence, is the library's own text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wim_edge.engine.protocols import Context, Model, Sequence
-from wim_edge.engine.sampling import log_likelihoods
+from wim_edge.engine.batches import prefilled
+from wim_edge.engine.protocols import Context, Logits, Model, Sequence
+from wim_edge.engine.sampling import Step, log_likelihoods, log_softmax, search_beams
 from wim_edge.reading.prompts import Prompts
-from wim_edge.recall.beams import Beam, Search
-from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex
+from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex, TokenRange
 
 TITLE_WIDTH, PASSAGE_WIDTH = 15, 10
 """The beams of the two stages (section 4.1)."""
@@ -31,6 +36,122 @@ PREFIX = 16
 """The most tokens of a passage that are decoded (section 4.1)."""
 PASSAGE = 150
 """The tokens of the passage that is returned, before the rest of its last sentence (section 4.1)."""
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A run of tokens that exists, and how probable the model finds it."""
+
+    run: TokenRange
+    tokens: tuple[int, ...] = ()
+    logprob: float = 0.0
+    """The log-probability of its tokens, and of its end if it has ended; nats."""
+    ended: bool = False
+
+    @property
+    def score(self) -> float:
+        """Returns the mean log-probability of a token, so that long titles are not put behind for their length."""
+        return self.logprob / max(1, len(self.tokens) + self.ended)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A beam search: the runs that it may find, and its limits.
+
+    Args:
+        runs: the runs of tokens that exist.
+        width: the most beams that go on at a step, and that are found.
+        longest: tokens after which a beam is complete, up to `LONGEST` - 1.
+        ends: the tokens that end a title; a beam is complete when it has ended. Without them it is complete when only
+            one place is left, or at the ``longest``.
+        whole: True if a beam is complete at the ``longest`` or at its text's end only, though it stands in one place;
+            short prefixes are compared with this.
+        form: returns a token's form at the beginning of a text, if there is one (" The" for "The"); the likelier of
+            the two is decoded as the first token.
+    """
+
+    runs: SuffixArray
+    width: int
+    longest: int = LONGEST - 1
+    ends: tuple[int, ...] = ()
+    whole: bool = False
+    form: Callable[[int], int] = int
+
+    def find(self, context: Context, prompt: Sequence) -> tuple[list[Beam], int]:
+        """Returns the best beams after this prompt, best first, and the tokens that were evaluated for them.
+
+        Takes ``width`` sequences of the context besides the prompt's, which is afterwards as it was before.
+        Raises Interrupted, ContextOverflowError.
+        """
+        found: list[Beam] = []
+
+        def advance(live: list[tuple[Beam, Logits]]) -> list[Step[Beam]]:
+            nonlocal found
+            grown = [
+                (beam, parent)
+                for parent, (stretched, rows) in enumerate(live)
+                for beam in self._grown(_scored(stretched, rows), rows[-1])
+            ]
+            found = sorted([*found, *(beam for beam, _ in grown if self._complete(beam))], key=_unlikely)[: self.width]
+            going = sorted((pair for pair in grown if not self._complete(pair[0])), key=lambda pair: _unlikely(pair[0]))
+            # A mean may still rise, but a beam that is behind all that are complete hardly catches up
+            if len(found) == self.width and going and going[0][0].score < found[-1].score:
+                return []
+            return [self._step(beam, parent) for beam, parent in going[: self.width]]
+
+        spent = search_beams(context, prompt, Beam(self.runs.all), advance)
+        return found, spent
+
+    def _grown(self, beam: Beam, logits: NDArray[np.float32]) -> Iterator[Beam]:
+        """Yields the beam with each of the likeliest next tokens, and with its end."""
+        logprobs = log_softmax(logits)
+        tokens, edges = self.runs.successors(beam.run)
+        if len(tokens) and tokens[-1] == self.runs.end:
+            tokens = tokens[:-1]
+            here = replace(beam, run=TokenRange(int(edges[-2]), int(edges[-1]), beam.run.length))
+            if self.ends and beam.tokens:
+                end = float(np.logaddexp.reduce(logprobs[list(self.ends)]))
+                yield replace(here, logprob=beam.logprob + end, ended=True)
+            elif beam.tokens:
+                yield here
+        forms = tokens if beam.tokens else np.array([self.form(int(token)) for token in tokens], np.int64)
+        forms = np.where(logprobs[forms] > logprobs[tokens], forms, tokens) if len(tokens) else tokens
+        for at in np.argsort(-logprobs[forms], kind="stable")[: self.width].tolist():
+            run = TokenRange(int(edges[at]), int(edges[at + 1]), beam.run.length + 1)
+            yield Beam(run, (*beam.tokens, int(forms[at])), beam.logprob + float(logprobs[forms[at]]))
+
+    def _complete(self, beam: Beam) -> bool:
+        if self.ends:
+            return beam.ended
+        alone = len(beam.run) == 1
+        longest = self.longest if alone else min(self.longest, LONGEST - 1)
+        if len(beam.tokens) >= longest or (alone and not self.whole):
+            return True
+        tokens, _ = self.runs.successors(beam.run)
+        return len(tokens) == 1 and bool(tokens[0] == self.runs.end)
+
+    def _step(self, beam: Beam, parent: int) -> Step[Beam]:
+        """Returns the step for a beam: its last token, and the tokens that must follow in a title."""
+        stretch, run = [beam.tokens[-1]], beam.run
+        while self.ends and run.length < self.longest:
+            tokens, _ = self.runs.successors(run)
+            if len(tokens) != 1 or tokens[0] == self.runs.end:
+                break
+            stretch.append(int(tokens[0]))
+            run = TokenRange(run.first, run.last, run.length + 1)
+        return Step(replace(beam, run=run, tokens=(*beam.tokens, *stretch[1:])), parent, stretch)
+
+
+def _scored(beam: Beam, rows: Logits) -> Beam:
+    """Returns the beam at the end of a stretch, of which only the first token counts in its log-probability."""
+    more = beam.tokens[len(beam.tokens) - len(rows) + 1 :] if len(rows) > 1 else ()
+    logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), list(more)].sum()) if more else 0.0
+    return replace(beam, logprob=beam.logprob + logprob)
+
+
+def _unlikely(beam: Beam) -> float:
+    """Returns what the best beam has least of."""
+    return -beam.score
 
 
 @dataclass(frozen=True)
@@ -108,8 +229,7 @@ class MindRef:
         return sorted(found, key=lambda title: -title.score)[:most]
 
     def log_odds(self, context: Context, query: str, documents: Seq[int]) -> list[float]:
-        """Returns how much likelier the title of each document is after this question than after none, in nats:
-        log P(title | question) - log P(title)."""
+        """Returns log P(title | question) - log P(title) for each document, in nats."""
         index = self.index
         titles = [index.tokens[index.heads[at] : index.bodies[at] - 1].tolist() for at in documents]
         after = self._log_likelihoods(context, self._after_question(context, query), titles)
@@ -175,7 +295,7 @@ class MindRef:
             self._asked = None
             sequence.close()
         opening = self._standing(context, "paged", self._paged[0])
-        sequence = _prefilled(opening.fork(), [*self._model.tokenize(" " + query), *self._paged[1]])
+        sequence = prefilled(opening.fork(), [*self._model.tokenize(" " + query), *self._paged[1]])
         self._asked = (query, sequence)
         return sequence
 
@@ -186,7 +306,7 @@ class MindRef:
     def _standing(self, context: Context, name: str, tokens: list[int]) -> Sequence:
         """Returns a sequence that all questions share, prefilled on first use."""
         if name not in self._sequences:
-            self._sequences[name] = _prefilled(context.sequence(), tokens)
+            self._sequences[name] = prefilled(context.sequence(), tokens)
             self._sequences[name].checkpoint()
         return self._sequences[name]
 
@@ -195,13 +315,3 @@ class MindRef:
         piece = self._model.piece(token).decode("utf-8", "replace")
         tokens = [] if piece[:1].isspace() else self._model.tokenize(" " + piece)
         return tokens[0] if len(tokens) == 1 else token
-
-
-def _prefilled(sequence: Sequence, tokens: list[int]) -> Sequence:
-    """Appends tokens to a sequence and returns it; closes it if that fails."""
-    try:
-        sequence.append(tokens)
-    except BaseException:
-        sequence.close()
-        raise
-    return sequence

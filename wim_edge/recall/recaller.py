@@ -28,13 +28,13 @@ from pathlib import Path
 from wim_edge.documents import Document
 from wim_edge.engine.protocols import Context, Model
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library.file_state import has_changed
+from wim_edge.library.documents_db import has_changed
 from wim_edge.library.library import Library, StoredDocument
 from wim_edge.reading import events
 from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.control import Control
 from wim_edge.reading.prompts import Prompts
-from wim_edge.reading.relevance.likelihood import QuestionLikelihood
+from wim_edge.reading.relevance import QuestionLikelihood
 from wim_edge.reading.timings import Timings
 from wim_edge.recall.index import LONGEST, TokenIndex, load_index, load_or_build_index, without_tokens
 from wim_edge.recall.mindref import MindRef, Title
@@ -108,15 +108,9 @@ class Recaller:
             self.mindref.forget()
 
     def recall(
-        self,
-        query: str,
-        retriever: str = Settings.retriever,
-        *,
-        most: int = 4,
-        listed: int = 10,
-        documents: int = _TITLES,
-        read: bool | None = None,
-    ) -> Iterator[events.Event]:
+        self, query: str, retriever: str = Settings.retriever, *, most: int = 4, listed: int = 10,
+        documents: int = _TITLES, read: bool | None = None,
+    ) -> Iterator[events.Event]:  # fmt: skip
         """Yields events; the last is `events.PassagesRecalled`.
 
         Args:
@@ -152,8 +146,7 @@ class Recaller:
         )
 
     def documents(self, passages: Seq[events.RecalledPassage]) -> list[Document]:
-        """Returns the documents to read for the chosen passages, whole where they are short, else those parts of them;
-        in the order of their best passages."""
+        """Returns the documents of the chosen passages, best first; of long ones those parts alone."""
         spans: dict[str, list[events.Chars]] = {}
         for passage in passages:
             if passage.chosen:
@@ -291,8 +284,7 @@ class LibraryRecall:
         self, library: Library, query: str, model: Model, chat: ChatFormat, settings: Settings, control: Control,
         clock: Timings,
     ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.RecalledPassage, ...]]]:  # fmt: skip
-        """Yields events, and returns the passages, best first, with the recaller that knows their documents. Raises
-        LibraryError, CapacityError, Interrupted."""
+        """Yields events; returns the recaller, and the passages. Raises LibraryError, CapacityError, Interrupted."""
         recaller = yield from self._open(library, model, chat, settings, control)
         if settings.retriever != "bm25":  # which asks no model
             control.attach(recaller.open(query))

@@ -26,9 +26,8 @@ from wim_edge.documents import Document
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.documents.pdf_pages import WIDEST, page_image, page_sizes, page_words
 from wim_edge.errors import InvalidRequestError, LibraryError
-from wim_edge.library.folders import known_libraries
 from wim_edge.library.ingest import sync
-from wim_edge.library.library import Library, StoredDocument
+from wim_edge.library.library import Library, StoredDocument, known_libraries
 from wim_edge.reading.events import Event
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel
 from wim_edge.server.uploads import LIBRARY, FileView

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from wim_edge.answer.pointed import MAY_NOT_SAY, NOT_SAID, UNSURE
+from wim_edge.answer.judged import MAY_NOT_SAY, NOT_SAID, UNSURE
 from wim_edge.documents import Document, sentences, with_unique_names
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import Turn, last_turn

@@ -1,0 +1,279 @@
+"""The tables of a library, and what is written to them in a transaction: files, as they were when read, and documents.
+
+Tables of an earlier version are migrated when the library is opened. Documents that a sync removed stay for `DAYS`, so
+that they can be restored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import time
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from wim_edge.documents import Document, Mark, split
+from wim_edge.documents.document import with_file_name
+from wim_edge.words import TOKENIZER, searchable
+
+VERSION, OLDEST = 4, 2
+DAYS = 30
+DIGEST_BYTES = 16
+PASSAGE_CHARS = 1000
+_SECTION_CHARS = 200  # a shorter section shares its passage with the next one
+_LATEST = 2**63 - 1  # nanoseconds that SQLite can store, in the year 2262
+
+_ROOTS = "CREATE TABLE root (path TEXT PRIMARY KEY)"
+_REMOVED = """CREATE TABLE removed (
+    id INTEGER PRIMARY KEY, at REAL, path TEXT, mtime_ns INTEGER, size INTEGER, digest BLOB, name TEXT, title TEXT,
+    text TEXT, marks TEXT);
+CREATE INDEX removed_path ON removed (path);
+CREATE INDEX removed_at ON removed (at)"""
+_TABLES = f"""
+CREATE TABLE version (id TEXT);
+{_ROOTS};
+CREATE TABLE source (
+    id INTEGER PRIMARY KEY, path TEXT UNIQUE, mtime_ns INTEGER, size INTEGER, added REAL, digest BLOB DEFAULT x'',
+    stamp INTEGER DEFAULT 0, restored INTEGER DEFAULT 0);
+{_REMOVED};
+CREATE TABLE document (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER REFERENCES source ON DELETE CASCADE, name TEXT UNIQUE,
+    title TEXT, number INTEGER, text TEXT, marks TEXT, digest BLOB);
+CREATE TABLE passage (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER REFERENCES document ON DELETE CASCADE,
+    start INTEGER, end INTEGER, sum INTEGER);
+CREATE VIRTUAL TABLE words USING fts5(title, text, content='', tokenize='{TOKENIZER}');
+CREATE INDEX document_copy ON document (title, number) WHERE number > 1;
+CREATE INDEX document_source ON document (source);
+CREATE INDEX passage_document ON passage (document);
+"""
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file, as it was when it was read."""
+
+    mtime_ns: int
+    size: int
+    stamp: int = 0
+    """A checksum of what changes with every write: times, size and inode. 0 if an earlier version read the file."""
+    digest: bytes = b""
+    """The SHA-256 of its bytes; empty if it is unknown."""
+
+
+def state_of(stat: os.stat_result, digest: bytes = b"") -> FileState:
+    """Returns the state for a result of `os.stat`. The modification time alone proves nothing: rsync, zip and touch
+    restore it, but they change the inode or its ctime."""
+    parts = (stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns, stat.st_ino)
+    stamp = int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=7).digest())
+    return FileState(min(stat.st_mtime_ns, _LATEST), stat.st_size, stamp, digest)
+
+
+def digest_of(path: Path) -> bytes:
+    """Returns the SHA-256 of a file's bytes. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def has_changed(path: Path, known: FileState) -> bool:
+    """Returns True if a file's bytes differ from those that were read. Raises OSError, ValueError."""
+    now = state_of(path.stat())
+    if not known.digest:
+        return (now.mtime_ns, now.size) != (known.mtime_ns, known.size)
+    return now.size != known.size or digest_of(path) != known.digest
+
+
+def make(db: sqlite3.Connection) -> None:
+    """Makes the tables where there are none."""
+    if db.execute("PRAGMA user_version").fetchone() == (0,):
+        for statement in (*_TABLES.split(";"), f"PRAGMA user_version = {VERSION}"):
+            db.execute(statement)
+        change(db)
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    """Returns the version of the tables, 0 where there are none. Raises sqlite3.DatabaseError for an unknown one."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    is_empty = not version and not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if not is_empty and not OLDEST <= version <= VERSION:
+        raise sqlite3.DatabaseError(f"format {version}, of another version of wim-edge or damaged")
+    return int(version)
+
+
+def bring_up_to_date(db: sqlite3.Connection) -> None:
+    """Migrates a library of an earlier version. ``searchable`` and ``heading`` are functions of the connection."""
+    version = version_of(db)
+    if version == VERSION:  # another process was first
+        return
+    if version == 2:  # it has no digests of files, and does not know which folders were added
+        db.execute("ALTER TABLE source ADD COLUMN digest BLOB DEFAULT x''")
+        db.execute(_ROOTS)
+        db.execute("INSERT INTO root SELECT path FROM source WHERE path LIKE '/%' OR path LIKE '_:%'")
+    # Version 3 compares modification time and size alone, and indexes no file names
+    for column in ("stamp", "restored"):
+        db.execute(f"ALTER TABLE source ADD COLUMN {column} INTEGER DEFAULT 0")
+    for statement in _REMOVED.split(";"):
+        db.execute(statement)
+    db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    db.execute(
+        "INSERT INTO words (rowid, title, text) SELECT passage.id, heading(title, path), "
+        "searchable(substr(text, start + 1, end - start)) FROM passage JOIN document ON document.id = document "
+        "JOIN source ON source.id = source"
+    )
+    db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def change(db: sqlite3.Connection) -> None:
+    """Sets a random new version, so that no other library, and none restored from a copy, ever has the same."""
+    db.execute("DELETE FROM version")
+    db.execute("INSERT INTO version VALUES (?)", (uuid.uuid4().hex,))
+
+
+def replace_documents(
+    db: sqlite3.Connection, path: str, state: FileState, documents: Iterable[tuple[str, Document]], *,
+    restored: bool = False,
+) -> int:  # fmt: skip
+    """Replaces the documents of a file with these, each with its title; returns their number."""
+    before = db.execute(
+        "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
+        "ORDER BY document.id", (path,),
+    ).fetchall()  # fmt: skip
+    names_of: dict[str, list[tuple[str, int]]] = {}
+    for title, name, copy in before:
+        names_of.setdefault(title, []).append((name, copy))
+    delete_documents(db, path)
+    source = db.execute(
+        "INSERT INTO source (path, mtime_ns, size, digest, stamp, restored, added) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (path, state.mtime_ns, state.size, state.digest, state.stamp, restored, time.time()),
+    ).lastrowid
+    n = 0
+    for n, (given, original) in enumerate(documents, 1):  # noqa: B007
+        # SQLite's functions end a text at NUL, and a deletion must see the text that was inserted
+        title, text = (one.replace("\0", "\ufffd") for one in (given, original.text))
+        had = names_of.get(title)  # a document keeps its name when its file changes
+        own = had.pop(0) if had else None
+        name, copy = own if own and not _is_taken(db, own[0]) else _unused_name(db, title)
+        _insert(db, source, name, copy, title, replace(original, text=text, path=Path(path)))
+    change(db)
+    return n
+
+
+def _insert(db: sqlite3.Connection, source: int | None, name: str, copy: int, title: str, document: Document) -> None:
+    """Adds a document with its passages and their words."""
+    marks = json.dumps([mark.values() for mark in document.marks])
+    number = db.execute(
+        "INSERT INTO document (source, name, title, number, text, marks, digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (source, name, title, copy, document.text, marks, document_digest(title, document.text, marks)),
+    ).lastrowid
+    heading = searchable(with_file_name(title, document.path))
+    for start, end in passages(document):
+        row = db.execute("INSERT INTO passage (document) VALUES (?)", (number,)).lastrowid
+        checked = (start, end, passage_sum(number, start, end, row), row)
+        db.execute("UPDATE passage SET start = ?, end = ?, sum = ? WHERE id = ?", checked)
+        words = (row, heading, searchable(document.text[start:end]))
+        db.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", words)
+
+
+def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -> bool:
+    """Deletes the documents of a file; returns whether there were any. ``keep``: they can be restored."""
+    db.execute("DELETE FROM removed WHERE path = ? OR at < ?", (path, _oldest()))
+    if keep:
+        db.execute(
+            "INSERT INTO removed (at, path, mtime_ns, size, digest, name, title, text, marks) "
+            "SELECT ?, path, mtime_ns, size, source.digest, name, title, text, marks "
+            "FROM document JOIN source ON source.id = source WHERE path = ? ORDER BY document.id", (time.time(), path),
+        )  # fmt: skip
+    # FTS5 without a copy of the text deletes a row when it is given its words again
+    db.execute(
+        "INSERT INTO words (words, rowid, title, text) SELECT 'delete', passage.id, heading(title, path), "
+        "searchable(substr(text, start + 1, end - start)) FROM passage JOIN document ON document.id = document "
+        "JOIN source ON source.id = source WHERE path = ?", (path,),
+    )  # fmt: skip
+    found = db.execute("DELETE FROM source WHERE path = ?", (path,)).rowcount > 0
+    if found:
+        change(db)
+    return found
+
+
+def _unused_name(db: sqlite3.Connection, title: str) -> tuple[str, int]:
+    """Returns the title, or "title (2)" and so on if documents of that name exist, and the number."""
+    if not _is_taken(db, title):
+        return title, 1
+    copies = "SELECT coalesce(max(number), 1) FROM document WHERE title = ? AND number > 1"
+    (number,) = db.execute(copies, (title,)).fetchone()
+    while True:
+        number += 1
+        if not _is_taken(db, f"{title} ({number})"):
+            return f"{title} ({number})", number
+
+
+def _is_taken(db: sqlite3.Connection, name: str) -> bool:
+    return db.execute("SELECT 1 FROM document WHERE name = ?", (name,)).fetchone() is not None
+
+
+def document_digest(*texts: object) -> bytes:
+    """Returns a digest of a document's title, text and marks."""
+    data = "\0".join(map(str, texts)).encode("utf-8", "replace")
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
+def passage_sum(*numbers: object) -> int:
+    """Returns a checksum of a passage: its document, its offsets and its number."""
+    return zlib.crc32(repr(numbers).encode())
+
+
+def passages(document: Document) -> Iterator[tuple[int, int]]:
+    """Yields [start, end) of the pieces that a library searches, at most `PASSAGE_CHARS` long. A piece ends where its
+    section ends, unless it is hardly more than a heading so far."""
+    starts = [0]
+    for mark in document.marks:
+        if mark.section and mark.start - starts[-1] >= _SECTION_CHARS:
+            starts.append(mark.start)
+    for start, end in pairwise([*starts, len(document.text)]):
+        for segment in split(document.text[start:end], PASSAGE_CHARS, lambda text: range(len(text))):  # no tokens
+            yield start + segment.start, start + segment.end
+
+
+@dataclass(frozen=True)
+class RemovedDocument:
+    """A document that can be restored."""
+
+    path: str
+    name: str
+    title: str
+    chars: int
+    removed: float
+    """The time of its removal, in seconds since 1970."""
+
+
+def removed_documents(db: sqlite3.Connection) -> list[RemovedDocument]:
+    """Returns the documents that can be restored, the latest removed first."""
+    absent = "path NOT IN (SELECT path FROM source)"  # a file that is in the library again needs no restoring
+    found = db.execute(
+        f"SELECT path, name, title, length(text), at FROM removed WHERE at >= ? AND {absent} ORDER BY at DESC, id",
+        (_oldest(),),
+    )
+    return [RemovedDocument(*row) for row in found]
+
+
+def removed_texts(db: sqlite3.Connection, path: str) -> tuple[FileState, list[tuple[str, Document]]]:
+    """Returns the removed documents of a file, each with its title, and the file's state."""
+    rows = db.execute(
+        "SELECT title, text, marks, mtime_ns, size, digest FROM removed WHERE path = ? ORDER BY id", (path,)
+    ).fetchall()
+    documents = [
+        (title, Document(title, text, tuple(Mark(*mark) for mark in json.loads(marks))))
+        for title, text, marks, *_ in rows
+    ]
+    mtime_ns, size, digest = rows[0][3:] if rows else (0, 0, b"")
+    return FileState(mtime_ns, size, digest=digest), documents
+
+
+def _oldest() -> float:
+    return time.time() - DAYS * 24 * 3600

@@ -1,0 +1,361 @@
+"""The relevance of segments to the question: the methods, and the one that the settings ask for.
+
+    verdict          the paper's classifier prompt on the margin (Writing in the Margins, section 3.2 and appendix A)
+    likelihood-gain  the gain in log P(question) by a segment in the cache
+    likelihood       log P(question | the segment alone)
+    cascade          the gain as a gate, then the likelihood
+    bm25             words in common, without a model
+
+Each returns a raw score; `Ranking` (ranking.py) turns all scores so far into relevances, 0 to 1. The likelier a
+language model finds a question after a text, the better the text answers it (Ponte and Croft 1998; Sachan et al. 2022,
+"Improving passage retrieval with zero-shot question generation"). Nothing is decoded: a segment takes one small batch,
+which is rolled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
+
+import numpy as np
+
+from wim_edge import words
+from wim_edge.engine.protocols import Context, Model, Sequence
+from wim_edge.engine.sampling import log_softmax
+from wim_edge.errors import InvalidRequestError, ModelFileError
+from wim_edge.library import SavedReading
+from wim_edge.reading.chat import ChatFormat
+from wim_edge.reading.plan import PlannedSegment
+from wim_edge.reading.prompts import Prompts
+from wim_edge.reading.ranking import Ranking
+from wim_edge.reading.resolved_settings import ResolvedSettings
+
+_SLACK = 32  # tokens: a margin may be tokenized differently from its segment
+_GATE = 2  # the gain ranks the right one of ten segments first or second in 87 to 95% of cases
+_NO_TEXT = -20.0  # log-odds of an empty margin
+
+
+class Relevance:
+    """A method: `open`, then `begin_window` and `score` during the reading, then `close`. The scores enter a
+    softmax in which no text has 0: their unit is the nat, and a positive one says that the segment helps."""
+
+    scores_margins = False
+    """True if it scores a text (the margin, or the segment's without margins), not the segment in the cache."""
+    needs_sequence = False
+    """True if it needs the segment in the reading's sequence."""
+    uses_own_model = False
+    """True if it scores with a model of its own."""
+    independent = False
+    """True if a score is the log-odds of its segment, whatever the others' scores; the answer is then not judged."""
+    uses_outlook = False
+    """True if what is known before reading, words and the scout, counts too (`wim_edge.reading.ranking.Ranking`)."""
+    scores_in_nats = True
+    """True if its scores are log-likelihoods or log-odds, from which the support is computed."""
+    text_tokens = 0
+    """The tokens of the longest text to score, if it takes a sequence of its own."""
+    evaluated_tokens = 0
+    """The tokens that it evaluated in a sequence of its own, with the reading's model."""
+
+    @property
+    def reserved_cells(self) -> int:
+        """The most cells of the context that it needs."""
+        return 0
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        """Prepares to score these segments. May take a sequence of the context, and use the saved reading."""
+
+    def begin_window(self, sequence: Sequence) -> None:
+        """Begins a window: the reading's sequence holds the opening alone."""
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
+        """Returns the score of segment ``index``, which ends the sequence; None: a gate held it back.
+
+        ``text``: the text to score, if `scores_margins`. Raises Interrupted, ContextOverflowError.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Frees what `open` took."""
+
+
+class QuestionLikelihood:
+    """The question's tokens as they follow a text."""
+
+    def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
+        before = prompts.before_question()
+        stripped = before.rstrip(" ")
+        self._before = model.tokenize(stripped)
+        self._tokens = model.tokenize(before[len(stripped) :] + query)
+
+    def __len__(self) -> int:
+        return len(self._before) + len(self._tokens)
+
+    def log_likelihood(self, sequence: Sequence) -> float:
+        """Returns log P(question | the sequence), in nats; leaves no trace."""
+        rows = len(self._tokens)
+        with sequence.fork() as branch:
+            logits = branch.append([*self._before, *self._tokens], rows=rows + 1)
+        logprobs = log_softmax(logits[:-1])
+        return float(logprobs[np.arange(rows), self._tokens].sum())
+
+
+class Likelihood(Relevance):
+    """log P(question | segment alone) - log P(question | nothing).
+
+    Args:
+        alone: True if the reading's own sequence holds each segment alone (shallow reading); else each is evaluated
+            again in a short sequence.
+        segment_tokens: the tokens of the longest segment.
+    """
+
+    uses_outlook = True
+
+    def __init__(
+        self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
+    ) -> None:
+        self._model, self.text_tokens, self._alone = model, segment_tokens, alone
+        self.needs_sequence = alone
+        self._question = QuestionLikelihood(model, prompts, query)
+        self._opening = chat.opening(model, prompts.system())
+        self._own: Sequence | None = None
+        self._pieces: Seq[PlannedSegment] = ()
+        self._saved: SavedReading | None = None
+        self._nothing = 0.0
+
+    @property
+    def reserved_cells(self) -> int:
+        return len(self._question) + (0 if self._alone else len(self._opening) + self.text_tokens)
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        self._pieces, self._saved = pieces, saved
+        if not self._alone:
+            self._own = context.sequence()
+
+    def begin_window(self, sequence: Sequence) -> None:
+        if self._alone and not self._nothing:
+            self._nothing = self._question.log_likelihood(sequence)
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
+        if self._own is None:
+            return self._question.log_likelihood(sequence) - self._nothing
+        own, piece = self._own, self._pieces[index]
+        if not len(own):
+            own.append(self._opening)
+            own.checkpoint()
+            self._nothing = self._question.log_likelihood(own)
+        try:
+            self._put(own, self._model.tokenize(piece.text))
+            return self._question.log_likelihood(own) - self._nothing
+        finally:
+            own.truncate(min(len(own), len(self._opening)))
+
+    def _put(self, own: Sequence, text: list[int]) -> None:
+        """Extends the sequence from the opening to the text's end, from the saved reading if possible."""
+        tokens = [*self._opening, *text]
+        known = self._saved.find(tokens, [len(tokens)], len(tokens), aside=True) if self._saved else None
+        if known is not None:
+            own.restore(known)
+            return
+        own.append(text)
+        self.evaluated_tokens += len(text)
+        if self._saved is not None:
+            own.checkpoint()
+            self._saved.save(own, [len(self._opening), len(tokens)], aside=True)
+
+    def close(self) -> None:
+        if self._own is not None:
+            self._own.close()
+
+
+class LikelihoodGain(Relevance):
+    """The gain in the question's log-likelihood, in nats, when a segment enters the cache.
+
+    Scaled by log P(question | nothing) / log P(question | the cache before): later segments, after which less gain is
+    possible, are not at a disadvantage.
+    """
+
+    needs_sequence = True
+
+    def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
+        self._question = QuestionLikelihood(model, prompts, query)
+        self._nothing = self._before = 0.0
+
+    @property
+    def reserved_cells(self) -> int:
+        return len(self._question)
+
+    def begin_window(self, sequence: Sequence) -> None:
+        self._nothing = self._nothing or self._question.log_likelihood(sequence)
+        self._before = self._nothing
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float:
+        before, self._before = self._before, self._question.log_likelihood(sequence)
+        return (self._before - before) * self._nothing / min(before, -1e-6)
+
+
+class Cascade(Likelihood):
+    """The likelihood, only for segments that are among the first ``width`` by the gain so far."""
+
+    uses_outlook = False
+
+    def __init__(
+        self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, width: int
+    ) -> None:
+        super().__init__(model, chat, prompts, query, segment_tokens, alone=False)
+        self.needs_sequence = True
+        self._gain, self._gains, self._width = LikelihoodGain(model, prompts, query), Ranking(0), width
+
+    def begin_window(self, sequence: Sequence) -> None:
+        self._gain.begin_window(sequence)
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
+        self._gains.scores[index] = self._gain.score(index, sequence, text)
+        is_first = index in self._gains.order()[: self._width]
+        return super().score(index, sequence, text) if is_first else None
+
+
+class BM25(Relevance):
+    """BM25 scores of the segments with their headings (`wim_edge.words`)."""
+
+    scores_in_nats = False
+
+    def __init__(self, query: str) -> None:
+        self._query = query
+        self._scores: dict[int, float] = {}
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        self._scores = words.scores([piece.text for piece in pieces], self._query)
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float:
+        return self._scores.get(index, 0.0)
+
+
+class SeparateModelRelevance(Relevance):
+    """A method with a model and context of its own (Writing in the Margins, appendix A)."""
+
+    uses_own_model = True
+
+    def __init__(self, method: Relevance, model: Model) -> None:
+        self._method, self._model, self.name = method, model, model.info.name
+        self.context: Context | None = None
+        self.scores_margins = self._method.scores_margins
+        self.independent, self.uses_outlook = self._method.independent, self._method.uses_outlook
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        longest = max(len(self._model.tokenize(piece.text)) for piece in pieces)
+        self._method.text_tokens = longest + _SLACK
+        if self._method.reserved_cells > self._model.info.n_ctx_train:
+            raise InvalidRequestError(
+                f"a segment has {longest:,} tokens of the relevance model, whose context is "
+                f"{self._model.info.n_ctx_train:,}",
+                "Use smaller segments (--segment-tokens) or another --relevance-model.",
+            )
+        self.context = self._model.context(self._method.reserved_cells)
+        self._method.open(self.context, pieces, None)  # the saved reading is the reader's
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
+        return self._method.score(index, sequence, text)
+
+    def close(self) -> None:
+        self._method.close()
+        if self.context is not None:
+            self.context.close()
+
+
+def verdict_tokens(model: Model, word: str) -> set[int]:
+    """Returns the tokens that begin the word, in any case, with or without a space before it."""
+    forms = (word.upper(), word.capitalize(), word.lower())
+    return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
+
+
+class VerdictRelevance(Relevance):
+    """The log-odds that a margin helps with the question.
+
+    The prompt before the margin is prefilled once; each margin is appended and truncated again. ``text_tokens``: the
+    tokens of the longest margin or segment.
+    """
+
+    scores_margins = independent = True
+
+    def __init__(self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, text_tokens: int) -> None:
+        self._model, self.text_tokens = model, text_tokens
+        before, after = prompts.classify(query)
+        self._preamble = [*chat.opening(model, prompts.system()), *model.tokenize(before)]
+        self._after = [*model.tokenize(after), *chat.after_user]
+        yes, no = verdict_tokens(model, "yes"), verdict_tokens(model, "no")
+        self._yes, self._no = sorted(yes - no), sorted(no - yes)
+        if not self._yes or not self._no:
+            raise ModelFileError("the model's tokenizer has no different tokens for YES and NO", "Use another model.")
+        self._sequence: Sequence | None = None
+
+    @property
+    def reserved_cells(self) -> int:
+        return len(self._preamble) + self.text_tokens + len(self._after)
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        self._sequence = context.sequence()
+
+    def score(self, index: int, sequence: Sequence, text: str) -> float:
+        if not text:
+            return _NO_TEXT
+        own = self._sequence
+        assert own is not None
+        if not len(own):
+            own.append(self._preamble)
+            own.checkpoint()
+        try:
+            tokens = self._model.tokenize(text)
+            own.append([*tokens, *self._after])
+            self.evaluated_tokens += len(tokens)
+            logprobs = log_softmax(own.logits)
+        finally:
+            own.truncate(min(len(own), len(self._preamble)))
+        yes, no = (float(np.logaddexp.reduce(logprobs[ids])) for ids in (self._yes, self._no))
+        return yes - no
+
+    def close(self) -> None:
+        if self._sequence is not None:
+            self._sequence.close()
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The model that scores, with its prompts."""
+
+    model: Model
+    chat: ChatFormat
+    prompts: Prompts
+
+
+def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, auxiliary: bool) -> Relevance:
+    """Returns the method of the settings. ``auxiliary``: the scorer is not the reader.
+
+    Raises InvalidRequestError for a method that conflicts with other settings.
+    """
+    model, chat, prompts, name = scorer.model, scorer.chat, scorer.prompts, resolved.relevance
+    if name == "bm25":
+        return BM25(query)
+    if name == "verdict":
+        text_tokens = resolved.margin_tokens if resolved.pattern.margins else resolved.segment_tokens
+        verdict = VerdictRelevance(model, chat, prompts, query, text_tokens)
+        return SeparateModelRelevance(verdict, model) if auxiliary else verdict
+    if auxiliary:
+        if name == "likelihood-gain":
+            raise InvalidRequestError(
+                "likelihood-gain is measured in the cache of the model that reads",
+                "With --relevance-model use --relevance likelihood or verdict.",
+            )
+        likelihood = Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=False)
+        return SeparateModelRelevance(likelihood, model)
+    # After a question, a text adds nothing to the question's likelihood
+    query_first = resolved.settings.query_first
+    alone = not resolved.pattern.deep and not query_first
+    if name == "likelihood" or alone or (query_first and name == "cascade"):
+        return Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=alone)
+    if query_first:
+        raise InvalidRequestError(
+            "likelihood-gain cannot be measured with the question before the context", "Use --relevance likelihood."
+        )
+    if name == "likelihood-gain":
+        return LikelihoodGain(model, prompts, query)
+    return Cascade(model, chat, prompts, query, resolved.segment_tokens, max(_GATE, resolved.max_passages))
