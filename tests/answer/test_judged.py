@@ -14,10 +14,11 @@ def test_half_a_code_is_widened_to_all_of_it() -> None:
     assert answer.short == "BW-2024-00731"
 
 
-def test_a_question_for_yes_or_no_has_the_word_first() -> None:
+def test_a_question_for_yes_or_no_has_the_word_first_of_which_a_judge_alone_is_never_sure() -> None:
     answer = ask(MILL, "Did Brandt buy the mill?", "1921", answer="yesno")
     assert answer.short in ("Yes", "No")
-    assert answer.text.removeprefix("Perhaps: ").startswith(f"{answer.short}.\n\n“")
+    assert answer.text.startswith(f"Perhaps: {answer.short}.\n\n“")
+    assert answer.status == "unsure"
 
 
 def test_a_list_that_the_words_introduce_has_all_its_items() -> None:

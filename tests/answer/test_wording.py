@@ -102,6 +102,16 @@ def test_a_writer_that_points_better_gives_the_short_answer_and_is_unsure_where_
     assert ask("5,000 crowns.", short="in 1921", short_answer="writer").text.startswith("Perhaps: in 1921\n")
 
 
+def test_yes_or_no_is_the_writer_s_if_its_answer_comes_first_and_sure_if_the_judge_agrees() -> None:
+    yes, no = (ask(says, answer="yesno", short_answer="writer") for says in ("Yes", "No"))
+    assert (yes.short, no.short) == ("Yes", "No")
+    assert {yes.status, no.status} == {"answered", "unsure"}
+    agreed = yes if yes.status == "answered" else no
+    assert agreed.text == f"{agreed.short}.\n\n“She paid 4,000 crowns for the old mill.”"
+    judged = ask("No" if agreed is yes else "Yes", answer="yesno")
+    assert (judged.short, judged.status) == (agreed.short, "unsure")
+
+
 def test_what_the_model_says_of_the_passages_counts_by_its_weight() -> None:
     denied = ask("none", support=UNSURE, confirmation=Confirmation(writer=0.5))
     assert denied.status == "not_found"

@@ -46,6 +46,8 @@ class Judged:
     """0 to 1; None if the scores are not in nats."""
     share: float = 1.0
     """P(this is the answer | there is one)."""
+    is_confirmed: bool = False
+    """True if a writer gave the same verdict: the judge alone is no authority on yes or no (docs/choices.md)."""
 
     @property
     def short(self) -> str:
@@ -65,7 +67,8 @@ class Judged:
     def status(self) -> events.AnswerStatus:
         """The outcome; an answer is sure if it is likely right."""
         support = 1.0 if self.support is None else self.support
-        return "unsure" if support >= ANSWERED > support * self.share else status_of(support)
+        is_sure = support * self.share >= ANSWERED and (self.is_confirmed or not self.verdict)
+        return "unsure" if support >= ANSWERED and not is_sure else status_of(support)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from wim_edge.answer.judged import Answer, Judged, judge, not_found, pointed_answer
 from wim_edge.answer.summary import summary
-from wim_edge.answer.wording import Wording, quoted
+from wim_edge.answer.wording import Wording, comes_first, quoted
 from wim_edge.answer.writer import LoadsModel, Writing, read_passages
 from wim_edge.documents import Document
 from wim_edge.documents.place_links import opens
@@ -145,7 +145,7 @@ class AnswerStage:
     def _writers_turn(self, writer: LoadsModel, used: Seq[int], extract: str) -> Writing:
         """Returns a turn of the model beside the reader, with the passages or the extract prefilled."""
         reading, longest = self.reading, self._final_prompt(used)
-        if reading.kind in ("auto", "fact"):
+        if reading.kind in ("auto", "fact", "yesno"):
             used = used[-writer.resolved().max_passages :]
             longest = self.prompts.worded(reading.plan.query, *quoted(reading, self._judged))
         passages = [extract] if extract else [reading.plan.segments[index].text for index in used]
@@ -171,7 +171,8 @@ class AnswerStage:
                 return None
             if judged.status == "not_found" and judged.quotes and self._may_be_absent:
                 return not_found(reading, judged)
-            is_judges_own = bool(judged.verdict or judged.items) and self._points
+            is_judges_verdict = bool(judged.verdict) and not comes_first(reading, self.writer)
+            is_judges_own = (is_judges_verdict or bool(judged.items)) and self._points
             return pointed_answer(reading, judged) if is_judges_own else None
         if self.used and not reading.pointed_at(self.used):
             return None

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
+from math import exp
 
 from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of, judge, not_found, pointed_answer, status_of
 from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, quote_at
@@ -95,13 +96,14 @@ class Wording:
     def _worded(self, judged: Judged) -> Answer:
         """Returns the answer in a sentence. The writer first answers without seeing the judge's run. If it disagrees,
         it is shown the run, or asked for its own short answer if that comes first (`Settings.short_answer`)."""
+        if judged.verdict:
+            return self._verdict(judged)
         reading, query = self.reading, self.reading.plan.query
         prompts, own = self.writing.prompts, ""
-        resolved = self.writer.resolved() if self.writer else reading.resolved
         with reading.clock.stage("answer"):
             text = self._sentence(prompts.worded(query), judged.short)
             is_agreed = agrees(judged.short, text)
-            if not is_agreed and resolved.settings.short_answer == "writer":
+            if not is_agreed and comes_first(reading, self.writer):
                 own = self._sentence(prompts.quotation(query), "").rstrip(".")
             elif not is_agreed and judged.short:
                 text = self._sentence(prompts.worded(query, *quoted(reading, judged)), judged.short)
@@ -111,6 +113,18 @@ class Wording:
             share = self._confirmation.share(judged.share, is_agreed=is_agreed)
             judged = replace(judged, evidence=evidence, share=share)
         return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
+
+    def _verdict(self, judged: Judged) -> Answer:
+        """Returns the writer's yes or no, which is sure if the judge agrees, with the judge's quotation."""
+        with self.reading.clock.stage("answer"):
+            odds = self.writing.yes(self.reading.plan.query)
+        if odds is not None:
+            verdict = "Yes" if odds > 0 else "No"
+            is_agreed = verdict == judged.verdict
+            evidence = replace(judged.evidence, agreed=float(is_agreed)) if judged.evidence else None
+            share = 1 / (1 + exp(-abs(odds)))
+            judged = replace(judged, verdict=verdict, is_confirmed=is_agreed, share=share, evidence=evidence)
+        return pointed_answer(self.reading, judged)
 
     def _sentence(self, prompt: str, run: str) -> str:
         most = min(self.reading.resolved.settings.answer_tokens, _SENTENCE)
@@ -125,6 +139,12 @@ class Wording:
                 yield events.AnswerDelta(piece)
         finally:
             self.answer = written_answer(reading, self.used, text.strip(), judged)
+
+
+def comes_first(reading: Reading, writer: LoadsModel | None) -> bool:
+    """Returns whether the short answer of the model that writes comes before the judge's."""
+    resolved = writer.resolved() if writer else reading.resolved
+    return resolved.settings.short_answer == "writer"
 
 
 def quoted(reading: Reading, judged: Judged | None) -> tuple[str, str]:

@@ -31,6 +31,7 @@ from wim_edge.support import Confirmation
 
 _MARKERS = ("none", "None", " none", " None")
 """The prompt asks the model for this word if the passages do not answer."""
+_YES, _NO = ("Yes", "yes", " Yes", " yes"), ("No", "no", " No", " no")
 _MOST_SENTENCES = 2  # of an answer to a question of fact
 _LEAST = 1e-9
 _UNSPACED = "\u2e80"  # from here on, scripts without spaces between words
@@ -72,11 +73,22 @@ class Writing:
         """Returns the log-odds, in nats, that the model answers rather than says "none"; None for a base model."""
         if not self.chat.is_chat:
             return None
-        markers = sorted({self.model.tokenize(word)[0] for word in _MARKERS})
-        with self._asked(self.prompts.way_out(query)) as branch:
-            logprobs = log_softmax(branch.logits)
-        none = min(float(np.logaddexp.reduce(logprobs[markers])), -_LEAST)
+        none = min(self._logprobs(self.prompts.way_out(query), _MARKERS)[0], -_LEAST)
         return math.log(-math.expm1(none)) - none
+
+    def yes(self, query: str) -> float | None:
+        """Returns the log-odds, in nats, of Yes against No; None for a base model."""
+        if not self.chat.is_chat:
+            return None
+        yes, no = self._logprobs(self.prompts.verdict(query), _YES, _NO)
+        return yes - no
+
+    def _logprobs(self, prompt: str, *spellings: tuple[str, ...]) -> list[float]:
+        """Returns for each word the log-probability that the model's answer begins with one of its spellings."""
+        with self._asked(prompt) as branch:
+            logprobs = log_softmax(branch.logits)
+        first = [sorted({self.model.tokenize(word)[0] for word in words}) for words in spellings]
+        return [float(np.logaddexp.reduce(logprobs[tokens])) for tokens in first]
 
     def pieces(self, prompt: str, most: int) -> Generator[str, None, None]:
         """Yields the model's answer to a prompt as it decodes."""

@@ -39,7 +39,7 @@ NOT_RELEVANT = "not relevant"
 
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
-    "final_answer", "recall", "pointing", "worded_answer", "way_out",
+    "final_answer", "recall", "pointing", "worded_answer", "way_out", "verdict",
 )  # fmt: skip
 
 
@@ -78,7 +78,9 @@ class Prompts:
         # A template that fails must fail before anything is read
         for read, margins in ((True, True), (True, False), (False, False)):
             self.system(read=read, margins=margins)
-        for asking in (self.classify, self.query_first, self.free_margin, self.quotation, self.point, self.way_out):
+        for asking in (
+            self.classify, self.query_first, self.free_margin, self.quotation, self.point, self.way_out, self.verdict,
+        ):  # fmt: skip
             asking("query")
         self.worded("query", "quotation", "run"), self.before_question()
         self.recall(paged=True), self.recall(paged=False)
@@ -153,6 +155,9 @@ class Prompts:
 
     def way_out(self, query: str) -> str:
         return self._ask("way_out", query=query)
+
+    def verdict(self, query: str) -> str:
+        return self._ask("verdict", query=query)
 
     def recall(self, *, paged: bool) -> list[str]:
         """Returns the texts before the query, the title (if ``paged``) and the passage, without a space at the end."""
