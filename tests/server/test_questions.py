@@ -136,6 +136,18 @@ def test_a_reading_goes_on_after_its_answer(client: Client) -> None:
     assert client.post(f"/api/questions/{number}/again?read_on=perhaps").status_code == 422
 
 
+def test_a_reading_goes_on_after_another_question(client: Client) -> None:
+    client.upload(text=PARTS)
+    number = client.question("Which bicycle?", **ALONE)["id"]
+    first = client.told(number)
+    client.told(client.question("Which ferry?", **ALONE)["id"])
+    client.ok(client.post(f"/api/questions/{number}/again?read_on=true"))
+    more = client.told(number, len(first) - 1)
+    starts = [event["read_segments"] for event in more if event["type"] == "reading.started"]
+    assert starts == [0, first[-1]["read_segments"]]
+    assert more[-1]["read_segments"] > first[-1]["read_segments"]
+
+
 def test_nothing_is_asked_of_nothing(client: Client) -> None:
     assert client.post("/api/questions", json={"documents": [7], "question": "a?"}).status_code == 404
     assert client.post("/api/questions", json={"documents": [], "question": "a?"}).status_code == 400

@@ -21,10 +21,9 @@ _LEAST = 0.5  # of a sentence's words, weighted, that its passage holds
 
 def quote(document: Document, start: int, end: int, header: str = "") -> events.Quote:
     """Returns characters ``[start, end)`` of a document as a quotation with its place."""
-    place = document.place(start, end)
-    text = document.text[start:end]
-    chars, label = (start, end), place.page_label
-    return events.Quote(text, document.name, place.page, place.section, chars, header, place.line, label)
+    at, chars = document.place(start, end), (start, end)
+    place = (at.page, at.section, chars, header, at.line, at.page_label, at.row)
+    return events.Quote(document.text[start:end], document.name, *place)
 
 
 def quote_at(reading: Reading, index: int, start: int, end: int) -> events.Quote:

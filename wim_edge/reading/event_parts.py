@@ -103,6 +103,8 @@ class Quote:
     line: int | None = None
     page_label: str | None = None
     """The number that is printed on the page, where that is not ``page``."""
+    row: int | None = None
+    """The row of a sheet."""
 
 
 @dataclass(frozen=True)

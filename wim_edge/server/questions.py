@@ -230,14 +230,20 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
         documents = [kept.document for kept in served.store.documents(question.documents)]
 
         def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
-            after = question.before if is_first and not on else None
-            for event in runtime.stream(
-                documents, question.asked_as, library=question.library, after=after, verdicts=question.judged,
-                read_on=on,
-            ):  # fmt: skip
-                if isinstance(event, events.QuestionSettled):
-                    question.asked_as = event.asked_as
-                yield event
+            after, starts_anew = question.before if is_first and not on else None, on
+            while True:
+                for event in runtime.stream(
+                    documents, question.asked_as, library=question.library, after=after, verdicts=question.judged,
+                    read_on=on,
+                ):  # fmt: skip
+                    if isinstance(event, events.QuestionSettled):
+                        question.asked_as = event.asked_as
+                    elif isinstance(event, events.ReadingStarted):
+                        starts_anew = starts_anew and not event.read_segments
+                    yield event
+                if not starts_anew:
+                    return
+                starts_anew = False  # another question was asked in between: read on now
 
         settings = served.settings_for(question.options)
         if question.library is not None:
