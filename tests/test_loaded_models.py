@@ -18,7 +18,7 @@ def test_a_machine_with_something_else_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     from tests.tiny import write_tiny
-    from wim_edge.engine import fingerprint
+    from wim_edge.engine import bindings
 
     templates = tmp_path / "templates"
     templates.mkdir()
@@ -29,7 +29,7 @@ def test_a_machine_with_something_else_is_an_error(
     elif other == "templates":
         (templates / "final_answer.jinja").write_text("{{ query }}")
     elif other == "build":
-        monkeypatch.setattr(fingerprint, "BUILD", "0.0.0")
+        monkeypatch.setattr(bindings, "BUILD", "0.0.0")
     if other == "nothing":
         check_same(begun, settings, "the other machine")
         return
