@@ -229,7 +229,7 @@ async function example() {
   const form = new FormData();
   form.append("file", new File([await (await fetch("example.md")).blob()], "example.md"));
   await shelf.added(await api("documents", { method: "POST", form }));
-  $("question").value = "When may the washing machine be used on Sundays?";
+  $("question").value = "How many bicycles may be kept for each flat?";
   pane("talk");
   $("question").focus();
 }

@@ -103,7 +103,6 @@ export class Thread {
     const { told } = card;
     if (last < 0) told.live = told.question.state === "waiting" || told.question.state === "running";
     const isNew = told.live;
-    told.lost = false;
     card.watch = new Watch(card.id, last, {
       onEvent: (event) => {
         card.tell(event, (name, at) => this.desk.idOf(told.question, name, at));
