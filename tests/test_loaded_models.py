@@ -14,9 +14,7 @@ pytestmark = pytest.mark.real  # llama.cpp's build is part of it
 
 
 @pytest.mark.parametrize("other", ["nothing", "file", "templates", "build"])
-def test_a_machine_with_something_else_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
-) -> None:
+def test_a_machine_with_something_else_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
     from tests.tiny import write_tiny
     from wim_edge.engine import bindings
 

@@ -70,7 +70,7 @@ class SupportWeights(_Weights):
     def support(self, evidence: Evidence) -> float:
         """Returns the support, 0 to 1, before a writer is asked."""
         weights = asdict(self)
-        return _sigmoid(weights.pop("bias") + sum(weight * getattr(evidence, name) for name, weight in weights.items()))
+        return sigmoid(weights.pop("bias") + sum(weight * getattr(evidence, name) for name, weight in weights.items()))
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class Confirmation(_Weights):
 
     def support(self, judged: float, says: float | None) -> float:
         """Returns the support, 0 to 1, after the writer was asked; unchanged if it was not (None)."""
-        return judged if says is None else _sigmoid(self.bias + self.judge * logit(judged) + self.writer * says)
+        return judged if says is None else sigmoid(self.bias + self.judge * logit(judged) + self.writer * says)
 
     def share(self, judged: float, *, is_agreed: bool) -> float:
         """Returns P(the judge's words are the answer | there is one) after the writer's sentence was written."""
-        return _sigmoid(logit(judged) + (self.agreed if is_agreed else -self.agreed))
+        return sigmoid(logit(judged) + (self.agreed if is_agreed else -self.agreed))
 
 
 def logit(probability: float) -> float:
@@ -99,5 +99,6 @@ def logit(probability: float) -> float:
     return math.log(kept / (1 - kept))
 
 
-def _sigmoid(logit: float) -> float:
+def sigmoid(logit: float) -> float:
+    """Returns the probability of log-odds, within the bounds of `SupportWeights.support`."""
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))

@@ -136,7 +136,7 @@ def test_a_reading_goes_on_after_its_answer(client: Client) -> None:
     assert client.post(f"/api/questions/{number}/again?read_on=perhaps").status_code == 422
 
 
-def test_a_reading_goes_on_after_another_question(client: Client) -> None:
+def test_a_reading_goes_on_after_another_question(client: Client, model: Slow) -> None:
     client.upload(text=PARTS)
     number = client.question("Which bicycle?", **ALONE)["id"]
     first = client.told(number)
@@ -146,6 +146,14 @@ def test_a_reading_goes_on_after_another_question(client: Client) -> None:
     starts = [event["read_segments"] for event in more if event["type"] == "reading.started"]
     assert starts == [0, first[-1]["read_segments"]]
     assert more[-1]["read_segments"] > first[-1]["read_segments"]
+
+    client.told(client.question("Which ferry?", **ALONE)["id"])
+    before, model.seconds = len(client.told(number)), 0.2
+    client.ok(client.post(f"/api/questions/{number}/again?read_on=true"))
+    until(lambda: client.asked(number)["state"] == "running")
+    client.ok(client.post(f"/api/questions/{number}/cancel"))
+    assert client.wait(number)["state"] == "cancelled"  # it does not begin once more
+    assert types(client.told(number, before - 1)).count("reading.started") <= 1
 
 
 def test_nothing_is_asked_of_nothing(client: Client) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
-from math import exp, log
+from math import log
 
 from wim_edge import words
 from wim_edge.answer.candidates import AnswerCandidate, candidates_of
@@ -19,7 +19,7 @@ from wim_edge.reading.plan import source_label
 from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.quotation import on_one_line
 from wim_edge.reading.reading import Reading
-from wim_edge.support import ANSWERED, NOT_FOUND, Evidence
+from wim_edge.support import ANSWERED, NOT_FOUND, Evidence, sigmoid
 
 UNSURE, NOT_SAID, MAY_NOT_SAY = "Perhaps: ", "The document does not seem to say.", "The document may not say this."
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
@@ -146,7 +146,7 @@ def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float
     """Returns P(Yes), averaged over the passages by relevance; 0.5 without any."""
     weights = {index: reading.ranking.relevance(index) for index in found}
     total = sum(weights.values())
-    yes = sum(weights[index] / (1 + exp(-pointed.yes)) for index, pointed in found.items())
+    yes = sum(weights[index] * sigmoid(pointed.yes) for index, pointed in found.items())
     return yes / total if total else 0.5
 
 

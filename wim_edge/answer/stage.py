@@ -171,9 +171,8 @@ class AnswerStage:
                 return None
             if judged.status == "not_found" and judged.quotes and self._may_be_absent:
                 return not_found(reading, judged)
-            is_judges_verdict = bool(judged.verdict) and not comes_first(reading, self.writer)
-            is_judges_own = (is_judges_verdict or bool(judged.items)) and self._points
-            return pointed_answer(reading, judged) if is_judges_own else None
+            is_judges_own = judged.items or (judged.verdict and not comes_first(reading, self.writer))
+            return pointed_answer(reading, judged) if is_judges_own and self._points else None
         if self.used and not reading.pointed_at(self.used):
             return None
         return pointed_answer(reading, judged or judge(reading, self.used, alone=False))

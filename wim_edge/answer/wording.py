@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
-from math import exp
 
 from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of, judge, not_found, pointed_answer, status_of
 from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, quote_at
@@ -23,7 +22,7 @@ from wim_edge.engine.protocols import PLAIN_LETTERS
 from wim_edge.reading import events
 from wim_edge.reading.generate import VALUE, Grounding
 from wim_edge.reading.reading import Reading
-from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit
+from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit, sigmoid
 from wim_edge.words import without_endings
 
 _THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")  # separator
@@ -119,10 +118,9 @@ class Wording:
         with self.reading.clock.stage("answer"):
             odds = self.writing.yes(self.reading.plan.query)
         if odds is not None:
-            verdict = "Yes" if odds > 0 else "No"
+            verdict, share = "Yes" if odds > 0 else "No", sigmoid(abs(odds))
             is_agreed = verdict == judged.verdict
             evidence = replace(judged.evidence, agreed=float(is_agreed)) if judged.evidence else None
-            share = 1 / (1 + exp(-abs(odds)))
             judged = replace(judged, verdict=verdict, is_confirmed=is_agreed, share=share, evidence=evidence)
         return pointed_answer(self.reading, judged)
 

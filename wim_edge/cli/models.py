@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -71,11 +72,15 @@ def info(name: str, as_json: bool) -> None:
     }  # fmt: skip
     if facts["path"]:
         facts["file"] = _header(Path(facts["path"]))
-    flat = {f"{key}.{one}" if one else key: what for key, value in facts.items()
-            for one, what in (value.items() if isinstance(value, dict) else [("", value)])}  # fmt: skip
-    lines = (f"{label:<24} {_plain(one)}" for label, what in flat.items()
-             for one in (what if isinstance(what, list) else [what]))  # fmt: skip
-    print_lines(facts, lines, as_json)
+    print_lines(facts, _lines(facts), as_json)
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in facts.items():
+        inner = {f"{key}.{one}": what for one, what in value.items()} if isinstance(value, dict) else {key: value}
+        for label, what in inner.items():
+            for one in what if isinstance(what, list) else [what]:
+                yield f"{label:<24} {_plain(one)}"
 
 
 @models.command()

@@ -234,8 +234,8 @@ def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> No
 
     with Runtime(settings) as runtime:
         resolved = runtime.resolve(documents)
-    explained, why = resolved.explained(), f" ({resolved.why})" if resolved.why else ""
-    lines = (setting_line(name, **setting) + why * (name == "pattern") for name, setting in explained.items())
+    explained, why = resolved.explained(), {"pattern": f" ({resolved.why})"} if resolved.why else {}
+    lines = (setting_line(name, **setting) + why.get(name, "") for name, setting in explained.items())
     print_lines(explained, lines, as_json)
 
 

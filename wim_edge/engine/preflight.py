@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from wim_edge.engine import available_memory
-from wim_edge.engine.bindings import devices, lib, load_weights, model_params, tokenize
+from wim_edge.engine.bindings import devices, lib, load_weights, model_params
 from wim_edge.engine.gguf import GGUFHeader, shards
 from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, estimate, padded, readable
 from wim_edge.engine.protocols import N_SEQUENCES
@@ -111,8 +111,13 @@ def vocabulary(path: Path) -> Iterator[Callable[[str], int]]:
     params.vocab_only = True
     handle = load_weights(path, params)
     vocab = lib.llama_model_get_vocab(handle)
+
+    def count(text: str) -> int:  # without a list of the tokens, of which a book has a million
+        data = text.encode("utf-8", "replace")
+        return abs(int(lib.llama_tokenize(vocab, data, len(data), None, 0, False, False)))
+
     try:
-        yield lambda text: len(tokenize(vocab, text))
+        yield count
     finally:
         lib.llama_model_free(handle)
         with suppress(AttributeError, OSError, TypeError):  # glibc keeps what is freed, up to 40 MB

@@ -229,21 +229,24 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]
 
+        def ask(runtime: Runtime, on: bool) -> Iterator[events.Event]:
+            after = question.before if is_first and not on else None
+            for event in runtime.stream(
+                documents, question.asked_as, library=question.library, after=after, verdicts=question.judged,
+                read_on=on,
+            ):  # fmt: skip
+                if isinstance(event, events.QuestionSettled):
+                    question.asked_as = event.asked_as
+                yield event
+
         def begin(runtime: Runtime, on: bool = read_on) -> Iterator[events.Event]:
-            after, starts_anew = question.before if is_first and not on else None, on
-            while True:
-                for event in runtime.stream(
-                    documents, question.asked_as, library=question.library, after=after, verdicts=question.judged,
-                    read_on=on,
-                ):  # fmt: skip
-                    if isinstance(event, events.QuestionSettled):
-                        question.asked_as = event.asked_as
-                    elif isinstance(event, events.ReadingStarted):
-                        starts_anew = starts_anew and not event.read_segments
-                    yield event
-                if not starts_anew:
-                    return
-                starts_anew = False  # another question was asked in between: read on now
+            is_anew, last = False, None
+            for last in ask(runtime, on):
+                is_anew = is_anew or (isinstance(last, events.ReadingStarted) and not last.read_segments)
+                yield last
+            is_stopped = isinstance(last, events.AnswerFinished) and last.finish_reason in ("early_exit", "cancelled")
+            if on and is_anew and not is_stopped:  # another question was asked in between
+                yield from ask(runtime, on)
 
         settings = served.settings_for(question.options)
         if question.library is not None:
