@@ -325,7 +325,7 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
     reading, answer, reason = session.reading, answering.answer or Answer(), answering.finish_reason
     if cancelled:
         reason = "cancelled"
-    elif reading.n_read != len(reading.plan.segments) and not reading.is_spent and not answering.is_of_whole:
+    elif reading.is_stopped and not answering.is_of_whole:
         reason = "early_exit"
     sources = answering.sources()
     passages = [reading.plan.segments[source.segment].text for source in sources]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.reading.mill import MILL, NONE, SURE, UNSURE, ask
-from wim_edge import Document, Runtime, Settings
-from wim_edge.answer.judged import MAY_NOT_SAY, NOT_SAID
+from wim_edge import Decision, Document, Runtime, Settings
+from wim_edge.answer.judged import MAY_NOT_SAY, NOT_SAID, NOT_SO_FAR
 from wim_edge.support import SupportWeights
 from wim_edge.testing import FakeModel
 
@@ -64,6 +64,15 @@ def test_where_the_nearest_passage_may_answer_the_words_are_weaker() -> None:
     answer = ask(MILL, "What is the telephone number of Brandt?", "1921", SupportWeights(-1.5, 0, 0, 0, 0))
     assert answer.status == "not_found"
     assert answer.text.startswith(f"{MAY_NOT_SAY}\n\nPerhaps here: “")
+
+
+def test_of_a_stopped_reading_only_what_was_checked_does_not_say() -> None:
+    settings = Settings(pattern="wim-shallow", prose=False, save=False, segment_tokens=64)
+    with Runtime(settings, model=FakeModel(lambda _: "1921")) as runtime:
+        runtime._loaded.support = NONE
+        answer = runtime.ask(Document("mill.txt", MILL * 4), "Who is Quill?", on_margin=lambda _: Decision.ANSWER)
+    assert (answer.finish_reason, answer.status) == ("early_exit", "not_found")
+    assert answer.text.startswith(f"{NOT_SO_FAR}\n\nNearest: “")
 
 
 def test_marks_of_bold_words_are_not_shown() -> None:

@@ -107,14 +107,6 @@ def test_what_was_asked_before_stands_as_it_ended(page: Any, tmp_path: Path, mon
     expect(last(page).locator(".sum")).to_be_in_viewport()
 
 
-def test_an_early_stop_is_not_said_of_all(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
-    said = "The document does not seem to say."
-    answer = events.AnswerFinished(said, "early_exit", "wim", "m", (), USAGE, 1, 2, None, "not_found")
-    told(page, monkeypatch, "Who sails it?", BEGUN, answer)
-    expect(last(page).locator(".said")).to_have_text("What was checked so far does not seem to say.")
-
-
 def test_a_summary_comes_from_the_whole_text(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(page, tmp_path / "a.txt", f"{NOON} {RED}")
     text = f"“{NOON}”\n\n“{RED}”"

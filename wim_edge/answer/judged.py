@@ -22,6 +22,7 @@ from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence, sigmoid
 
 UNSURE, NOT_SAID, MAY_NOT_SAY = "Perhaps: ", "The document does not seem to say.", "The document may not say this."
+NOT_SO_FAR = "What was checked so far does not seem to say."
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
 _LONG = 8  # words of a short answer that is shown in its quotation alone
 _NEAR = 0.08  # a list's item from another passage has at least this share of the best candidate's probability
@@ -209,7 +210,7 @@ def answer_of(judged: Judged) -> Answer:
 def pointed_answer(reading: Reading, judged: Judged) -> Answer:
     """Returns the answer that needs no writer."""
     if not judged.candidates:
-        return replace(answer_of(judged), text=NOT_SAID, status="not_found")
+        return replace(answer_of(judged), text=_not_said(reading), status="not_found")
     if judged.status == "not_found":
         return not_found(reading, judged)
     if len(judged.items) > 1:
@@ -228,9 +229,14 @@ def pointed_answer(reading: Reading, judged: Judged) -> Answer:
 def not_found(reading: Reading, judged: Judged) -> Answer:
     """Returns the answer that the documents do not say, with the nearest quotation."""
     carried = format_quotes(reading, judged.quotes[:1])
-    first, where = (NOT_SAID, "Nearest") if (judged.support or 0.0) < _HARDLY else (MAY_NOT_SAY, "Perhaps here")
-    text = f"{first}\n\n{where}: {carried}" if carried else NOT_SAID
+    hardly = (judged.support or 0.0) < _HARDLY or reading.is_stopped
+    first, where = (_not_said(reading), "Nearest") if hardly or not carried else (MAY_NOT_SAY, "Perhaps here")
+    text = f"{first}\n\n{where}: {carried}" if carried else first
     return replace(answer_of(judged), text=text, status="not_found", short="", span=None)
+
+
+def _not_said(reading: Reading) -> str:
+    return NOT_SO_FAR if reading.is_stopped else NOT_SAID
 
 
 def _listed(reading: Reading, judged: Judged) -> Answer:

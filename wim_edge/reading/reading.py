@@ -182,6 +182,11 @@ class Reading:
         return self.is_spent
 
     @property
+    def is_stopped(self) -> bool:
+        """Tells whether a request ended the reading before its limit."""
+        return self.n_read != len(self.plan.segments) and not self.is_spent
+
+    @property
     def unread(self) -> float | None:
         """P(an unread segment answers better); None: unknown."""
         return 0.0 if self.n_read == len(self.plan.segments) else self.ranking.unread()

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from wim_edge.answer.judged import NOT_SO_FAR
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import Turn
@@ -164,6 +165,7 @@ def test_parts_of_an_answer() -> None:
     assert routing.short_answer("Perhaps: Anna.\n\n“Anna signed.”") == "Anna"
     assert routing.short_answer("The document does not seem to say.\n\nNearest: x") == ""
     assert routing.short_answer("The document may not say this.\n\nPerhaps here: x") == ""
+    assert routing.short_answer(f"{NOT_SO_FAR}\n\nNearest: x") == ""
     assert routing.asking_part("Be brief. Who signed? Answer in German.") == "Who signed?"
     assert find_question("Who is it?").body == ""
 

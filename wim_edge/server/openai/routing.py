@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from wim_edge.answer.judged import MAY_NOT_SAY, NOT_SAID, UNSURE
+from wim_edge.answer.judged import MAY_NOT_SAY, NOT_SAID, NOT_SO_FAR, UNSURE
 from wim_edge.documents import Document, sentences, with_unique_names
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import Turn, last_turn
@@ -236,7 +236,7 @@ def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Itera
 def short_answer(text: str) -> str:
     """Returns the short answer at the head of a reply; empty if it says that nothing was found."""
     line = text.strip().split("\n")[0].strip().removeprefix(UNSURE)
-    return "" if line.startswith((NOT_SAID, MAY_NOT_SAY)) else line.rstrip(".")
+    return "" if line.startswith((NOT_SAID, MAY_NOT_SAY, NOT_SO_FAR)) else line.rstrip(".")
 
 
 def _document(text: str, number: int) -> Document:

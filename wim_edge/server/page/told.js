@@ -191,8 +191,7 @@ export function labelled(answer, { text, header }) {
 
 // The text of an answer without the quotations that are shown below it; a sentence that holds one stays
 export function own(answer) {
-  const { text, quotes = [], status, finish_reason: end } = answer;
-  if (status === "not_found" && end === "early_exit") return "What was checked so far does not seem to say.";
+  const { text, quotes = [], status } = answer;
   const beside = (part) => quotes.reduce((left, one) => left.replaceAll(`“${plain(one.text)}”`, ""), plain(part)).replace(/\([^()]*\)|\s/g, "");
   const isShown = (part) => quotes.some((one) => (carries(part, one) && (status === "not_found" || !beside(part))) || labelled(answer, one) === part);
   return text.split("\n\n").filter((part) => !isShown(part)).join("\n\n").replace(/^Perhaps: /, "");
