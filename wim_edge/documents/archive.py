@@ -1,6 +1,6 @@
-"""Zip archives (DOCX, EPUB), read in memory and within bounds: nothing is ever extracted to disk.
+"""Zip archives (DOCX, EPUB), read in memory and within limits: nothing is extracted to disk.
 
-The parts of an Office file name each other by relations (ECMA-376, part 2); capitals make no other name there.
+The parts of an Office file refer to each other by relationships (ECMA-376, part 2). Their names ignore case.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ DAMAGE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, KeyError, OSError,
     ValueError,
 )  # fmt: skip
-"""The errors of zipfile for damaged members: bad checksums, cut streams, unknown methods."""
+"""The errors that zipfile raises for damaged members: bad checksums, truncated streams, unknown methods."""
 MALFORMED = (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, StopIteration, SyntaxError)
-"""The errors of a reader whose parts are not as the format has them."""
+"""The errors that a reader raises for parts that violate the format."""
 
 
 class Archive:
-    """The members of a zip file. What is damaged or too large raises DocumentError."""
+    """The members of a zip file. Raises DocumentError for damaged or oversized ones."""
 
     def __init__(self, name: str, data: bytes, limits: Limits) -> None:
         self.name, self.data, self.limits = name, data, limits
@@ -45,7 +45,7 @@ class Archive:
         self._markup = 0
 
     def bound_markup(self) -> None:
-        """Raises DocumentError if the parts of an Office file are too much to parse."""
+        """Raises DocumentError if the XML parts of an Office file are too large to parse."""
         members = self._zip.infolist()
         self._bound(sum(one.file_size for one in members if one.filename.endswith((".xml", ".rels"))), "markup_bytes")
 
@@ -55,7 +55,7 @@ class Archive:
             raise above(self.name, f"unpacks to {mebibytes(size)}, more than {mebibytes(most)}", limit)
 
     def read(self, member: str) -> bytes:
-        """Returns a member's bytes; zipfile yields no more of them than the archive's directory declares."""
+        """Returns a member's bytes; zipfile never yields more than the archive's directory declares."""
         try:
             member = self._by_name.get(member.lower(), member)
             self._markup += self._zip.getinfo(member).file_size
@@ -65,8 +65,8 @@ class Archive:
             raise damaged(self.name) from None
 
     def root(self, member: str, *, recover: bool = False) -> Any:
-        """Returns the root of a member's XML. Entities stay unexpanded and nothing is loaded from anywhere. Raises
-        SyntaxError, ValueError for what is no XML."""
+        """Returns the root of a member's XML; entities stay unexpanded and nothing external is loaded. Raises
+        SyntaxError or ValueError for invalid XML."""
         etree = require("lxml.etree", self.name)
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=recover)
         if (root := etree.fromstring(self.read(member), parser)) is None:
@@ -77,7 +77,7 @@ class Archive:
         return member.lower() in self._by_name
 
     def related(self, part: str) -> dict[str, tuple[str, str]]:
-        """Returns the kind and the name of each part that a part of an Office file names, by the relation's id."""
+        """Returns the parts that a part of an Office file refers to, by relationship id: the kind and name of each."""
         folder, _, file = part.rpartition("/")
         relations = f"{folder}/_rels/{file}.rels"
         found = self.root(relations).iterfind("{*}Relationship") if self.has(relations) else ()
@@ -91,7 +91,7 @@ class Archive:
         }
 
     def title(self) -> str:
-        """Returns the title among an Office file's properties."""
+        """Returns the title from an Office file's properties."""
         if not self.has("docProps/core.xml"):
             return ""
         return self.root("docProps/core.xml", recover=True).findtext("{http://purl.org/dc/elements/1.1/}title") or ""

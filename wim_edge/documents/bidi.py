@@ -1,7 +1,7 @@
-"""The logical order of letters that a page shows in a row: the Unicode bidirectional algorithm, from the outcome back.
+"""The logical order of the letters in a row on a page: the Unicode bidirectional algorithm in reverse.
 
-A page holds the places of its letters, and programs draw text from right to left in many orders. What is sure is what a
-reader sees: so the places decide, and the letters' classes say which of them run from left to right.
+A page stores the places of its letters, and programs draw right-to-left text in many orders. Only the visible result is
+reliable: so the places decide, and the letters' classes show which of them run from left to right.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from itertools import cycle
 
 RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-"""A letter of a script that is written from right to left."""
+"""A letter of a right-to-left script."""
 _CLASSES = {"L": "L", "R": "R", "AL": "R", "EN": "N", "AN": "N", "ES": "S", "CS": "S", "ET": "T"}
 _LTR = re.compile("L(?:[LNST ]*[LN])?|(?:(?<!T)T++)?N(?:S?N)*T*")
-"""Letters from left to right with the numbers and signs among them, or a number alone."""
+"""Left-to-right letters with the numbers and signs among them, or a number alone."""
 _RTL_RUN = re.compile("R(?:[RNST ]*R)?")
 _BRACKET = re.compile(r"[()\[\]{}<>«»‹›]")
 _MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
@@ -23,20 +23,20 @@ _OPENING, _CLOSING = frozenset("([{<«‹"), frozenset(")]}>»›")
 
 
 def is_rtl(text: str) -> bool:
-    """Returns whether more letters of a text are written from right to left than from left to right."""
+    """Returns whether more than half of a text's letters are right-to-left."""
     n_rtl = len(RTL.findall(text))
     return n_rtl > 0 and 2 * n_rtl > sum(map(str.isalpha, text))
 
 
 def is_ltr(text: str) -> bool:
-    """Returns whether more letters of a text are written from left to right."""
+    """Returns whether more than half of a text's letters are left-to-right."""
     return 2 * len(RTL.findall(text)) < sum(map(str.isalpha, text))
 
 
 def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
-    """Returns the indices of a row's characters, given from the left as they are shown, in the order of reading."""
+    """Returns the indices of a row's characters in reading order; ``shown`` lists them from left to right."""
     found = [unicodedata.bidirectional(one[:1]) for one in shown]
-    # Behind Arabic letters a sign like % is none of the number
+    # Next to Arabic letters, a sign like % is not part of the number
     classes = "".join(" " if one == "ET" and "AL" in found else _CLASSES.get(one, " ") for one in found)
     if from_right:
         return _reversed(classes, 0, len(classes))
@@ -47,7 +47,7 @@ def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
 
 
 def _reversed(classes: str, start: int, end: int) -> list[int]:
-    """Returns the indices ``[start, end)`` from the right, but those of a run from left to right as they are."""
+    """Returns the indices ``[start, end)`` from right to left; left-to-right runs keep their order."""
     order: list[int] = []
     at = start
     for run in _LTR.finditer(classes, start, end):
@@ -57,7 +57,7 @@ def _reversed(classes: str, start: int, end: int) -> list[int]:
 
 
 def paired(text: str, from_right: bool) -> str:
-    """Returns a text in logical order with brackets that open before they close: PDFium mirrors some of them."""
+    """Returns a text in logical order whose brackets open before they close; PDFium mirrors some of them."""
     if not _BRACKET.search(text):
         return text
     one, other = (text.translate(_MIRRORED), text) if from_right else (text, text.translate(_MIRRORED))

@@ -1,7 +1,7 @@
-"""The style sheets of a page, as far as they have its elements struck out, hidden, raised or lowered.
+"""The style sheets of a page, as far as they strike out, hide, raise or lower its elements.
 
-Simple selectors count (`p`, `.old`, `#note`, `p.old`, and lists of them); what depends on an element's neighbours or on
-the medium does not.
+Only simple selectors are supported (`p`, `.old`, `#note`, `p.old`, and lists of them), not those that depend on an
+element's neighbours or on the medium.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.S)
 _PIECE = re.compile(r"[{}]|[^{}]+")
 _SHOWN = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)|layer\b.*|supports\b.*)", re.S | re.I)
-"""The blocks of rules that a browser applies to a page on a screen."""
+"""The at-rules whose blocks a browser applies to a page on a screen."""
 _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.I)
 _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:\s*([^;]+)")
 _PROPERTIES = frozenset(
@@ -28,14 +28,14 @@ _PROPERTIES = frozenset(
 _TINY, _FAR = re.compile(r"[01](?:px)?"), re.compile(r"-\d{3,}(?:px|r?em)?|-\d{2,}r?em")
 _CLIPPED = re.compile(r"rect\(\s*[01](?:px)?\b.*|inset\(\s*(?:[5-9]\d|100)%.*", re.S)
 _OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": LOWERED}
-_MOST = 10_000  # the most looks that are kept, by an element's tag and attributes
-_OWN = (3, False, 0)  # the rank of an element's own style
+_MOST = 10_000  # the most looks in the cache, by an element's tag and attributes
+_OWN = (3, False, 0)  # the rank of an element's style attribute
 Style = dict[str, tuple[bool, tuple[int, bool, int], str]]
-"""The properties: whether it is important, the rank of its rule, and its value; the larger one counts."""
+"""By property: whether it is important, the rank of its rule, and its value; the larger one wins."""
 
 
 class StyleSheet:
-    """The rules of a page's style sheets that show something otherwise than as plain text."""
+    """The rules of a page's style sheets that make text look other than plain."""
 
     def __init__(self, css: str) -> None:
         self._rules: dict[str, Style] = defaultdict(dict)
@@ -49,8 +49,8 @@ class StyleSheet:
                     _add(self._rules[f"{tag}{sign}{name}"], _declared(declarations, rank))
 
     def look(self, tag: str, attributes: Mapping[str, str]) -> str:
-        """Returns how an element looks, by itself."""
-        if tag in ("html", "body"):  # which a script shows, once it runs
+        """Returns an element's own look, without those of the elements around it."""
+        if tag in ("html", "body"):  # hidden until a script has run
             return ""
         if not attributes and tag not in self._rules:
             return _OF_TAGS.get(tag, "")
@@ -67,9 +67,9 @@ class StyleSheet:
 
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:
-    """Yields the selectors and the declarations of each rule for a screen, in one pass."""
+    """Yields the selectors and declarations of each rule that applies on a screen, in one pass."""
     open_blocks: list[str] = []
-    n_unseen = 0  # of the blocks that are open
+    n_unseen = 0  # open blocks that _SHOWN does not match
     text = ""
     for piece in _PIECE.findall(css):
         if piece == "{":

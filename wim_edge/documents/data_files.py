@@ -1,4 +1,4 @@
-"""The rows of data files: JSON or JSON lines, gzip-compressed or not, told apart by what they hold."""
+"""The rows of data files: JSON or JSON lines, gzip-compressed or not, recognised by content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
-    """Returns the rows of a data file: its lines, the list that it holds, or the list under ``data`` (SQuAD).
+    """Returns the rows of a data file: its lines, its list, or the list under ``data`` (SQuAD).
 
     Raises InvalidRequestError if the file cannot be read or holds no rows, and DocumentError above the limits.
     """
@@ -31,7 +31,7 @@ def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
         whole = json.loads(text)
     except (ValueError, RecursionError):
         whole = [_line(path, number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if _LONE_SURROGATE.search(text):  # half a character, which no file and no tokenizer takes
+    if _LONE_SURROGATE.search(text):  # half a character: neither files nor tokenizers accept it
         whole = json.loads(json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace"))
     if isinstance(whole, dict):
         whole = whole["data"] if isinstance(whole.get("data"), list) else [whole]
@@ -43,8 +43,8 @@ def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
 def parse_rows(
     path: Path, parse: Callable[[Row, int], Iterable[T]], layout: str, limits: Limits | None = None
 ) -> list[T]:
-    """Returns the results of ``parse(row, number)`` for all rows. Raises InvalidRequestError, with the expected
-    ``layout`` as its hint, at the first row of another layout."""
+    """Returns the results of ``parse(row, number)`` for all rows. Raises InvalidRequestError at the first row that does
+    not fit; its hint is the expected ``layout``."""
     found: list[T] = []
     for number, row in enumerate(read_rows(path, limits)):
         try:
@@ -58,16 +58,16 @@ def parse_rows(
 
 
 def text_of(value: Any) -> str:
-    """Returns the value, which is a text. Raises TypeError for anything else."""
+    """Returns the value if it is a text. Raises TypeError otherwise."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} where a text should be")
     return value
 
 
 def bytes_of_file(path: Path, limits: Limits | None = None) -> bytes:
-    """Returns all bytes of a file. With limits, raises DocumentError if it has more than a document may have."""
+    """Returns all bytes of a file. With limits, raises DocumentError if it is larger than a document may be."""
     try:
-        if path.exists() and not path.is_file():  # it is read more than once
+        if path.exists() and not path.is_file():  # a pipe: the file is read more than once
             raise InvalidRequestError(f"{path} is no regular file", "Write it to a file first.")
         with path.open("rb") as file:
             return read_whole(path.name, file, limits) if limits else file.read()

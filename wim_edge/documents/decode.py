@@ -1,4 +1,4 @@
-"""The decoding of bytes to text: encodings, line ends, and bytes that are no text at all."""
+"""The decoding of bytes to text: encodings, line ends, and the detection of binary files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE = 1 << 16
-# What terminals and old printers write (BEL to CR, SUB, ESC) is not held against a text.
+# Control characters of terminals and old printers (BEL to CR, SUB, ESC) do not make a file binary.
 _CONTROLS = bytes(set(range(1, 32)) - {7, 8, 9, 10, 11, 12, 13, 26, 27} | {127})
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
-# Character sets of the web; not Python's other codecs, such as unicode_escape or idna.
+# The encodings of the web, without Python's other codecs, such as unicode_escape or idna.
 _WEB_CODECS = re.compile(
     r"ascii|utf-8|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+"
 )
@@ -42,7 +42,7 @@ def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Does what :func:`decode` does, for HTML and XML, which can declare their encoding."""
+    """Decodes HTML or XML like :func:`decode`, but respects the encoding that it declares."""
     declared = _DECLARED.search(data[:1024])
     if declared and not data.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)):
         with suppress(LookupError, UnicodeDecodeError):
@@ -65,7 +65,7 @@ def _by_mark(name: str, data: bytes) -> str | None:
         try:
             text = data.decode(encoding).removeprefix("\ufeff")
         except UnicodeDecodeError:
-            if encoding == "utf-8":  # a damaged text, but a text
+            if encoding == "utf-8":  # damaged, but still text
                 return None
             raise _binary(name) from None
         if "\0" in text:
@@ -75,7 +75,7 @@ def _by_mark(name: str, data: bytes) -> str | None:
 
 
 def _by_zeros(data: bytes) -> str:
-    """Returns the encoding of a text of two or four bytes a letter, where most letters share their high bytes."""
+    """Returns the encoding of unmarked UTF-16 or UTF-32, whose letters mostly share their high bytes; else empty."""
     sample = data[: _SAMPLE - _SAMPLE % 4]
     for encoding, size, high in (
         ("utf-32-le", 4, 3), ("utf-32-be", 4, 0), ("utf-16-le", 2, 1), ("utf-16-be", 2, 0)
@@ -90,7 +90,7 @@ def _by_zeros(data: bytes) -> str:
 
 
 def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Returns the text of bytes that are UTF-8 or windows-1252, or partly both, and notes."""
+    """Returns the text of bytes in UTF-8, in windows-1252 or in a mix of both, and notes."""
     with suppress(UnicodeDecodeError):
         return data.decode("utf-8"), ()
     lines, n_bad, n_other, n_good = [], 0, 0, 0
@@ -114,7 +114,7 @@ def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def _as_windows(error: UnicodeError) -> tuple[str, int]:
-    """Returns the bytes that are no UTF-8 as windows-1252, for `codecs.register_error`."""
+    """Decodes the bytes that are not UTF-8 as windows-1252, for `codecs.register_error`."""
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
 

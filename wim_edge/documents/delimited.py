@@ -12,13 +12,13 @@ from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
 
 _DELIMITERS = ",;\t|"
-_SAMPLE = 65_536  # characters by which the dialect is told
-_WIDEST = 1 << 20  # characters of a cell
+_SAMPLE = 65_536  # characters for guessing the dialect
+_WIDEST = 1 << 20  # most characters of a cell
 
 
 def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the rows of a table whose cells are parted by commas, semicolons, tabs or pipes. What is none, such as a
-    list with one column, stays as it stands."""
+    """Returns the rows of a table delimited by commas, semicolons, tabs or pipes. Anything else, such as a list with
+    one column, is kept unchanged."""
     text, notes = decode(name, data)
     draft = DocumentBuilder()
     draft.notes.extend(notes)
@@ -40,7 +40,7 @@ def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
 def _dialect(text: str) -> type[csv.Dialect]:
     try:
         return csv.Sniffer().sniff(text, _DELIMITERS)
-    except csv.Error:  # lines of another form stand above the table
+    except csv.Error:  # other lines precede the table
 
         class Common(csv.excel):
             delimiter = max(_DELIMITERS, key=text.count)

@@ -1,4 +1,4 @@
-"""A document as the rest of wim-edge sees it: one text, and the facts known of each place in it.
+"""A document as the rest of wim-edge sees it: one text, and what is known about each place in it.
 
 All offsets are characters of ``Document.text``, half-open: ``text[start:end]``.
 """
@@ -23,10 +23,10 @@ INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-pptx striprtf"
 
 _SECTION_CHARS = 200
 _CONVERTED = (".jsonl", ".gz", *(end for one in (*FORMATS, PICTURE) if not one.has_lines for end in one.endings))
-"""The endings of files whose text has other lines than the file itself."""
+"""The endings of files whose text has different lines from the file itself."""
 _OF_ROWS = (".jsonl", ".ndjson", ".json", ".gz")
-"""The endings of files whose rows are documents: the file's name says nothing of a row."""
-_NO_HEADING = re.compile(r"chapter \d+")  # our own name for what an EPUB calls nothing
+"""The endings of files whose rows are documents: the file's name says nothing about a row."""
+_NO_HEADING = re.compile(r"chapter \d+")  # our name for an untitled chapter of an EPUB
 _INK, _PIPE = re.compile(r"\S"), re.compile(r"(?<!\\)\|")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _T = TypeVar("_T")
@@ -34,9 +34,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a piece of text: characters ``[start, end)``, its page (from 1), its section, and the line (from 1)
-    in which it begins, as an editor shows the file; None if the editor shows other lines than the text has. Of a sheet,
-    which is a section, the row (from 1). Of a page that is a picture, how sure (0 to 1) its text was recognised."""
+    """The place of a piece of text: its characters ``[start, end)``, page (from 1), section and first line (from 1, as
+    in an editor; None if the text has other lines than the file). In a sheet, which is a section, ``row`` counts from
+    1. ``confidence`` (0 to 1) is that of a recognised page."""
 
     chars: tuple[int, int]
     page: int | None
@@ -45,16 +45,16 @@ class Place:
     row: int | None = None
     confidence: float | None = None
     cells: str | None = None
-    """The cells of a sheet, as it names them: "B7:E9", or "B7"."""
+    """The cells in the sheet's own notation: "B7:E9", or "B7"."""
     page_label: str | None = None
-    """The number that is printed on the page, where the file names another one than ``page``."""
+    """The number printed on the page, if the file gives another one than ``page``."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark in a text: from character ``start`` on it is on this page or in this section; None: no change. Of a sheet
-    this line is this row and begins with this column (from 1; None: the first; 0: some columns are left out), and each
-    line to the next mark is the next row. A page whose text was recognised has the confidence of that."""
+    """A mark in a text: the page and section from character ``start`` on; None: unchanged. In a sheet, this line is
+    ``row``, each line up to the next mark is the next row, and all begin with ``column`` (from 1; None: the first; 0:
+    some columns are left out). ``confidence`` is that of a recognised page."""
 
     start: int
     page: int | None = None
@@ -65,16 +65,16 @@ class Mark:
     page_label: str | None = None
 
     def values(self) -> tuple[int | float | str | None, ...]:
-        """Returns the fields in their order, as far as the last one that tells something."""
+        """Returns the fields in order, up to the last one that is set, but at least three."""
         every = (self.start, self.page, self.section, self.row, self.confidence, self.column, self.page_label)
         return every[: max(3, *(at for at, value in enumerate(every, 1) if value is not None))]
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document's whole text, well formed. ``marks`` ascend by ``start``; ``notes`` say how the reading
-    was less than perfect (a guessed encoding, a page without text), a line each; ``title`` is what its file
-    calls it, or empty. If it has ``parts`` (spans of characters, ascending), only these are read."""
+    """A document's whole text, well formed. ``marks`` ascend by ``start``. ``notes`` list what is imperfect about the
+    reading (a guessed encoding, a page without text). ``title`` is the file's own, or empty. If there are ``parts``
+    (ascending spans of characters), only these are read."""
 
     name: str
     text: str
@@ -84,14 +84,14 @@ class Document:
     title: str = ""
     parts: tuple[tuple[int, int], ...] = ()
     is_converted: bool = False
-    """True if the text is known to have other lines than the file; else the file's ending tells."""
+    """True if the text is known to have other lines than the file; otherwise the file's ending decides."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", well_formed(self.name))
         object.__setattr__(self, "text", well_formed(self.text))
 
     def place(self, start: int, end: int) -> Place:
-        """Returns page, section and line of the first non-blank character in ``text[start:end]``."""
+        """Returns the place of ``text[start:end]``; page, section and line are of the first non-blank character."""
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
         line = bisect_right(self._line_starts, at) if self._has_lines else None
@@ -102,17 +102,17 @@ class Document:
         return Place((start, end), page, self.section(at), line, row, confidence, cells, label)
 
     def section(self, at: int) -> str | None:
-        """Returns the section of a character, without the rest of its place, which takes longer to tell."""
+        """Returns a character's section; faster than the rest of its place."""
         return _latest(self._sections, at)
 
     @property
     def own_title(self) -> str:
-        """The title, unless it is only the file's name, which says nothing of what the text holds; then empty."""
+        """The title; empty if it is only the file's name, which says nothing about the content."""
         return "" if self.path is not None and self.title == self.path.stem else self.title
 
     @property
     def heading(self) -> str:
-        """The name under which a model reads the document: its title and its file's name; empty without either."""
+        """The name that a model sees: the document's title and its file's name; empty without either."""
         return with_file_name(self.title, self.path)
 
     @cached_property
@@ -138,8 +138,8 @@ class Document:
 
 
 def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
-    """Returns the cells that characters of a sheet's text hold, which begin in this row: the rows begin with this
-    column, each with a pipe that parts no cells if it is a header, or its first cell is empty."""
+    """Returns the cells of a sheet in ``text[at:end]``, whose first line is ``row``; lines begin with ``column``. The
+    pipe before a header, or before a row whose first cell is empty, does not separate cells."""
     line = text.rfind("\n", 0, at) + 1
     before, *more = text[line : line + len(text[line:end].rstrip("| \n"))].split("\n")
     first = 0 if more else len(_PIPE.findall(text, line + text.startswith("|", line), at))
@@ -149,7 +149,7 @@ def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
 
 
 def letters(column: int) -> str:
-    """Returns a column as a sheet names it: 28 is "AB"."""
+    """Returns a column's letters, as in a sheet: 28 is "AB"."""
     return (letters((column - 1) // 26) if column > 26 else "") + chr(ord("A") + (column - 1) % 26)
 
 
@@ -159,7 +159,7 @@ def _latest(entries: list[tuple[int, _T]], at: int) -> _T | None:
 
 
 class DocumentBuilder:
-    """A document being put together from paragraphs; marks wait for the next paragraph."""
+    """Builds a document from paragraphs; marks wait for the next paragraph."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -178,23 +178,23 @@ class DocumentBuilder:
         self, page: int | None = None, section: str | None = None, confidence: float | None = None,
         page_label: str | None = None,
     ) -> None:  # fmt: skip
-        """Has the next paragraph begin this page, whose text was recognised with this confidence, or this section."""
+        """Begins a page (with the confidence of its recognised text) or a section at the next paragraph."""
         section = short(section) if section else self._next.section
         self._next = Mark(0, page or self._next.page, section, None, confidence, None, page_label)
         self._in_section = section or self._in_section
 
     def omit(self, what: str, where: str | None = None) -> None:
-        """Notes that something was left out because the page does not show it, by default in this section."""
+        """Notes that hidden content was left out, by default in the current section."""
         self._omissions.add(what, self._in_section if where is None else where)
 
     def paragraph(
         self, text: str, sections: Iterable[tuple[int, str]] = (), rows: Iterable[tuple[int, int]] = (),
         column: int = 1, joins: bool = False,
     ) -> None:  # fmt: skip
-        """Adds a paragraph, with a blank line before it unless it is the first or ``joins`` the one before. A blank
-        paragraph is left out.
-        ``sections`` are where in it some begin, ascending, and their titles; ``rows`` where a line is not the next row
-        of the line above, and its number, the first line's first; each begins with this ``column``."""
+        """Adds a paragraph, unless it is blank. A blank line precedes it unless it is the first or ``joins`` the one
+        before. ``sections``: the offsets in it, ascending, at which sections begin, and their titles. ``rows``: the
+        offsets of its first line and of each line that is not the next row of the one above, and their row numbers;
+        each begins with ``column``."""
         if not text.strip():
             return
         if self._parts:
@@ -227,12 +227,12 @@ def short(title: str) -> str:
 
 
 def well_formed(text: str) -> str:
-    """Returns the text without lone surrogates, which no tokenizer or terminal could encode."""
+    """Returns the text without lone surrogates, which tokenizers and terminals cannot encode."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def deduplicate(names: Iterable[str]) -> list[str]:
-    """Returns the names, of which a repeated one gets " (2)", " (3)" and so on."""
+    """Returns the names, with " (2)", " (3)" and so on added to repeated ones."""
     wanted = list(names)
     given, used = set(wanted), dict[str, None]()
     for name in wanted:
@@ -245,14 +245,14 @@ def deduplicate(names: Iterable[str]) -> list[str]:
 
 
 def with_unique_names(documents: Iterable[Document]) -> list[Document]:
-    """Returns the documents with repeated names numbered, so that each is unique."""
+    """Returns the documents with unique names: repeated ones are numbered."""
     documents = list(documents)
     names = deduplicate(document.name for document in documents)
     return [replace(document, name=name) for document, name in zip(documents, names, strict=True)]
 
 
 def require(module: str, name: str) -> ModuleType:
-    """Imports an optional library that reading the document ``name`` needs. Raises DocumentError without it."""
+    """Imports the optional library that reading the document ``name`` needs. Raises DocumentError if it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -260,7 +260,7 @@ def require(module: str, name: str) -> ModuleType:
 
 
 def with_file_name(title: str, path: str | Path | None) -> str:
-    """Returns a title followed by the name of its file, unless the title contains it. A row has its title alone."""
+    """Returns a title followed by its file's name, unless it contains that. A row keeps its title alone."""
     stem = "" if path is None or Path(path).suffix.lower() in _OF_ROWS else short(Path(path).stem)
     if not any(map(str.isalnum, stem)) or stem.casefold() in title.casefold():
         return title
@@ -268,8 +268,8 @@ def with_file_name(title: str, path: str | Path | None) -> str:
 
 
 def title_of(document: Document) -> str:
-    """Returns the title that the file itself gives, else its first heading, else the file's name."""
-    # Of a PDF the first bookmark is one of many sections: its marks begin with a page alone
+    """Returns the file's own title, else its first heading, else the file's name."""
+    # A PDF's first mark has only a page: its first bookmark is one of many sections
     heading = document.marks[0].section if document.marks else None
     if not heading or _NO_HEADING.fullmatch(heading):
         heading = document.path.stem if document.path else document.name

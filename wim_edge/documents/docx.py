@@ -20,7 +20,7 @@ _PARAGRAPHS, _ROWS, _ROW_CELLS = frozenset({_PARAGRAPH}), frozenset({_ROW}), fro
 _EMPTY = frozenset({_PROPERTIES, _W + "lastRenderedPageBreak"})
 _DELETED = "deleted passage"
 _CHANGED = frozenset({_W + "del", _W + "moveFrom"})
-# A fallback repeats what stands beside it; moved text stands elsewhere.
+# A fallback repeats the content beside it; moved text is at its new place.
 _HIDDEN = _CHANGED | {"{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
 _CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreakHyphen": "-"}
 _TEXT = frozenset({_W + "t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
@@ -33,7 +33,7 @@ _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comment
 
 
 def read_docx(archive: Archive) -> Document:
-    """Returns the text of the body, then of the notes. Headings become sections; a table's row is one line."""
+    """Returns the text of the body, then of the notes. Headings become sections; a table row is one line."""
     archive.bound_markup()
     draft = DocumentBuilder()
     draft.title = archive.title()
@@ -46,7 +46,7 @@ def read_docx(archive: Archive) -> Document:
         if kind in parts:
             draft.mark(section=heading)
             writer.add(parts[kind])
-    # A contract's number may stand there alone
+    # A contract's number may be only there
     margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
     draft.mark(section="Headers and footers")
     lines = [text for part in margins for one in _walk(part, _PARAGRAPHS) for text in writer.texts(one)]
@@ -55,7 +55,7 @@ def read_docx(archive: Archive) -> Document:
 
 
 class _BodyWriter:
-    """Appends the paragraphs and tables of parts, each as its styles and its lists have it."""
+    """Appends the paragraphs and tables of parts, with their styles and list numbers."""
 
     def __init__(self, draft: DocumentBuilder, styles: Any, lists: Any) -> None:
         self._draft = draft
@@ -67,7 +67,7 @@ class _BodyWriter:
         for element in _walk(root, {_PARAGRAPH, _TABLE}):
             if element.tag == _TABLE:
                 cells = [cell for row in _walk(element, _ROWS) for cell in _walk(row, _ROW_CELLS)]
-                if len(cells) == 1 or any(cell.find(_TABLE) is not None for cell in cells):  # which places text
+                if len(cells) == 1 or any(cell.find(_TABLE) is not None for cell in cells):  # a layout table
                     for cell in cells:
                         self.add(cell, related)
                 else:
@@ -83,10 +83,10 @@ class _BodyWriter:
                     add_drawing(self._draft, named, related)
 
     def _rows(self, table: Any) -> list[list[str]]:
-        """Returns the rows of a table; a cell over several rows stands in each of them."""
+        """Returns the rows of a table; a cell that spans several rows is repeated in each of them."""
         rows: list[list[str]] = []
         spans: list[list[Span]] = []
-        above: dict[int, tuple[int, int]] = {}  # by column, the row and the number of the cell that goes on below
+        above: dict[int, tuple[int, int]] = {}  # by column, the row and the index of the cell that continues below
         for row in _walk(table, _ROWS):
             if row.find(f"{_W}trPr/{_W}hidden") is not None:
                 self._draft.omit("hidden row")
@@ -115,7 +115,7 @@ class _BodyWriter:
         return grid(rows, spans) if any(rows) else rows
 
     def texts(self, paragraph: Any) -> list[str]:
-        """Returns a paragraph's own text with its number in a list, then that of the text boxes anchored in it."""
+        """Returns a paragraph's own text with its list number, then the text of the text boxes anchored in it."""
         own: list[tuple[str, str]] = []
         boxes: list[str] = []
         of_style = self._look_of(_style(paragraph))
@@ -123,7 +123,7 @@ class _BodyWriter:
             if element.tag == _PARAGRAPH:
                 boxes.extend(self.texts(element))
             elif element.tag == _RUN:
-                look = name_of(of_style | self._switched(element.find(_PROPERTIES)))  # a run's own overrule its style's
+                look = name_of(of_style | self._switched(element.find(_PROPERTIES)))  # a run's own override its style's
                 for piece in element:
                     if piece.tag in _TEXT or piece.tag in _CHARACTERS:
                         own.append((_CHARACTERS.get(piece.tag) or piece.text or "", look))
@@ -138,16 +138,16 @@ class _BodyWriter:
         return [f"{label} {text}" if label and text else text, *boxes]
 
     def _look_of(self, style: str) -> Look:
-        """Returns what a style and those that it is based on switch on or off."""
+        """Returns what a style and its base styles switch on or off."""
         if style not in self._looks:
-            self._looks[style] = {}  # ends a circle of styles
+            self._looks[style] = {}  # stops at a cycle of styles
             if (found := self._styles.get(style)) is not None:
                 above = self._look_of(value_of(found, "basedOn") or "")
                 self._looks[style] = above | self._switched(found.find(_PROPERTIES))
         return self._looks[style]
 
     def _switched(self, properties: Any) -> Look:
-        """Returns what these properties of a run, and the style that they name, switch on or off."""
+        """Returns what a run's properties, and the style that they name, switch on or off."""
         look: Look = {}
         for one in () if properties is None else properties:
             if one.tag == _STYLE:

@@ -1,5 +1,5 @@
-"""Charts and diagrams of Office files: parts of their own, which a drawing in the text names; a chart is the table of
-its values, a diagram (SmartArt) the list of its points."""
+"""Charts and diagrams of Office files, which are parts of their own: a chart becomes the table of its values, a diagram
+(SmartArt) the list of its points."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _OFFICE = "http://schemas.openxmlformats.org"
 _C, _A, _D = (f"{{{_OFFICE}/drawingml/2006/{name}}}" for name in ("chart", "main", "diagram"))
 _ID = f"{{{_OFFICE}/officeDocument/2006/relationships}}"
 CHART, DIAGRAM = f"{_C}chart", f"{_D}relIds"
-"""The elements that name a chart and a diagram."""
-_POINTS, _SERIES = 10_000, 100  # the most points of a series, and series of a chart
-_DIGITS = 10  # the digits of a place from which on it is none
+"""The elements that refer to a chart and to a diagram."""
+_POINTS, _SERIES = 10_000, 100  # most points of a series, and most series of a chart
+_DIGITS = 10  # an index with so many digits is invalid
 
 Related = Callable[[str], Any]
-"""Returns the root of the part that a relation's id names. Raises KeyError if there is none."""
+"""Returns the root of the part with this relationship id. Raises KeyError if there is none."""
 
 
 def add_drawing(draft: DocumentBuilder, named: Any, related: Related) -> None:
-    """Adds the chart or the diagram that an element names; one that is not there, or damaged, is left out."""
+    """Adds the chart or diagram that an element refers to; a missing or damaged one is left out."""
     try:
         root = related(named.get(_ID + ("id" if named.tag == CHART else "dm"), ""))
     except (KeyError, SyntaxError, ValueError, DocumentError):
@@ -50,7 +50,7 @@ def _add_chart(draft: DocumentBuilder, root: Any) -> None:
 
 
 def _points(series: Any, *kinds: str) -> dict[int, str]:
-    """Returns the values that a chart keeps of a series, by their places."""
+    """Returns the stored values of a chart's series, by index."""
     for kind in kinds:
         of_kind = series.find(f"{_C}{kind}")
         if of_kind is not None:
@@ -69,6 +69,6 @@ def _shown(value: str, form: str) -> str:
 
 
 def _text(element: Any) -> str:
-    """Returns the paragraphs of an element on one line; empty for None."""
+    """Returns an element's paragraphs on one line; empty for None."""
     paragraphs = [] if element is None else element.iter(f"{_A}p")
     return " ".join(text for one in paragraphs if (text := "".join(run.text or "" for run in one.iter(f"{_A}t"))))

@@ -21,7 +21,7 @@ _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbo
 def read_epub(archive: Archive) -> Document:
     """Returns the book's text; a chapter's title and its headings become sections.
 
-    Raises DocumentError where a chapter is under digital rights management.
+    Raises DocumentError if a chapter is under digital rights management.
     """
     draft, name = DocumentBuilder(), archive.name
     root = next((str(one.get("full-path", "")) for one in _tags(archive, CONTAINER, "rootfile")), "")
@@ -46,7 +46,7 @@ def read_epub(archive: Archive) -> Document:
 
 
 def _chapters(archive: Archive, root: str) -> list[str]:
-    """Returns the archive's names of the chapters, each once, in the order of the book's spine."""
+    """Returns the chapters' names in the archive, each once, in the order of the book's spine."""
     known = (tag for tag in _tags(archive, root, "item") if tag.get("media-type") in _CHAPTERS)
     items = {tag.get("id"): _member(root, tag.get("href", "")) for tag in known}
     spine = (tag.get("idref") for tag in _tags(archive, root, "itemref"))
@@ -54,7 +54,7 @@ def _chapters(archive: Archive, root: str) -> list[str]:
 
 
 def _member(base: str, href: str) -> str:
-    """Returns a reference as a name in the archive, where it is only looked up: a path to elsewhere finds nothing."""
+    """Returns a reference as a name in the archive. It is only looked up there, so a path elsewhere finds nothing."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 

@@ -1,7 +1,7 @@
-"""The formats of documents: their names, and the endings of their files' names.
+"""The formats of documents: their names and the endings of their files.
 
-`wim_edge.documents.readers` picks the reader of each, `read_x(name, data, limits) -> Document`, of a zip file
-`read_x(archive)`. It says what it leaves out in the document's notes. Without a `title` the first section is the title.
+`wim_edge.documents.readers` picks each one's reader: `read_x(name, data, limits) -> Document`, or `read_x(archive)` for
+a zip file. It lists what it leaves out in the document's notes. Without a `title` the first section is the title.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 class Format:
     name: str
     endings: tuple[str, ...]
-    """The endings by which files of a folder are taken; a file that is named is told by its content first."""
+    """The endings of the files that are read from a folder; a file given by name is recognised by content first."""
     has_lines: bool = False
-    """True if the text has the file's own lines, so that an editor shows what is on line 7."""
+    """True if the text has the file's own lines, so that an editor's line numbers match."""
 
 
 _PROSE = ".txt .text .rst .org .adoc .tex .log .ics"
@@ -37,7 +37,7 @@ EPUB = Format("EPUB", (".epub",))
 DELIMITED = Format("CSV", (".csv", ".tsv"))
 MAIL = Format("e-mail", (".eml", ".mbox"))
 PICTURE = Format("picture", (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"))
-"""Not one of `FORMATS`: most pictures hold no text, so that one is read where it is named."""
+"""Not one of `FORMATS`: most pictures contain no text, so one is read only if it is given by name."""
 FORMATS = (TEXT, MARKDOWN, HTML, PDF, DOCX, XLSX, PPTX, OPEN_DOCUMENT, RTF, EPUB, DELIMITED, MAIL)
 
 _FIRST = ", ".join(one.name for one in FORMATS[:-1])
@@ -51,5 +51,5 @@ ICS_START = re.compile(rb"(?:\xef\xbb\xbf)?BEGIN:VCALENDAR", re.I)
 
 
 def is_pdf(start: bytes) -> bool:
-    """Tells whether a file is a PDF, by its first bytes (1,024 are looked at)."""
+    """Returns whether a file is a PDF, by its first 1,024 bytes."""
     return b"%PDF-" in start[:1024]

@@ -32,17 +32,17 @@ _BLOCKS = frozenset({
     "section", "summary", "table", "ul",
 })  # fmt: skip
 _APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
-"""The elements whose text is never on a line with what stands before them."""
+"""The elements whose text never shares a line with what precedes them."""
 _LINE, _PARAGRAPH = 1, 2
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
 _FIELDS = frozenset({"input", "select", "option"})
 _HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "li", "pre", "table", "tr"}
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
-"""The kinds of fields that show no text that is filled in."""
+"""The kinds of fields that show no filled-in text."""
 _NO_ATTRIBUTES: dict[str, str] = {}
 _LISTED = re.compile(MARK)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
-# An HTML parser may take an XHTML `<title/>` for an opening tag, and all that follows for the title.
+# An HTML parser may take an XHTML `<title/>` for an opening tag, and everything after it for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
 _STYLE = re.compile(r"<style\b([^<>]*+)>(.*)", re.IGNORECASE | re.S)
 
@@ -57,21 +57,21 @@ def read_html(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css: str = "") -> None:
-    """Appends the text of this HTML or XHTML to the draft. ``css``: style sheets that are not in the page itself."""
+    """Appends the text of an HTML or XHTML page to the draft. ``css``: style sheets from outside the page."""
     etree = require("lxml.etree", name)
     markup = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup))
     parts = map(_STYLE.search, re.split("</style", markup, flags=re.IGNORECASE)[:-1])
     sheets = (found[2] for found in parts if found and "print" not in found[1])
     style = StyleSheet("\n".join([css, *sheets]))
     parser = etree.HTMLParser(target=_Writer(draft, name, limits.html_depth, style), encoding="utf-8", huge_tree=True)
-    with suppress(etree.LxmlError):  # raised for a page with no element at all; there is nothing to read then
-        # Bytes in a stated encoding, so that no declaration in the markup can overrule it.
+    with suppress(etree.LxmlError):  # raised for a page without any element: there is nothing to read
+        # Bytes in a stated encoding, so that no declaration in the markup can override it.
         parser.feed(markup.encode())
         parser.close()
 
 
 class _Writer:
-    """Receives the parser's events. A gap (of a line or a paragraph) is noted, and made before the next text."""
+    """Receives the parser's events. A gap (line or paragraph) is recorded, and written before the next text."""
 
     def __init__(self, draft: DocumentBuilder, name: str, most_deep: int, style: StyleSheet) -> None:
         self._draft, self._name, self._most_deep, self._style = draft, name, most_deep, style
@@ -80,23 +80,23 @@ class _Writer:
         self._space = False
         self._depth = self._pre = self._quoted = 0
         self._left_out = ("", 0)
-        """The look of the element that is left out, and its depth."""
+        """The look and the depth of the element that is being left out."""
         self._title: list[str] = []
         self._in_title = self._titled = self._in_heading = False
         self._lists: list[tuple[str, count[int]]] = []
-        """The lists that are open: how their items are numbered (empty: they are not), and the next numbers."""
+        """The open lists: the numbering of their items (empty: bullets), and the next numbers."""
         self._item = ""
-        """The sign that stands before the text of the item that has just begun."""
+        """The number or bullet of the item that has just begun."""
         self._tables: list[LayoutTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
-        """The elements with raised or lowered letters that are open: look, depth, first piece, whether it is a link."""
+        """The open elements with raised or lowered letters: look, depth, first piece, whether it is a link."""
         self._decorations: list[tuple[int, int]] = []
-        """The elements that are hidden from screen readers and open: depth, first piece."""
+        """The open elements that are hidden from screen readers: depth, first piece."""
         self._decoration = ""
-        """The text of such a one that has just ended."""
+        """The text of such an element that has just ended."""
         self._after_mark = False
         self._options: list[tuple[int, bool]] = []
-        """The options of a field: the first piece of each, and whether it is chosen."""
+        """A field's options: the first piece of each, and whether it is chosen."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
@@ -106,11 +106,11 @@ class _Writer:
             return
         if attributes:
             look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
-        else:  # lxml gives a mapping that is slow
+        else:  # lxml's mapping is slow
             attributes, look, is_decoration = _NO_ATTRIBUTES, self._style.look_of_tag(tag), False
         if tag in _DROPPED or look in (HIDDEN, STRUCK):
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
-                self._begin_cell(tag, attributes)  # which keeps its column
+                self._begin_cell(tag, attributes)  # keeps its column
             elif tag not in _CELLS:
                 self._boundary(tag)
             self._left_out = (look or "dropped", self._depth)
@@ -232,7 +232,7 @@ class _Writer:
         self._pieces[at:] = [blank + added]
 
     def _end_decoration(self) -> None:
-        """Leaves out an element that screen readers pass over, if it repeats the text beside it."""
+        """Drops an element that is hidden from screen readers if it repeats the text before it."""
         _, at = self._decorations.pop()
         text = " ".join("".join(self._pieces[at:]).split())
         before = self._tail(at, len(text) + 1)[1].rstrip()
@@ -242,14 +242,14 @@ class _Writer:
             self._decoration = text
 
     def _drop_twin(self) -> None:
-        """Leaves the same element out where the text behind it repeats it."""
+        """Drops such an element if the text after it repeats it."""
         text, self._decoration = self._decoration, ""
         begin, said = self._tail(len(self._pieces), 2 * len(text))
         if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):
             self._pieces[begin:] = [said[: -len(text)].rstrip()]
 
     def _tail(self, at: int, least: int) -> tuple[int, str]:
-        """Returns the number of the first one of the last pieces before one, and their text, of so many letters."""
+        """Returns the index and text of the last pieces before ``at`` that have at least ``least`` letters."""
         begin = at
         while begin and least > 0:
             begin -= 1
@@ -257,7 +257,7 @@ class _Writer:
         return begin, "".join(self._pieces[begin:at])
 
     def _begin_field(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Writes what is filled in; of a list with several options those that are chosen, as its end tells."""
+        """Writes the value of a field; the end of a list of options writes the chosen ones."""
         if tag != "input":
             is_chosen = "selected" in attributes or (tag == "select" and "multiple" in attributes)
             self._options = [*(self._options if tag == "option" else ()), (len(self._pieces), is_chosen)]
@@ -271,7 +271,7 @@ class _Writer:
             self._space = True
 
     def _end_choice(self) -> None:
-        if not self._options:  # an end without a beginning
+        if not self._options:  # an end tag without a start tag
             return
         starts = [at for at, _ in self._options]
         texts = ["".join(self._pieces[at:end]).strip() for at, end in zip(starts, [*starts[1:], None], strict=True)]
@@ -302,7 +302,7 @@ class _Writer:
 
     def _end_table(self) -> None:
         table = self._tables.pop()
-        if self._tables:  # one within another: that one places it
+        if self._tables:  # the outer table only places this one
             self._tables[-1].is_layout = True
         for block in table.blocks(self._quoted):
             self._add(block)
@@ -333,7 +333,7 @@ class _Writer:
             if "\n\n\n" in text and not self._pre:
                 text = re.sub(r"\n{3,}", "\n\n", text)
             self._add(Block(text, self._in_heading, self._quoted))
-            self._in_heading = False  # what follows in an unclosed heading is no heading
+            self._in_heading = False  # text after an unclosed heading is no heading
 
     def _add(self, block: Block) -> None:
         table = self._tables[-1] if self._tables else None
@@ -346,7 +346,7 @@ class _Writer:
         self._draft.paragraph(block.text)
 
     def _end_title(self) -> None:
-        # The page's own; a drawing further down may have one too.
+        # The page's own title; a drawing further down may have one too.
         if not self._titled:
             self._draft.title = "".join(self._title)
             self._draft.mark(section=self._draft.title)

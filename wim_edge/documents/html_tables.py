@@ -1,4 +1,4 @@
-"""The tables of a page: rows, or cells that only place text on the page."""
+"""The tables of a page: rows, or cells that only position text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 from wim_edge.documents.rows import Span, grid, table_text
 
 MARK = r"(?:[-*•‣◦–]|\(?\w{1,3}[.)])"
-"""The marks of a list's items."""
+"""The markers of list items."""
 _ONLY_MARK = re.compile(rf"(?!\d+\.\d){MARK}|\(\w{{1,4}}\)")
 
 
 class Block(NamedTuple):
-    """A paragraph or a heading, and in how many quotations it stands."""
+    """A paragraph or heading, and how many quotations it is nested in."""
 
     text: str
     is_heading: bool
@@ -35,14 +35,14 @@ class Cell:
 
 @dataclass
 class LayoutTable:
-    """A table of a page that is open. ``is_layout``: it is known to place text on the page, and holds no rows."""
+    """An open table of a page. ``is_layout``: it is known to only position text, and has no rows."""
 
     is_layout: bool
     rows: list[list[Cell]] = field(default_factory=list)
     is_in_cell: bool = False
 
     def blocks(self, quoted: int) -> Iterator[Block]:
-        """Yields the table as one block, or as those of its cells."""
+        """Yields the table's text, or the blocks of its cells if it only positions text."""
         rows = [row for row in self.rows if any(cell.blocks for cell in row)]
         marked = [len(row) == 2 and _ONLY_MARK.fullmatch(row[0].text) is not None for row in rows]
         if self.is_layout or _is_layout(rows) or all(marked):
@@ -61,7 +61,7 @@ class LayoutTable:
 
 
 def _is_layout(rows: list[list[Cell]]) -> bool:
-    """Tells whether rows only place text on the page: one cell, headings, or several paragraphs in most rows' cells."""
+    """Returns whether rows only position text: one cell, headings, or several paragraphs in a cell of most rows."""
     cells = [cell for row in rows for cell in row]
     if len(cells) < 2 or any(block.is_heading for cell in cells for block in cell.blocks):
         return True

@@ -22,9 +22,9 @@ def too_large(name: str, limits: Limits) -> DocumentError:
 
 
 def read_whole(name: str, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> bytes:
-    """Returns all of a file, whose size may be unknown beforehand. Raises DocumentError if it is too large."""
+    """Returns a whole file, whose size may be unknown. Raises DocumentError if it is too large."""
     blocks, size = [], 0
-    while block := file.read(_BLOCK):  # a single read would set the whole limit's memory aside
+    while block := file.read(_BLOCK):  # a single read would allocate the whole limit
         blocks.append(block)
         size += len(block)
         if size > limits.document_bytes:

@@ -1,4 +1,4 @@
-"""The readers of e-mail (EML, MBOX), with the attachments that can be read, and of calendars (iCalendar, RFC 5545)."""
+"""The readers of e-mail (EML, MBOX), with readable attachments, and of calendars (iCalendar, RFC 5545)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
-_DEEP = 3  # mails within mails
-_ATTACHMENTS = 100  # of a file
+_DEEP = 3  # most levels of mails within mails
+_ATTACHMENTS = 100  # most of a file
 _MULTIPARTS = 200
-"""The parts in parts of a mail from which its body is read as it stands: Python's parser takes their square."""
-_HEADER = 20_000  # the characters from which a header is not decoded, for the same reason
+"""The most multiparts of a mail; with more, its parts are not parsed: Python's parser takes quadratic time."""
+_HEADER = 20_000  # characters; a longer header is not decoded, for the same reason
 _FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _PROPERTY = re.compile(r'([\w-]+)((?:;[^:";]*+(?:"[^"]*"[^:";]*+)*+)*+):(.*)', re.S)
@@ -35,14 +35,14 @@ _LABELS = {
     "DESCRIPTION": "Description",
 }  # fmt: skip
 _DAMAGE = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
-"""The errors that Python's parser of e-mail raises for headers and parts that are none."""
+"""The errors that Python's e-mail parser raises for malformed headers and parts."""
 
 Read = Callable[[str, bytes], Document]
 """Reads an attachment by its name and bytes. Raises DocumentError."""
 
 
 def read_mail(name: str, data: bytes, read: Read, limits: Limits) -> Document:
-    """Returns a mail, or a mailbox's mails one after the other, each a section by its subject."""
+    """Returns a mail, or a mailbox's mails one after the other, each a section named after its subject."""
     draft = DocumentBuilder()
     writer = _MailWriter(draft, name, read, limits)
     mails = _FROM.split(data)[1:] if data.startswith(b"From ") else []
@@ -73,7 +73,7 @@ class _MailWriter:
         headers, people = [], list[str]()
         for key in _HEADERS:
             value: Any = raw.get(key.lower(), "")
-            value = value[:_HEADER] if len(value) > _HEADER else mail.get(key, "")  # which parses it each time
+            value = value[:_HEADER] if len(value) > _HEADER else mail.get(key, "")  # get() parses it each time
             headers.append((key, " ".join(str(value).split())))
             people += _names(value)
         self.subject = headers[-1][1]
@@ -89,7 +89,7 @@ class _MailWriter:
                 self._attachment(part, depth)
 
     def _say(self, part: MIMEPart) -> None:
-        """Adds a part that is text."""
+        """Adds a text part."""
         text = _text(part)
         if part.get_content_subtype() == "html":
             collected = Collected(self._draft)
@@ -114,7 +114,7 @@ class _MailWriter:
         if not isinstance(data, bytes):
             return
         if not name:
-            if part.get_content_maintype() == "text":  # goes on below a picture, or is a mailing list's word
+            if part.get_content_maintype() == "text":  # text below a picture, or a mailing list's footer
                 self._draft.mark(section=self.subject or "mail")
                 self._say(part)
             return
@@ -133,8 +133,7 @@ class _MailWriter:
 
 
 def _leaves(part: MIMEPart, *, is_choice: bool = False) -> Iterator[MIMEPart]:
-    """Yields the parts that hold no others, but for text that says in another form what the body does; a mail within
-    the mail is one of them."""
+    """Yields the parts without parts of their own, attached mails included, but not the body's text alternatives."""
     is_choice |= part.get_content_subtype() == "alternative"
     if part.get_content_maintype() == "multipart" and part.is_multipart():
         for inner in part.iter_parts():
@@ -144,7 +143,7 @@ def _leaves(part: MIMEPart, *, is_choice: bool = False) -> Iterator[MIMEPart]:
 
 
 def _names(header: Any) -> list[str]:
-    """Returns the names, or else the addresses, of the people in a header."""
+    """Returns the names of the people in a header, or the addresses of those without one."""
     try:
         return [one.display_name or one.addr_spec for one in getattr(header, "addresses", ())]
     except (*_DAMAGE, IndexError):
@@ -154,13 +153,13 @@ def _names(header: Any) -> list[str]:
 def _text(part: MIMEPart) -> str:
     try:
         return str(part.get_content())
-    except LookupError:  # an encoding that is none
+    except LookupError:  # unknown encoding
         data = part.get_payload(decode=True)
         return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
 
 
 def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the events, each a section of labelled lines."""
+    """Returns the events; each is a section of labelled lines."""
     text, notes = decode(name, data)
     draft = DocumentBuilder()
     draft.notes.extend(notes)

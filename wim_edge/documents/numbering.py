@@ -1,7 +1,7 @@
-"""The numbers and bullets that Word shows before paragraphs ("4.2 Notice"): no paragraph's text holds them.
+"""The numbers and bullets that Word shows before paragraphs ("4.2 Notice") but does not store in their text.
 
-They are counted as ECMA-376, part 1, section 17.9 has it: a paragraph, or its style, names a list and a level in it;
-the list's definition says how each level counts and is written.
+They follow ECMA-376, part 1, section 17.9: a paragraph, or its style, names a list and a level in it; the list's
+definition says how each level counts and is written.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Any
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 KINDS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
-"""Word's names of the ways to write a number, by the signs that HTML and OpenDocument have for them."""
-_LEVELS, _LONGEST = 9, 100  # the levels of a list, and the characters of a number's form
-_STYLES = 20  # the longest chain of styles that are based on others
+"""Word's names for number formats, by the signs that HTML and OpenDocument use."""
+_LEVELS, _LONGEST = 9, 100  # levels of a list, and most characters of a number's format
+_STYLES = 20  # longest chain of base styles
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
 class Numbering:
-    """The lists of a document, each with how far it has counted. ``lists`` is the root of the part that defines them;
-    ``styles`` are by their ids."""
+    """The lists of a document, with their counters. ``lists`` is the root of the part that defines them; ``styles`` are
+    by id."""
 
     def __init__(self, lists: Any, styles: dict[str, Any]) -> None:
         definitions: dict[str, tuple[dict[str, Any], list[int | None]]] = {}
@@ -32,12 +32,12 @@ class Numbering:
             for one in lists.iterfind(f"{_W}num")
             if (name := value_of(one, "abstractNumId") or "") in definitions
         }
-        """The lists, by their numbers: each with the levels of its definition, and how far these have counted."""
+        """The lists by number: the element of each, the levels of its definition, and their counters."""
         self._styles = styles
         self._begun: set[str] = set()
 
     def label(self, paragraph: Any) -> str:
-        """Counts this paragraph, and returns what stands before its text: "4.2", "(b)", "-"; empty if nothing does."""
+        """Counts this paragraph and returns its label: "4.2", "(b)", "-"; empty if it has none."""
         number, level = self._place(paragraph)
         if number not in self._lists or not 0 <= level < _LEVELS:
             return ""
@@ -67,7 +67,7 @@ class Numbering:
         return re.sub("%([1-9])", number_of, (value_of(shown, "lvlText") or "")[:_LONGEST]).strip()
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
-        """Returns the list and the level that the paragraph names, or else its style, or one that this is based on."""
+        """Returns the list and the level named by the paragraph, else by its style, else by a base style."""
         properties, style = paragraph.find(f"{_W}pPr"), value_of(paragraph.find(f"{_W}pPr"), "pStyle")
         number = level = own = None
         for _ in range(_STYLES):
@@ -85,7 +85,7 @@ class Numbering:
 
 
 def written(number: int, kind: str) -> str:
-    """Returns a number as a list shows it: ``kind`` is one of Word's names, of which unknown ones count as decimal."""
+    """Returns a number in a list's format: ``kind`` is one of Word's names; unknown ones are decimal."""
     if kind == "none":
         return ""
     if kind in ("lowerLetter", "upperLetter") and number > 0:

@@ -22,7 +22,7 @@ _DROPPED = frozenset({_TEXT + "tracked-changes", _OFFICE + "annotation", _TABLE 
 _SPOKEN = _NAMES % "presentation" + "notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
 _UNSEEN = {f"{_TABLE}display": "false", f"{_TEXT}display": "none", _NAMES % "presentation" + "visibility": "hidden"}
-"""The values of a style's properties with which the page does not show what has it."""
+"""The values of style properties that hide an element from the page."""
 _FAMILIES = {
     _TEXT + "p": ("paragraph", _TEXT + "style-name"), _TEXT + "h": ("paragraph", _TEXT + "style-name"),
     _TEXT + "span": ("text", _TEXT + "style-name"), _TABLE + "table": ("table", _TABLE + "style-name"),
@@ -30,17 +30,16 @@ _FAMILIES = {
     **dict.fromkeys(_CELLS, ("table-cell", _TABLE + "style-name")),
     **dict.fromkeys((_TABLE + "table-column", _ROW), ("table-cell", _TABLE + "default-cell-style-name")),
 }  # fmt: skip
-"""The elements that have a style: its family, and the attribute that names it."""
+"""By element, its style's family, and the attribute that names the style."""
 _VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
 _COLUMNS, _DEEP = 1000, 200
 _REPEATED, _ROW_CHARS = 100_000, 50
-"""The most rows of a table that stand in its file once and are repeated, empty ones among them; one counts as several
-for so many characters each."""
+"""The most rows of a table that repeat one in the file, empty ones included; a row counts once more for each
+``_ROW_CHARS`` characters."""
 
 
 def read_opendocument(archive: Archive) -> Document:
-    """Returns the text with its headings, lists and tables; a sheet is a section, a slide a page. Raises
-    DocumentError."""
+    """Returns the text with headings, lists and tables; a sheet is a section, a slide a page. Raises DocumentError."""
     if _MANIFEST in archive.names and b"encryption-data" in archive.read(_MANIFEST):
         raise encrypted(archive.name)
     draft = DocumentBuilder()
@@ -48,7 +47,7 @@ def read_opendocument(archive: Archive) -> Document:
     root, *others = map(archive.root, parts)
     _ElementWriter(draft, (root, *others)).body(root.find(f"{_OFFICE}body"))
     found = next((one for root in others for one in root.iter("{http://purl.org/dc/elements/1.1/}title")), None)
-    is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # which no sheet names
+    is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # no sheet's name is the title
     draft.title = (found.text if found is not None else None) or (Path(archive.name).stem if is_book else "")
     return draft.document(archive.name)
 
@@ -61,14 +60,14 @@ class _ElementWriter:
             (one.get(f"{_STYLE}family", ""), one.get(f"{_STYLE}name", "")): one
             for root in reversed(roots) for one in root.iter(f"{_STYLE}style")
         }  # fmt: skip
-        """The styles, by their families and names."""
+        """The styles by family and name."""
         self._lists = {
             style.get(f"{_TEXT}name", style.get(f"{_STYLE}name")): {
                 level.get(f"{_TEXT}level"): level for level in style.iterfind(f"{_TEXT}list-level-style-number")
             }
             for root in roots for style in root.iter(f"{_TEXT}list-style")
         }  # fmt: skip
-        """The numbered levels of the styles of lists, by their names."""
+        """The numbered levels of list styles, by the style's name."""
         self._notes: list[str] = []
         self._slides = 0
 
@@ -102,7 +101,7 @@ class _ElementWriter:
                 self._add(child, depth + 1)
             elif tag == _SPOKEN:
                 lines = [self._text(one, []).strip() for one in child.iter(*_PARAGRAPHS)]
-                said = " ".join(line for line in lines if not line.isdecimal()).strip()  # one is the page's number
+                said = " ".join(line for line in lines if not line.isdecimal()).strip()  # without the page number
                 self._draft.paragraph(f"Notes: {said}" if said else "")
             elif tag not in _DROPPED and isinstance(tag, str):
                 self._add(child, depth + 1)
@@ -136,7 +135,7 @@ class _ElementWriter:
         if is_sheet:
             self._draft.mark(section=table.get(f"{_TABLE}name"))
         elif len(list(table.iter(*_CELLS))) == 1 or table.find(f".//{_TABLE}table") is not None:
-            self._add(table, depth + 1)  # it only places text
+            self._add(table, depth + 1)  # it only positions text
             return
         name = table.get(f"{_TABLE}name") or "of no name"
         columns: list[Any] = []
@@ -146,7 +145,7 @@ class _ElementWriter:
         add_shown_rows(self._draft, list(self._rows(table, name, columns)), hidden, name, is_sheet=is_sheet)
 
     def _rows(self, table: Any, name: str, columns: list[Any]) -> Iterator[list[str] | None]:
-        """Yields the rows, None for hidden ones."""
+        """Yields the rows; None for hidden ones."""
         left, waiting, cut, number = _REPEATED, list[list[str] | None](), set[str](), 0
         for row in table.iter(_ROW):
             wanted = _times(row, "number-rows-repeated")
@@ -155,7 +154,7 @@ class _ElementWriter:
             if is_hidden and has_text:
                 self._draft.omit("hidden row", f"{name}, row {number - wanted + 1}")
             cells = [] if is_hidden or not has_text else self._cells(row, columns, f"table {name}", cut)
-            if not any(cells):  # a sheet ends with a million of them
+            if not any(cells):  # a sheet may end with a million empty rows
                 waiting += [None if is_hidden else []] * min(wanted, left - len(waiting))
                 continue
             size = 1 + sum(len(cell) + 1 for cell in cells) // _ROW_CHARS
@@ -185,7 +184,7 @@ class _ElementWriter:
         return cells
 
     def _text(self, element: Any, boxes: list[Any], look: Look | None = None) -> str:
-        """Returns the element's own text; frames that are anchored in it go to ``boxes``, notes to the end."""
+        """Returns an element's own text; frames anchored in it go to ``boxes``, notes to the end of the document."""
         return shown(self._runs(element, boxes, look or {}), self._draft.omit)
 
     def _runs(self, element: Any, boxes: list[Any], above: Look) -> Iterator[tuple[str, str]]:
@@ -206,15 +205,15 @@ class _ElementWriter:
             yield child.tail or "", name
 
     def _look(self, element: Any, above: Look) -> Look:
-        """Returns how the text of an element looks that has a style, where what it stands in looks so."""
+        """Returns the look of an element's text: ``above``, the look around it, changed by its style."""
         family = _FAMILIES.get(element.tag)
         return above | self._look_of(family[0], element.get(family[1], "")) if family else above
 
     def _look_of(self, family: str, name: str) -> Look:
-        """Returns what a style and those that it is based on switch on or off."""
+        """Returns what a style and its base styles switch on or off."""
         key = family, name
         if key not in self._looks:
-            self._looks[key] = {}  # ends a circle of styles
+            self._looks[key] = {}  # stops at a cycle of styles
             if (style := self._styles.get(key)) is not None:
                 look = dict(self._look_of(family, style.get(f"{_STYLE}parent-style-name", "")))
                 for properties in style:

@@ -28,37 +28,36 @@ from wim_edge.documents.reflow import reflow
 from wim_edge.settings import Limits
 
 _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
-"""The most bookmarks, and characters of a page's number; and the letters of a page for each that is lost, below which
-the page is recognised."""
+"""The most bookmarks; the most characters of a page label; a page with fewer letters than this per unreadable one is
+recognised."""
 _TITLE, _MISSED = 200, 50
-"""The characters of a title that are looked for on its page, and the titles not found there from which on no others are
-looked for."""
+"""The characters of a title that are searched for on its page; after this many titles not found, no more are."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
-"""The letters of a page that may be a stamp on a picture, the share of the page that this covers, and how many of its
-pictures are looked at."""
-# What programs write there for want of a title: the name of a file.
+"""The text on a page with fewer letters may be a stamp on a picture; the share of the page that the picture covers; the
+most pictures of a page that are checked."""
+# What programs write for lack of a title: the file's name.
 _NO_TITLE = re.compile(
     r"^(untitled|\(anonymous\)|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I
 )
 _LARGER, _HEAVIER, _ALIKE = 1.2, 1.2, 0.05
-"""A heading's size and weight, as shares of the text's, and the difference of two lines of one heading."""
+"""A heading's size and weight relative to the text's, and the tolerance between the lines of one heading."""
 _LONGEST, _LINES, _BODY = 120, 3, 40
-"""The most characters and lines of a heading, and the least characters of the text that a line below it begins."""
+"""The most characters and lines of a heading, and the least characters of a line of text below it."""
 _TIMES = 3
-"""The pages from which a title is a running head."""
+"""The number of pages that makes a title a running head."""
 _NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,;:。，；：]$|(?:\.\s?){4}")
-_THICKEST = 4.0  # points of a line through words
+_THICKEST = 4.0  # points; a line through words is not thicker
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
-# PDFium is not safe to call from two threads at a time.
+# PDFium is not thread-safe.
 PDFIUM = threading.Lock()
 _LOST_LETTERS = "some letters that cannot be read: its fonts do not say what they are"
-_XFA_FULL = 2  # PDFium's number for a file whose pages a program draws from XML, which PDFium's wheels cannot
-logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would tell the terminal to build another PDFium
+_XFA_FULL = 2  # PDFium's number for XFA files: a program draws their pages from XML, which PDFium's wheels cannot
+logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would print advice to build another PDFium
 
 
 class PdfPage(NamedTuple):
-    """The lines of a page in the order of reading, the number of its words that are struck out, that of its letters
-    that cannot be read, and that of its fields that were not."""
+    """The lines of a page in reading order, and the numbers of its struck-out words, unreadable letters and unread
+    fields."""
 
     lines: list[Line]
     n_struck: int = 0
@@ -70,21 +69,21 @@ class PdfPage(NamedTuple):
 class _Pages:
     pages: list[PdfPage]
     broken: list[int]
-    """The numbers of the pages that PDFium cannot load: they are empty here."""
+    """The numbers of the pages that PDFium cannot load; they are empty in ``pages``."""
     titles: dict[int, list[str]]
-    """The bookmarks by the number of their page."""
+    """The bookmarks by page number."""
     title: str
     drawn: list[int]
     """The numbers of the pages that are pictures."""
     is_xfa: bool
     labels: list[str | None]
-    """The numbers that the pages print, where they are others."""
+    """The numbers printed on the pages; None where they do not differ."""
 
 
 def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text, with a mark for each page, and for each section, by its bookmarks or else by its headings: of
-    the text layer, and where a page has none, as it is recognised. Raises DocumentError for encrypted files, and for
-    scanned ones if there is no engine that recognises text."""
+    """Returns the text with marks for its pages and its sections, which are the bookmarks or else the headings. Pages
+    without a text layer are recognised. Raises DocumentError for encrypted files, and for scanned ones if no engine
+    recognises text."""
     pdfium = require("pypdfium2", name)
     draft = DocumentBuilder()
     with PDFIUM:
@@ -130,8 +129,8 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def unread_scans(data: bytes, limits: Limits) -> list[int]:
-    """Returns the numbers of a PDF's pages that are pictures and were not recognised yet."""
-    # Of most files the bytes tell that they hold no picture, and have fonts
+    """Returns the numbers of a PDF's pages that are pictures and are not recognised yet."""
+    # The bytes of most files show that they have fonts but no picture
     if _FONT.search(data) and not _PICTURE.search(data):
         return []
     pdfium = require("pypdfium2", "PDF")
@@ -143,8 +142,8 @@ def unread_scans(data: bytes, limits: Limits) -> list[int]:
 
 
 def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
-    """Returns where the sections with these titles begin in a page's text: at the line that the title begins, after
-    the one before; at the latter's place, or the page's beginning, if there is none."""
+    """Returns the offsets at which the sections with these titles begin in a page's text: the next line that begins
+    with the title, else the offset of the section before, or 0."""
     found: list[tuple[int, str]] = []
     at = n_missed = 0
     for title in titles:
@@ -168,7 +167,7 @@ def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> _Pages:
         if len(pdf) > most:
             raise above(name, f"{len(pdf):,} pages, more than {most:,}", "pdf_pages")
         if pdf.get_formtype():
-            pdf.init_forms()  # which draws what was filled in where the file does not
+            pdf.init_forms()  # draws filled-in values that the file does not
         read = [_page(pdf, index, library) for index in range(len(pdf))]
         pages, broken = [page or PdfPage([]) for page in read], [at for at, page in enumerate(read, 1) if page is None]
         few = [at for at, page in enumerate(pages) if _letters(page.lines) < _STAMP]
@@ -185,7 +184,7 @@ def _label(label: str, number: int) -> str | None:
 
 def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = defaultdict(list)
-    with suppress(library, ValueError):  # a title that is not text: those before it are enough
+    with suppress(library, ValueError):  # a title is not text: the ones before it are kept
         for bookmark in islice(pdf.get_toc(), _BOOKMARKS):
             target, title = bookmark.get_dest(), bookmark.get_title().strip()
             if target and title and (index := target.get_index()) is not None:
@@ -204,7 +203,7 @@ def _letters(lines: Iterable[Line]) -> int:
 
 
 def _is_picture(pdf: Any, index: int, library: type[Exception]) -> bool:
-    """Tells whether something is drawn on a page, but no text; or a picture over most of it, and hardly any text."""
+    """Returns whether a page has drawings but no text, or a picture over most of it and hardly any text."""
     import pypdfium2.raw as raw
 
     with suppress(library), closing(pdf[index]) as page:
@@ -222,7 +221,7 @@ def _is_picture(pdf: Any, index: int, library: type[Exception]) -> bool:
 
 
 def read_page(pdf: Any, index: int) -> PdfPage:
-    """Returns a page of an open file of pypdfium2's, whose forms are initialised. Raises PdfiumError."""
+    """Returns a page of an open pypdfium2 document whose forms are initialised. Raises PdfiumError."""
     import pypdfium2.raw as raw
 
     with closing(pdf[index]) as page:
@@ -231,7 +230,7 @@ def read_page(pdf: Any, index: int) -> PdfPage:
             return PdfPage(page_lines(found), found.n_struck, found.n_lost)
         strikes = list(_struck(raw, page))
         fields, n_unread = take_fields(pdf.formenv, page) if pdf.formenv else ([], 0)
-        raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)  # draws the other notes into the page
+        raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)  # draws the other annotations into the page
     with closing(pdf[index]) as page:
         found = page_words(page, [*strikes, *rules(page)])
         lines = with_fields(page_lines(found), fields, page.get_rotation(), found.from_right)
@@ -239,7 +238,7 @@ def read_page(pdf: Any, index: int) -> PdfPage:
 
 
 def rules(page: Any) -> Iterator[Box]:
-    """Yields the rules of a page, and whatever else that is drawn may be a line through words."""
+    """Yields the rules of a page, and any other drawing that may be a line through words."""
     import pypdfium2.raw as raw
 
     edges = [ctypes.c_float() for _ in range(4)]
@@ -252,7 +251,7 @@ def rules(page: Any) -> Iterator[Box]:
 
 
 def _struck(raw: Any, page: Any) -> Iterator[Box]:
-    """Yields the lines through words that a reader of the page has drawn."""
+    """Yields the lines of a page's strike-out annotations."""
     corners = raw.FS_QUADPOINTSF()
     for at in range(raw.FPDFPage_GetAnnotCount(page.raw)):
         note = raw.FPDFPage_GetAnnot(page.raw, at)
@@ -263,12 +262,12 @@ def _struck(raw: Any, page: Any) -> Iterator[Box]:
                 down = corners.y1, corners.y2, corners.y3, corners.y4
                 left, bottom, right, top = min(across), min(down), max(across), max(down)
                 yield left, (bottom + top) / 2, right, (bottom + top) / 2
-                yield (left + right) / 2, bottom, (left + right) / 2, top  # of text that is turned
+                yield (left + right) / 2, bottom, (left + right) / 2, top  # for turned text
         raw.FPDFPage_CloseAnnot(note)
 
 
 def headings(pages: Sequence[Sequence[Line]]) -> dict[int, list[str]]:
-    """Returns the titles on each page, in their order; pages count from 1."""
+    """Returns the titles on each page, in order; pages count from 1."""
     sizes = [(line.height, line.weight, len(line.words)) for page in pages for line in page]
     if not sizes:
         return {}
@@ -279,7 +278,7 @@ def headings(pages: Sequence[Sequence[Line]]) -> dict[int, list[str]]:
 
 
 def _on_page(lines: Sequence[Line], size: float, weight: float) -> list[str]:
-    """Returns the titles of a page with text below them, if need be on the next page: a cover has none."""
+    """Returns the titles of a page that text follows, if need be on the next page. A cover has none."""
     found: list[str] = []
     waiting: list[str] = []
     has_text = False
@@ -296,7 +295,7 @@ def _on_page(lines: Sequence[Line], size: float, weight: float) -> list[str]:
 
 
 def _rank(line: Line, size: float, weight: float) -> int:
-    """Returns 2 for a line in larger letters than the text's, 1 in heavier ones, 0 for all others and for rows."""
+    """Returns 2 for a line in larger letters than the text, 1 in heavier ones, 0 for all others and for table rows."""
     is_bold = line.weight >= _HEAVIER * weight > 0
     rank = 2 if line.height >= _LARGER * size else int(is_bold and line.height > (1 - 2 * _ALIKE) * size)
     first, *cells = fragments(line) if rank else [line]
@@ -304,6 +303,6 @@ def _rank(line: Line, size: float, weight: float) -> int:
 
 
 def _is_title(text: str, rank: int) -> bool:
-    """Tells whether a text may be a title; one that is no larger has neither a colon nor figures but its number."""
+    """Returns whether a text may be a title; one in the text's size has no colon, and no figures but its number."""
     own = text[_NUMBER.match(text).end() :]  # type: ignore[union-attr]
     return any(map(str.isalpha, own)) and not _NO_HEADING.search(text) and (rank > 1 or not re.search(r"[\d:]", own))

@@ -1,6 +1,6 @@
-"""The fields of a PDF's form: each becomes a line with its label and its value, and the page shows neither twice.
+"""The fields of a PDF's form: each becomes a line with its label and value, and the page repeats neither.
 
-PDFium draws a field's value as text with no link to the label that stands beside it, and a tick not at all.
+PDFium draws a field's value as text that is not connected to the label beside it, and does not draw ticks.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _HIDDEN = 0x02 | 0x20
 _PASSWORD = 1 << 13
 _MOST_OPTIONS = 500
 _MOST, _LONGEST = 1000, 100_000
-"""The most fields of a page, and the characters of their values from which on no more are read."""
+"""The most fields of a page; no more are read once their values have this many characters."""
 _FAR = 1e5  # points
-_LONG = 40  # the characters of a text from which it is no label above a field
+_LONG = 40  # a text this long is no label above a field
 _BESIDE, _ABOVE = 2.0, 1.5
-"""The room between a box to tick and what it says, and between a field and the label above it; in heights of a line."""
+"""The most room between a box and its caption, and between a field and the label above it; in line heights."""
 
 
 class Field(NamedTuple):
-    """A field on a page: its name in the file, what it says of itself, and its value."""
+    """A field on a page: its name in the file, its description for people, and its value."""
 
     name: str
     hint: str
@@ -37,12 +37,12 @@ class Field(NamedTuple):
     is_radio: bool = False
     is_box: bool = False
     box: Box | None = None
-    """Its place on the page, where ``place`` is in the direction of reading."""
+    """Its place on the page; ``place`` is in reading direction."""
 
 
 def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
-    """Returns the fields of a page of pypdfium2's that show a value, and how many more there are, and removes all from
-    it."""
+    """Removes the fields from a pypdfium2 page. Returns those that show a value, and how many more were beyond the
+    limits."""
     import pypdfium2.raw as raw
 
     found: list[Field] = []
@@ -99,8 +99,8 @@ def _text(function: Callable[..., int], *of: Any) -> str:
 
 
 def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, from_right: bool = False) -> list[Line]:
-    """Returns the lines of a page, in which those of its fields take the places of their labels. ``turn``,
-    ``from_right``: how the page is read."""
+    """Returns the lines of a page with its fields' lines in the places of their labels. ``turn``, ``from_right``: how
+    the page is read."""
     fields = [_as_read(one, turn, from_right) for one in taken]
     parts = [(number, part) for number, line in enumerate(lines) for part in fragments(line)]
     labels = _Labels([part for _, part in parts], fields)
@@ -159,7 +159,7 @@ class _Labels:
         self.used: set[int] = set()
 
     def of(self, one: Field) -> tuple[list[int], str, str]:
-        """Returns the texts on the page that label a field, its label, and its value."""
+        """Returns the indices of the texts that label a field, its label, and its value."""
         caption = self._captions.get(one.place)
         says = "" if caption is None else self._parts[caption].text
         if one.is_radio and one.value != _NO:
@@ -188,21 +188,21 @@ class _Labels:
         end = left if near is None else self._parts[near].right
         is_next = near is not None and not self._has_field(end, left, one)
         if near is not None and over is not None and not one.hint and (not is_next or self._is_followed(one)):
-            return [], f"{self._parts[near].text}, {self._parts[over].text}"  # as a table has it
-        if near is not None and (is_next or not one.hint):  # or one of several fields for a date or a number
+            return [], f"{self._parts[near].text}, {self._parts[over].text}"  # as in a table
+        if near is not None and (is_next or not one.hint):  # or it is one of several fields for a date or a number
             return [near], _both(self._parts[near].text, one.hint)
         if over is None or one.hint or self._parts[over].bottom - top > _ABOVE * self._parts[over].height:
             return [], one.hint
         return [over], self._parts[over].text
 
     def _is_followed(self, one: Field) -> bool:
-        """Tells whether another field stands to the right of one, with no text between."""
+        """Returns whether another field is to the right of this one, with no text in between."""
         behind = [other.place[0] for other in self._fields if self._has_field(one.place[2], other.place[0] + 1, one)]
         texts = [part.left for part in self._parts if _is_level(part, one) and part.left > one.place[0]]
         return min(behind, default=math.inf) < min(texts, default=math.inf)
 
     def _beside(self, one: Field) -> int | None:
-        """Returns the text that stands to the left of a field and is no box's."""
+        """Returns the index of the text to the left of a field; a box's caption does not count."""
         beside = [
             at for at, part in enumerate(self._parts) if _is_level(part, one) and part.left < one.place[0]
             and at not in self._of_boxes and any(map(str.isalpha, part.text))
@@ -210,7 +210,7 @@ class _Labels:
         return max(beside, key=lambda at: self._parts[at].right, default=None)
 
     def _behind(self, one: Field) -> int | None:
-        """Returns the text that stands right behind a box to tick."""
+        """Returns the index of the text right after a box to tick."""
         right = one.place[2]
         behind = [
             at for at, part in enumerate(self._parts)
@@ -226,7 +226,7 @@ class _Labels:
 
 
 def _both(text: str, hint: str) -> str:
-    """Returns what the page and the field say, without repeating either."""
+    """Joins a page's label and a field's hint, without repeating either."""
     plain = text.rstrip(" :：*")
     if not hint or hint.casefold() in plain.casefold():
         return text

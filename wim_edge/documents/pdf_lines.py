@@ -1,7 +1,6 @@
-"""The lines of a PDF's page, with the places of their words: in the order in which they are read, columns one after
-the other.
+"""The lines of a PDF page, with the places of their words, in reading order: one column after the other.
 
-They are as they were drawn, except for those that cross the gutter between two columns of text.
+They are as drawn, except for those that cross the gutter between two columns of text.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from typing import NamedTuple
 
 from wim_edge.documents.pdf_words import Word, WordRow, WordRows
 
-_WIDE = 0.7  # the width of a gap between two cells, in heights of the line: about the size of its font
-_PROSE = 25  # the characters of a line, at the least, that is one of a column of text
-_GUTTER = 0.6  # of a line's height
+_WIDE = 0.7  # of a gap between two cells, in line heights: about the font size
+_PROSE = 25  # least characters of a line in a column of text
+_GUTTER = 0.6  # in line heights
 _FEW, _COLUMN, _GAPS = 6, 0.6, 20
-_STRADDLING = 0.15  # the share of lines, at most, that may go over the gutter of two columns: headings and figures do
+_STRADDLING = 0.15  # most lines that may cross the gutter of two columns, as a share: headings and figures do
 _FAR = 100_000  # points
-_DRAWN_BACK = 6  # the rows back from the last one to which a line may belong
+_DRAWN_BACK = 6  # the last rows to which a line may belong
 _DRAWN_ACROSS = 0.3
-"""The share of lines, at the least, drawn over both columns, from which the columns are put one after the other."""
+"""The share of lines drawn across both columns from which on the columns are separated."""
 
 
 class Line(NamedTuple):
@@ -35,23 +34,23 @@ class Line(NamedTuple):
     right: float
     text: str
     is_whole: bool = False
-    """True if it neither goes on in another line nor is a part of a table."""
+    """True if it neither continues on another line nor belongs to a table."""
     weight: int = 0
-    """The weight of its font, 400 for a usual one; 0: not known."""
+    """The weight of its font, 400 for regular; 0: unknown."""
 
     @property
     def height(self) -> float:
         return self.top - self.bottom
 
     def cut(self, places: Sequence[int]) -> list[Line]:
-        """Returns the lines that begin with the first word and the words of these numbers."""
+        """Returns the line cut before the words with these indices."""
         if not places:
             return [self]
         ends = zip([0, *places], [*places, len(self.words)], strict=True)
         return [line_of(self.words[begin:end], self.bottom, self.top) for begin, end in ends]
 
     def is_beside(self, other: Line) -> bool:
-        """Tells whether the two stand at one height."""
+        """Returns whether two lines are at the same height."""
         return abs(self.top + self.bottom - other.top - other.bottom) < min(self.height, other.height)
 
 
@@ -61,7 +60,7 @@ def line_of(words: Sequence[Word], bottom: float, top: float) -> Line:
 
 
 def page_lines(found: WordRows) -> list[Line]:
-    """Returns the lines of a page; what is read in another direction follows, as if it stood below the rest."""
+    """Returns the lines of a page; text in another reading direction follows, as if it were below the rest."""
     lines = (in_columns([_line(row, number) for row in rows]) for number, rows in enumerate(found.rows))
     return [one._replace(weight=min(found.weight(word.start) for word in (one.words[0], one.words[-1])))
             for some in lines for one in some]  # fmt: skip
@@ -69,14 +68,14 @@ def page_lines(found: WordRows) -> list[Line]:
 
 def _line(row: WordRow, number: int) -> Line:
     width = sum([word.right - word.left for word in row.words]) / sum([len(word.text) for word in row.words])
-    # Fonts that are drawn by hand tell no height: letters are half as wide as high
+    # Hand-drawn fonts have no height: letters are half as wide as high
     height = row.top - row.bottom if row.top - row.bottom > width else max(2 * width, 1)
     bottom = row.bottom - _FAR * number
     return line_of(row.words, bottom, bottom + height)
 
 
 def fragments(line: Line) -> list[Line]:
-    """Returns the stretches of a line that wide gaps part, in their order."""
+    """Returns the stretches of a line between its wide gaps, in order."""
     wide = _WIDE * line.height
     return line.cut([
         at for at, (one, other) in enumerate(pairwise(line.words), 1)
@@ -85,24 +84,24 @@ def fragments(line: Line) -> list[Line]:
 
 
 def in_columns(lines: Sequence[Line]) -> list[Line]:
-    """Returns the lines of a page with two columns of text one column after the other: between two that go over both,
-    the left one first. Lines that were drawn so stay as they are."""
+    """Returns the lines of a page with its two columns of text one after the other: between two lines across both, the
+    left column first. Lines drawn in that order are kept."""
     drawn = [fragments(line) for line in lines]
     gutter = _gutter([part for parts in drawn for part in parts])
     if gutter is None:
         return list(lines)
     across = sum(parts[0].right < gutter < parts[-1].left for parts in drawn)
-    if across < _DRAWN_ACROSS * len(lines):  # a table, or a heading, over both
+    if across < _DRAWN_ACROSS * len(lines):  # only a table or a heading is across both
         return list(lines)
     made: list[Line] = []
     every = (part for parts in drawn for part in parts)
     for _, band in groupby(every, key=lambda part: part.left < gutter < part.right):
-        made += sorted(band, key=lambda part: part.left > gutter)  # those of a column stay in their order
+        made += sorted(band, key=lambda part: part.left > gutter)  # keeps the order within a column
     return made
 
 
 def _gutter(parts: Sequence[Line]) -> float | None:
-    """Returns the middle of the gap between two columns of text; None where there are none."""
+    """Returns the middle of the gap between two columns of text; None without columns."""
     prose = [part for part in parts if len(part.text) >= _PROSE]
     if len(prose) < 2 * _FEW:
         return None
@@ -120,7 +119,7 @@ def _gutter(parts: Sequence[Line]) -> float | None:
 
 
 def _is_column(parts: Sequence[Line]) -> bool:
-    """Tells whether these are the lines of a column of text: most go about as far as its widest, unlike cells."""
+    """Returns whether these lines form a column of text: unlike cells, most are about as wide as the widest."""
     if len(parts) < _FEW:
         return False
     widths = [part.right - part.left for part in parts]
@@ -128,7 +127,7 @@ def _is_column(parts: Sequence[Line]) -> bool:
 
 
 def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
-    """Yields the gaps, as wide at least, that nearly all lines leave free, the widest first."""
+    """Yields the gaps, at least ``least`` wide, that nearly all lines leave free, the widest first."""
     allowed = _STRADDLING * len(parts)
     ends = sorted([(part.left, 1) for part in parts] + [(part.right, -1) for part in parts])
     open_ones, gaps = 0, []
@@ -142,14 +141,14 @@ def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
 
 
 def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
-    """Returns the lines in rows, from above. One at the height of one of the last few rows is of that row, if it stands
-    beside what is there: cells of several lines are drawn before those to their right."""
+    """Returns the lines in rows, from the top. A line joins one of the last few rows if it is at its height and its
+    place there is free: cells of several lines are drawn before the cells to their right."""
     rows: list[list[Line]] = []
     spans: dict[int, list[tuple[float, float]]] = {}  # of each row, from the left
     for line in lines:
         middle, height = line.top + line.bottom, line.height
         for row in rows[: -_DRAWN_BACK - 1 : -1]:
-            if abs(row[0].top + row[0].bottom - middle) >= height:  # most are so, and this is quick
+            if abs(row[0].top + row[0].bottom - middle) >= height:  # true of most, and quick
                 continue
             taken, span = spans[id(row)], (line.left, line.right)
             at = bisect_right(taken, span)

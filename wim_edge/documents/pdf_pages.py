@@ -1,8 +1,8 @@
-"""The pages of a PDF as they look: their sizes, their pictures, and where the words of their text stand on them.
+"""The pages of a PDF as they look: their sizes, their pictures, and the places of the words of their text.
 
-The text that questions are put to was cleaned up (`wim_edge.documents.pdf`): hyphens that broke a line are gone,
-spaces are as they should be. So the words of the page are found again in that text by comparing the two sequences of
-words, and what does not correspond has no place.
+The text that questions are asked about was cleaned up (`wim_edge.documents.pdf`): hyphens at line breaks are gone, and
+spaces are repaired. So the page's words are matched to that text by comparing the two sequences; unmatched words have
+no place.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from wim_edge.documents.pdf_lines import Line
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.errors import LibraryError
 
-WIDEST = 2400  # pixels; a page in full on a large screen of high density
-_SHARES = 1_000_000  # PDFium tells places in whole pixels, here of a picture of so many each way
-_FEW = 40  # the words of a page below which it may be a picture with a stamp on it
+WIDEST = 2400  # pixels; a full page on a large high-density screen
+_SHARES = 1_000_000  # PDFium returns places in whole pixels, here of a picture this wide and high
+_FEW = 40  # a page with fewer words may be a picture with a stamp on it
 
 Box = tuple[float, float, float, float]
-"""Left, top, right and bottom as shares of the page's width and height, from its upper left corner, as it is shown."""
+"""Left, top, right and bottom as shares of the shown page's width and height, from its upper left corner."""
 
 
 @dataclass(frozen=True)
 class PageWord:
-    """A word of the text, and its place on the page; one that is broken over two lines comes twice."""
+    """A word of the text and its place on the page; one that is broken over two lines occurs twice."""
 
     start: int
     """The characters ``[start, end)`` of the page's text."""
@@ -44,15 +44,15 @@ class PageWord:
 
 
 def page_sizes(path: Path) -> list[tuple[float, float]]:
-    """Returns each page's width and height, in points, as it is shown. Raises DocumentError."""
+    """Returns the width and height of each page as shown, in points. Raises DocumentError."""
     with _opened(path) as pdf:
         return [tuple(pdf.get_page_size(number)) for number in range(len(pdf))]
 
 
 def page_image(path: Path, page: int, width: int) -> bytes:
-    """Returns a page as JPEG, so many pixels wide (`WIDEST` at most). Pages count from 1.
+    """Returns a page as JPEG, ``width`` pixels wide (`WIDEST` at most). Pages count from 1.
 
-    Raises DocumentError, LibraryError where there is no such page.
+    Raises DocumentError, and LibraryError if there is no such page.
     """
     with _opened(path) as pdf, _page(pdf, page) as shown:
         across, down = shown.get_size()
@@ -63,9 +63,9 @@ def page_image(path: Path, page: int, width: int) -> bytes:
 
 
 def page_words(path: Path, page: int, text: str) -> list[PageWord]:
-    """Returns the words of a page's text, in its order, each with its place on the page. Pages count from 1.
+    """Returns the words of a page's text, in its order, with their places on the page. Pages count from 1.
 
-    Raises DocumentError, LibraryError where there is no such page.
+    Raises DocumentError, and LibraryError if there is no such page.
     """
     with _opened(path) as pdf, _page(pdf, page) as shown:
         if pdf.get_formtype():
@@ -85,12 +85,12 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
 
 
 def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple[str, list[Box]]]:
-    """Returns the words of a page that is a picture, if they were recognised since the program was started."""
+    """Returns the words of a page that is a picture, if they have been recognised."""
     known = scans.known(path.read_bytes()).pages.get(page) if scans.engine() else None
     return [
         (word.text, [(word.left / across, -line.top / down, word.right / across, -line.bottom / down)])
         for line in (known.lines if known else ()) for word in line.words
-        if word.right <= across and -line.bottom <= down  # a page that lay on its side is another one here
+        if word.right <= across and -line.bottom <= down  # a page on its side was recognised turned
     ]  # fmt: skip
 
 
@@ -117,8 +117,8 @@ def _page(pdf: Any, number: int) -> closing[Any]:
 
 
 def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator[tuple[str, list[Box]]]:
-    """Yields the words of a page in the order of its text, with a box for each line that they are on. What a line's end
-    breaks goes on in the next line that makes a wanted word of it: a footer may be drawn between two columns."""
+    """Yields the words of a page in the order of its text, with a box for each line that they are on. A word broken at
+    a line's end continues in the next line that completes a wanted word: a footer may be drawn between two columns."""
     begun: tuple[str, list[Box]] | None = None
     for line in lines:
         for number, word in enumerate(line.words):
@@ -132,7 +132,7 @@ def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator
 
 
 def _box(page: Any, place: Box) -> Box:
-    """Returns a place in the PDF's own coordinates as shares of the page as it is shown, turned and cropped."""
+    """Converts a place in PDF coordinates to shares of the page as shown, turned and cropped."""
     import pypdfium2.raw as raw
 
     shown = []

@@ -1,4 +1,4 @@
-"""The tables of a PDF's page, told from the places of its words alone: rows whose gaps stand one above the other."""
+"""The tables of a PDF page, recognised only by the places of its words: rows whose gaps line up."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _LEADERS = re.compile(r"(?:\.\s?){4,}")
 _NUMBER = re.compile(r"\d{1,4}|[ivxlc]{1,6}")
 _VALUE = re.compile(r"[^\w\s]{0,2}\d")
 _SINGLE = 4
-"""The rows with one cell that may follow one another in a table: the rest of a cell, or the title of some rows."""
+"""The most successive rows with one cell in a table: the rest of a cell, or the title of some rows."""
 _ROWS, _WIDEST, _TRIED, _FEWER = 1000, 200, 100, 60
-"""The most rows and columns of a table; and the rows that begin none from which on a page's tables have fewer."""
-_APART = 2.5  # heights of a line between two rows
+"""The most rows and columns of a table; after ``_TRIED`` rows that begin none, a page's tables have ``_FEWER`` rows."""
+_APART = 2.5  # most line heights between two rows
 _CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1
-_LONG = 60  # the characters of a row's only cell, from which that is a paragraph and not of the table
+_LONG = 60  # a row's only cell with this many characters is a paragraph, and not part of the table
 _TITLE = 45
-"""The most characters of a row's only cell that goes over several columns and is the title of the rows below."""
-_FILLED = 0.55  # the share of a table's cells that are not empty, at the least
+"""The most characters of a row's only cell that crosses several columns and is the title of the rows below."""
+_FILLED = 0.55  # least share of a table's cells that are not empty
 _ROOM, _MANY = 0.45, 5
-_LOOSE = 0.4  # heights of a line between two words that stand in two columns
+_LOOSE = 0.4  # least line heights between two words in two columns
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """A table: rows ``[start, end)`` of the page, the texts of its cells, and the places of its columns and its end."""
+    """A table: rows ``[start, end)`` of the page, the texts of its cells, the spans of its columns, and its bottom."""
 
     start: int
     end: int
@@ -39,19 +39,19 @@ class TableRows:
     columns: list[tuple[float, float]]
     bottom: float
     header: list[list[str]] | None = None
-    """The first rows of the table on a page before, of which this is the rest."""
+    """The first rows of the table on a previous page that this one continues."""
 
 
 def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> TableRows | None:
     """Returns the table that begins with a row of the page; None if there is none. ``rows``: the fragments of each;
-    ``n_tried``: those of the page that began none."""
+    ``n_tried``: how many of the page's rows began no table."""
     if not 1 < len(rows[start]) <= _WIDEST:
         return None
     end = _end(rows[: start + (_ROWS if n_tried < _TRIED else _FEWER)], start)
     columns = _columns(rows[start:end])
     counts = Counter(len(row) for row in rows[start:end] if len(row) > 1)
     usual = max(counts, key=lambda n: (counts[n], n))
-    # A paragraph that comes in between ends it
+    # A paragraph in between ends it
     over = (
         at for at in range(start, end)
         if len(rows[at]) == 1 and sum(_overlap(rows[at][0], one) > 0 for one in columns) > 1
@@ -60,7 +60,7 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
     end = next(over, end)
     table = rows[start:end]
     columns = _columns(table)
-    # Between two columns there is room; wide blanks that chance put one above the other leave none
+    # There is room between columns, but not between wide blanks that line up by chance
     room = _ROOM * median(cell.height for row in table for cell in row)
     if len(columns) < 2 or any(right[0] - left[1] < room for left, right in pairwise(columns)):
         return None
@@ -70,7 +70,7 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
-    """Tells whether so many cells are there that chance, as wide blanks in a paragraph or a formula, made none."""
+    """Returns whether too many cells are filled for chance, such as wide blanks in a paragraph or a formula."""
     rows = [row for row in cells if sum(map(bool, row)) > 1]
     if len(rows) < 3:
         is_whole = len(rows) == 2 and len(rows[0]) > 2 and all(map(all, rows))
@@ -80,7 +80,7 @@ def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def _names_rows(row: Sequence[Line], below: Sequence[Line], usual: int) -> bool:
-    """Tells whether a row with one cell is the title of those below it: it begins where they do, and the one below has
+    """Returns whether a row with one cell is the title of those below: it begins where the next one does, and that has
     as many cells as most of the table."""
     if len(row[0].text) > _TITLE or len(below) != usual:
         return False
@@ -88,7 +88,7 @@ def _names_rows(row: Sequence[Line], below: Sequence[Line], usual: int) -> bool:
 
 
 def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
-    """Returns the row behind the table's last."""
+    """Returns the index after the table's last row."""
     end, at = start + 1, start + 1
     left = min(cell.left for cell in rows[start])
     while at < len(rows) and at - end <= _SINGLE and len(rows[at]) <= _WIDEST and _follows(rows[at - 1], rows[at]):
@@ -101,21 +101,21 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
             break
         left = min(left, *(cell.left for cell in rows[at]))
         at += 1
-    while end < at and end < len(rows) and _is_rest(rows[end - 1], rows[end]):  # of the last row's cell
+    while end < at and end < len(rows) and _is_rest(rows[end - 1], rows[end]):  # continues the last row's cell
         end += 1
     return end
 
 
 def _stands_above(line: Line, table: Sequence[Sequence[Line]]) -> bool:
-    """Tells whether a line that begins left of all of a table is the heading of what comes next: with more room above
-    it than there is between the table's rows, or in larger letters."""
+    """Returns whether a line that begins left of the whole table is the next heading: it has more room above than the
+    table's rows, or larger letters."""
     usual = median([0.0, *(_gap(above, below) for above, below in pairwise(table))])
     heights = median(cell.height for row in table for cell in row)
     return _gap(table[-1], [line]) > usual + _CLOSE or line.height > _LARGER * heights
 
 
 def _begins_cell(header: Sequence[Line], rows: Sequence[Sequence[Line]]) -> bool:
-    """Tells whether the first cell of a row begins in a line above its other cells."""
+    """Returns whether the first cell of a row begins a line above its other cells."""
     _, below = (*rows, ())[:2]
     return len(below) == len(header) and below[0].text[:1].islower() and _gap(*rows) < _CLOSE
 
@@ -127,7 +127,7 @@ def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
 
 
 def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Tells whether a row with one cell continues one of the row above; the first one only with a small letter."""
+    """Returns whether a row with one cell continues a cell of the row above; the first cell only in lower case."""
     gap = min(one.bottom for one in row) - other[0].top
     behind = sorted(row, key=lambda one: one.left)[len(row) > 1 and not other[0].text[:1].islower() :]
     return (
@@ -137,14 +137,14 @@ def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
 
 
 def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
-    """Returns the columns, left and right of each, from the rows with as many cells as most have."""
+    """Returns the left and right of each column, from the rows with the most common number of cells."""
     rows = [row for row in table if len(row) > 1]
     counts = Counter(map(len, rows))
     if not counts:
         return []
     usual = max(counts, key=lambda n: (counts[n], n))
     spans = [(cell.left, cell.right) for row in rows if len(row) == usual for cell in row]
-    # A header may stand over the room beside its column: that has the cells of one number
+    # A header may be beside its column, over the gap: the cells of one index form the column
     columns = [
         (min(left for left, _ in spans[at::usual]), max(right for _, right in spans[at::usual])) for at in range(usual)
     ]
@@ -174,14 +174,14 @@ def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> 
     for cell in row:
         for part in _split(cell, columns):
             over = [_overlap(part, column) for column in columns]
-            # A cell over several columns stands in the first of them
+            # A cell across several columns belongs to the first
             touched = next((at for at, shared in enumerate(over) if shared > 0), over.index(max(over)))
             texts[touched] = f"{texts[touched]} {part.text}".strip()
     return texts
 
 
 def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
-    """Returns the cell, cut where the gap between two columns lies in it too, if narrower than elsewhere."""
+    """Returns the cell, cut at its gaps between two columns, even if they are narrower than elsewhere."""
     return cell.cut([
         at for at, (one, other) in enumerate(pairwise(cell.words), 1)
         if other.left - one.right > _LOOSE * cell.height
@@ -190,14 +190,14 @@ def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
 
 
 def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]:
-    """Returns the rows' cells. Where rows stand apart from each other, those that stand close and of which one lacks
-    its first cell are one: its cells have several lines. Where none does, a row with one cell is the rest of that cell
-    in the row above, unless it is a number."""
+    """Returns the rows' cells, with the lines of a cell joined. If rows are spaced apart, close ones are one row if
+    either has no first cell. If none are, a row with a single cell continues that cell of the row above, unless it is a
+    number."""
     gaps = [_gap(above, below) for (_, above), (_, below) in pairwise(rows)]
     near, far = min(gaps, default=0.0), max(gaps, default=0.0)
     parted = far - near > _PARTED
     made: list[list[str]] = []
-    was_open = False  # the last row lacks its first cell, and belongs to the next one
+    was_open = False  # the last row has no first cell, and belongs to the next one
     for at, (cells, _) in enumerate(rows):
         before, after = (gaps[one] if 0 <= one < len(gaps) else far for one in (at - 1, at))
         if parted:
@@ -220,19 +220,19 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
 
 
 def _are_values(one: str, other: str) -> bool:
-    """Tells whether both are numbers, of which no cell has two."""
+    """Returns whether both are numbers: no cell has two."""
     return _VALUE.match(one) is not None and _VALUE.match(other) is not None
 
 
 def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
-    """Returns the gap between two rows, in heights of a line; cells that are set in the middle may reach over it."""
+    """Returns the gap between two rows, in line heights; vertically centred cells may reach across it."""
     gap = min(one.bottom for one in above) - max(one.top for one in below)
     return max(0.0, gap / max(one.height for one in below))
 
 
 def _is_list(cells: Sequence[Sequence[str]]) -> bool:
-    """Tells whether what looks like a table is a list with its marks, a program with the numbers of its lines, a list
-    of contents with its pages, or words far apart."""
+    """Returns whether an apparent table is a list with its marks, a program with line numbers, a table of contents, or
+    words far apart."""
     filled = [cell for row in cells for cell in row if cell]
     words = sum(map(len, map(str.split, filled)))
     if len(cells[0]) > _MANY and words < 2 * len(filled) and 2 * sum(map(str.isalpha, filled)) > len(filled):
@@ -249,7 +249,7 @@ def _is_list(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]], int]:
-    """Returns the rows at the beginning of some lines that have a cell in each column of a table, and how many lines
+    """Returns the first rows of some lines, as long as they have one cell in each column of a table, and how many lines
     these are."""
     rows, n_lines = [], 0
     for row in rows_of(lines):
@@ -262,19 +262,19 @@ def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]],
 
 
 def are_alike(columns: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> bool:
-    """Tells whether each column stands where the same one of another table does."""
+    """Returns whether each column overlaps the same one of another table."""
     return len(columns) == len(others) and all(
         min(one[1], other[1]) > max(one[0], other[0]) for one, other in zip(columns, others, strict=True)
     )
 
 
 def column_of(line: Line, columns: Sequence[tuple[float, float]]) -> int | None:
-    """Returns the column in which a line stands; None if it stands in several or none."""
+    """Returns the index of the column that a line is in; None if it is in several or none."""
     over = [at for at, column in enumerate(columns) if _overlap(line, column) > 0]
     return over[0] if len(over) == 1 else None
 
 
 def row_cells(lines: Sequence[Line]) -> list[Line]:
-    """Returns the fragments of the lines of a row, from the left; right to left where it is written so."""
+    """Returns the fragments of a row's lines, in reading direction."""
     found = [part for line in lines for part in fragments(line)]
     return sorted(found, key=lambda part: part.left) if len(lines) > 1 else found

@@ -1,8 +1,7 @@
-"""The words of a PDF's page as a reader sees them, with their places.
+"""The words of a PDF page as a reader sees them, with their places.
 
-PDFium returns a page's characters in the order in which the program that made it drew them, mostly that in which they
-are read. What it does not know is mended here: text that is turned or written from right to left, raised letters, and
-words that are struck out.
+PDFium returns a page's characters in the order in which they were drawn, which is mostly the reading order. This module
+repairs the rest: turned or right-to-left text, raised letters, and struck-out words.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from wim_edge.documents.bidi import RTL, is_ltr, is_rtl, logical_order, paired
 from wim_edge.documents.runs import RAISED, set_off
 
 BROKEN = "\ufffe\x02"
-"""The sign that PDFium writes for a hyphen that only broke the line, and a file for another one."""
+"""The signs of a hyphen that only broke the line: the one that PDFium writes, and one in the text of some files."""
 LOST = "\ufffd"
-"""The sign for a glyph of which the font does not say what it means."""
+"""The sign for a glyph whose meaning the font does not define."""
 _LOST_LETTERS = re.compile(f"\\w{LOST}+|{LOST}+\\w")
 _NO_TEXT, _MAY_BE_LOST = re.compile("[\u00ad\x00]"), re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffd]")
 _LETTER = re.compile(r"\S")
@@ -34,13 +33,13 @@ _ROW, _WORD = re.compile(rf"[^\r\n{BROKEN}]+[{BROKEN}]?"), re.compile(r"\S+")
 _LAST_LETTER = re.compile(r"[^\W_](?=[^\w\s]+$)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
-"""The difference of two boxes at one height, and of a raised letter's bottom, and its height; in heights."""
+"""The tolerance between boxes at one height, the least rise of a raised letter, and its largest height; in heights."""
 _NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
-"""The gap before what continues a row, within a word, and between two words that are put in order by their places; the
-distance of two lines; in heights."""
-_STRAIGHT = 0.2  # of a right angle
+"""The gap before what continues a row, within a word, and between words ordered by their places; the distance of two
+lines; in heights."""
+_STRAIGHT = 0.2  # tolerance, of a right angle
 _THIN, _MIDDLE, _LINES = 0.2, (0.25, 0.7), 500
-"""A line through a word: its thickness and place in heights; and the most lines of a row."""
+"""The largest thickness of a line through a word, and its range of places, in heights; the most such lines of a row."""
 
 Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in points of the page."""
@@ -48,7 +47,7 @@ _NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 
 
 class Word(NamedTuple):
-    """A word, or letters of one size in it, and its place: points in the direction of reading."""
+    """A word, or letters of one size in it, and its place: points in reading direction."""
 
     text: str
     left: float
@@ -56,11 +55,11 @@ class Word(NamedTuple):
     bottom: float = 0.0
     top: float = 0.0
     box: Box | None = None
-    """Its place on the page, if that is known."""
+    """Its place on the page, if known."""
     joins: bool = False
-    """True if no blank is before it."""
+    """True if no blank precedes it."""
     start: int = -1
-    """The number of its first character on the page, if they follow one another."""
+    """The index of its first character on the page, if its characters are consecutive."""
 
 
 class WordRow(NamedTuple):
@@ -71,19 +70,19 @@ class WordRow(NamedTuple):
 
 @dataclass
 class WordRows:
-    """The words of a page in rows, by the direction in which they are read; whether most letters run from right to
-    left, so that places are mirrored; how many words are struck out, and how many letters cannot be read."""
+    """The words of a page in rows, by reading direction; whether most letters run from right to left, so that places
+    are mirrored; and the numbers of struck-out words and unreadable letters."""
 
     rows: list[list[WordRow]] = field(default_factory=list)
     from_right: bool = False
     n_struck: int = 0
     n_lost: int = 0
     weight: Callable[[int], int] = lambda start: 0
-    """Returns the weight of the font of a character, by its number on the page."""
+    """Returns the font weight of a character, by its index on the page."""
 
 
 def page_words(page: Any, lines: Sequence[Box] = ()) -> WordRows:
-    """Returns the words of a page of pypdfium2's. ``lines``: those that may go through words."""
+    """Returns the words of a pypdfium2 page. ``lines``: those that may go through words."""
     chars = _Chars(page)
     found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost, weight=chars.weight)
     by_turn: dict[int, list[list[Word]]] = {}
@@ -111,7 +110,7 @@ def page_words(page: Any, lines: Sequence[Box] = ()) -> WordRows:
 
 
 def _closed(words: Iterable[Word]) -> list[Word]:
-    """Returns the words that are left, of which one before a gap goes as far as what was in it."""
+    """Returns the words that are not empty; one before a gap extends over the removed words in it."""
     made: list[Word] = []
     for word in words:
         if word.text:
@@ -122,7 +121,7 @@ def _closed(words: Iterable[Word]) -> list[Word]:
 
 
 def _add(rows: list[list[Word]], words: list[Word]) -> None:
-    """Adds a row of PDFium's, which may end at raised letters and within a word, and not where a line does."""
+    """Adds one of PDFium's rows, which do not end where lines do: they may end at raised letters and within a word."""
     if not words:
         return
     first, last = words[0], rows[-1][-1] if rows else None
@@ -145,8 +144,8 @@ def _is_level(one: Word, other: Word) -> bool:
 
 
 def _row(parts: Sequence[Word]) -> WordRow:
-    """Returns a row with its raised letters as text has them."""
-    # A raised or large letter says nothing of the row
+    """Returns a row with its raised letters in plain-text form."""
+    # A raised or large letter does not define the row's height
     bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
     least, most = bottom + _RAISED * (top - bottom), _SMALLER * (top - bottom)
     words: list[Word] = []
@@ -167,12 +166,12 @@ def _row(parts: Sequence[Word]) -> WordRow:
 
 
 def _raised(base: str, mark: str, follows: str = "") -> str:
-    """Returns raised letters as they stand behind a word in plain text; those before a fraction's stroke are apart."""
+    """Returns raised letters after a word in plain-text form; before a fraction's stroke, they are set apart."""
     return f" {mark}" if follows in ("/", "⁄") else set_off(base, mark, RAISED)[0]
 
 
 def as_read(box: Box, turn: int) -> Box:
-    """Returns a place as on the page that is turned so far."""
+    """Returns a place in the coordinates of the page turned by ``turn`` degrees."""
     left, bottom, right, top = box
     if turn == 90:
         return bottom, -right, top, -left
@@ -198,7 +197,7 @@ def _around(one: Box, other: Box) -> Box:
 
 
 def _is_even(one: Box, other: Box) -> bool:
-    """Tells whether two characters are of one size, at one height."""
+    """Returns whether two characters have one size and height on the line."""
     most = _ALIKE * (one[3] - one[1])
     return -most <= one[1] - other[1] <= most and -most <= one[3] - other[3] <= most
 
@@ -211,12 +210,12 @@ def _goes_through(line: Box, word: Word) -> bool:
 
 
 def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, Box]]:
-    """Yields the words of a row, with blanks where gaps are, and their places on the page."""
+    """Yields the words of a row, separated at its gaps, and their places on the page."""
     shown = sorted((one for one in glyphs if not _is_mark(one.text)), key=lambda one: one.left + one.right)
     signs: dict[Word, str] = defaultdict(str)
     middles = [one.left + one.right for one in shown]
     for mark in glyphs:
-        if _is_mark(mark.text) and shown:  # a vowel's sign is drawn on the letter behind which it is written
+        if _is_mark(mark.text) and shown:  # a vowel sign is drawn on the letter that it follows in text
             at = bisect_left(middles, mark.left + mark.right)
             near = range(max(0, at - 1), min(at + 1, len(shown)))
             signs[shown[min(near, key=lambda at: abs(middles[at] - mark.left - mark.right))]] += mark.text
@@ -242,7 +241,7 @@ def _is_mark(char: str) -> bool:
 
 
 def whole(text: str) -> str:
-    """Returns the text with pairs of surrogates as the one character that each is."""
+    """Returns the text with each pair of surrogates as its character."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(text) else text
 
 
@@ -258,7 +257,7 @@ class _Chars:
         self._place = ctypes.cast(self._rect, ctypes.POINTER(raw.FS_RECTF))
         text = self._page.get_text_range()
         n_chars = self._page.count_chars()
-        if len(text) != n_chars:  # characters that it leaves out, or of other planes: one by one
+        if len(text) != n_chars:  # it leaves characters out, or has some of other planes: one by one
             text = "".join([chr(raw.FPDFText_GetUnicode(self._handle, at)) for at in range(n_chars)])
         lost = {one.start() for one in _MAY_BE_LOST.finditer(text)}
         lost = {at for at in lost if raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1}
@@ -276,7 +275,7 @@ class _Chars:
         return left, bottom, right, top
 
     def rows(self, from_right: bool) -> Iterator[tuple[int, list[Word]]]:
-        """Yields PDFium's rows: by how many degrees one has to turn the page to read them, and their words."""
+        """Yields PDFium's rows: by how many degrees to turn the page to read each, and its words."""
         for row in _ROW.finditer(self.text):
             for turn, start, end in self._by_turn(*row.span()):
                 text = self.text[start:end]
@@ -288,8 +287,8 @@ class _Chars:
                     yield turn, words
 
     def _by_turn(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """Returns the stretches of a row that are read in one direction: how the page is to be turned, and where they
-        start and end."""
+        """Splits a row by reading direction: by how many degrees to turn the page, and where each stretch starts and
+        ends."""
         text = self.text[start:end]
         if text.isspace():
             return []
@@ -307,12 +306,12 @@ class _Chars:
         return round(turns) % 4 * 90 if abs(turns - round(turns)) < _STRAIGHT else 0
 
     def _words(self, begin: int, stop: int) -> list[Word]:
-        """Returns the words of an upright row, in pieces where the size or the height of letters changes."""
+        """Returns the words of an upright row, in pieces where the size or height of letters changes."""
         words: list[Word] = []
         text, is_plain, box_of, handle, rect, place = (
             self.text, self._is_plain, self._box_of, self._handle, self._rect, self._place,
         )  # fmt: skip
-        for word in _WORD.finditer(text, begin, stop):  # most of the time that a PDF takes is spent here
+        for word in _WORD.finditer(text, begin, stop):  # reading a PDF spends most of its time here
             start, end = word.span()
             box_of(handle, start, place)
             left, top, right, bottom = rect
@@ -354,10 +353,10 @@ class _Chars:
         return (_placed_word(text, box, turn)._replace(joins=joins, start=start),) if text else ()
 
     def _placed(self, start: int, end: int, turn: int, from_right: bool) -> Iterator[Word]:
-        """Yields the words of a row in the order that the places of their letters say."""
+        """Yields the words of a row in the order of their letters' places."""
         glyphs = [_placed_word(self.text[at], self.box(at), turn) for at in range(start, end)]
         most = _APART * max(one.top - one.bottom for one in glyphs)
-        levels: list[list[Word]] = []  # PDFium takes lines that are turned for one
+        levels: list[list[Word]] = []  # PDFium joins turned lines into one
         for glyph in glyphs:
             if glyph.right > glyph.left or not glyph.text.isspace():
                 if not levels or abs(glyph.bottom + glyph.top - levels[-1][0].bottom - levels[-1][0].top) > 2 * most:
@@ -369,8 +368,8 @@ class _Chars:
                 yield from (word._replace(bottom=bottom, top=top) for word in self._word(text, box, turn=turn))
 
     def without_struck(self, words: Sequence[Word], lines: Sequence[Box], turn: int) -> list[Word]:
-        """Returns the words without the letters through which a line is drawn; some may be empty. The letters' places
-        are known only where they follow one another."""
+        """Returns the words without the letters that a line goes through; some may be empty. Only consecutive letters
+        have known places."""
         made = []
         for word in words:
             over = [line for line in lines if _goes_through(line, word)]
@@ -383,7 +382,7 @@ class _Chars:
                     letter for letter, at in zip(word.text, places, strict=True)
                     if not any(line[0] < (at[0] + at[2]) / 2 < line[2] for line in over)
                 )  # fmt: skip
-                if len(kept) == len(word.text) - 1 > 1:  # one letter within a word has a bar of its own
+                if len(kept) == len(word.text) - 1 > 1:  # one letter: the line is its own bar
                     kept = word.text
             made.append(word._replace(text=kept) if over else word)
         return made

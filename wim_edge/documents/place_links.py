@@ -1,4 +1,4 @@
-"""Addresses that open a document at a place: a page of a PDF, a line in an editor, cells of a sheet."""
+"""Links that open a document at a place: a page of a PDF, a line in an editor, cells of a sheet."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _NAMED = re.compile(rf"\b(?i:{PAGE}[ns]?)\s+(\w+(?:\.\w+)*)(?:\s?[-–]\s?(\w+))
 
 
 def opens(path: Path, place: Place) -> str:
-    """Returns what opens a file at a place: "report.pdf#page=12", "notes.md:14", "prices.xlsx#'Spring 25'!A7:D7"; its
-    path alone where nothing leads further."""
+    """Returns the target that opens a file at a place: "report.pdf#page=12", "notes.md:14", "prices.xlsx#'Spring
+    25'!A7:D7"; the path alone if nothing more specific exists."""
     ending = path.suffix.lower()
     if ending in PDF.endings and place.page is not None:
         return f"{path}#page={place.page}"
@@ -30,7 +30,7 @@ def opens(path: Path, place: Place) -> str:
 
 
 def page_text(page: int, label: str | None) -> str:
-    """Returns a page in the form for a person: "page 12"; "page 5, 9th in the file" where another number is printed."""
+    """Returns a page for display: "page 12"; "page 5, 9th in the file" if another number is printed on it."""
     if label is None:
         return f"page {page}"
     ending = "th" if page % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(page % 10, "th")
@@ -38,14 +38,14 @@ def page_text(page: int, label: str | None) -> str:
 
 
 def link(opened: str, path: str) -> str:
-    """Returns the file: address for what `opens` returned of a path; a line is no part of it."""
+    """Returns the file: URL of a target that `opens` returned for a path; it has no line number."""
     _, _, fragment = opened.removeprefix(path).partition("#")
     return Path(path).absolute().as_uri() + (f"#{quote(fragment, safe='=!:')}" if fragment else "")
 
 
 def with_named_pages(document: Document, question: str) -> Document:
-    """Returns the document with only the pages that a question names ("page 5", "pages 5-7") by the numbers that they
-    print, and a note; as it is if the question names none."""
+    """Returns the document with only the pages that a question names ("page 5", "pages 5-7") by their printed numbers,
+    and a note; unchanged if it names none."""
     marks = [mark for mark in document.marks if mark.page is not None]
     numbers = {mark.page_label or str(mark.page): at for at, mark in reversed([*enumerate(marks)])}
     ends = [*(mark.start for mark in marks[1:]), len(document.text)]

@@ -1,6 +1,6 @@
-"""The readers of text as it is: plain text, Markdown with its headings as sections, JSON with its keys as sections.
+"""The readers of plain text: as it is, Markdown with its headings as sections, JSON with its keys as sections.
 
-A text that is a page's markup under another name is read as HTML: a model reads tags as words (half of the tokens of
+Text that is a page's markup under another ending is read as HTML: a model reads tags as words (half of the tokens of
 some tables), and quotes them. JSON keeps its lines: a small model reads them better than rows with their keys.
 """
 
@@ -26,45 +26,45 @@ from wim_edge.documents.tables import line_spans
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-# Those that a text about something else is unlikely to hold in pairs, and many of them
+# Tags that text about another subject rarely has in pairs and in numbers
 _TAG = re.compile(
     r"<(/?)(p|div|span|table|tr|td|th|ul|ol|li|dl|dt|dd|h[1-6]|section|article|blockquote)(?:[\s_][^<>]*)?>", re.I
 )
 _GLUED = re.compile(r"(<t[dhr]|<table|<[ou]l|<li|<p)_(?=\w+=)", re.I)
 """A tag glued to its attribute: Natural Questions writes `<Td_colspan="2">`."""
-_LEAST = 20  # the fewest tags of markup: fewer may be what the text is about
-_APART = 500  # the most characters to a tag
+_LEAST = 20  # fewer tags may be what the text is about
+_APART = 500  # most characters per tag
 _FRONT_MATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
 _BEGIN = re.compile(r"`+|(?<![~\\])~~(?=[^\s~])|<(?:del|s|strike)>")
 _END = re.compile(r"`+|(?<=[^\s~\\])~~(?!~)|</(?:del|s|strike)>")
-"""The signs of code, and of what a pair of tildes or an element strikes out."""
+"""The signs of code, and of struck-out text between pairs of tildes or in an element."""
 _TITLE = re.compile(r"""^title:\s*["']?(.*?)["']?\s*$""", re.M)
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*')
 _NAMES = ("name", "title", "label", "id", "key")
-_FIRST = 4  # the values of an object among which its name is looked for
-_DEPTH, _LONGEST = 6, 60  # the keys of a path, the last ones of a deeper one, and the characters of each
+_FIRST = 4  # the first values of an object, which may be its name
+_DEPTH, _LONGEST = 6, 60  # most keys of a path, of which the last ones are kept, and most characters of each
 
 
 def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text in a file that has no other reader; its ending tells Markdown and JSON."""
+    """Returns the text of a file that has no other reader; its ending shows Markdown and JSON."""
     text, notes = decode(name, data)
     if ending in MARKDOWN.endings:
         return _markdown(name, text, limits, notes)
-    if ending == ".json":  # its title is no key: a library would take the first section's
+    if ending == ".json":  # a title, so that no library takes the first section's key for it
         return Document(name, text, _key_paths(text), notes=notes, title=Path(name).stem)
-    if ending not in ("", ".txt", ".text"):  # an ending that promises something else than plain text
+    if ending not in ("", ".txt", ".text"):  # an ending that promises more than plain text
         return Document(name, text, notes=notes)
     return plain(name, text, limits, notes)
 
 
 def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...] = ()) -> Document:
-    """Returns the document; if it is markup, without its tags, with its sections and a note that says so."""
+    """Returns the document; markup is read without its tags, with its sections and a note that says so."""
     if not is_markup(text):
         return Document(name, text, notes=notes)
     draft = DocumentBuilder()
     try:
         add_html(draft, name, _GLUED.sub(r"\1 ", text), limits)
-    except DocumentError as error:  # the extra is not installed, or it is nested too deep
+    except DocumentError as error:  # the extra is not installed, or the nesting is too deep
         draft, notes = DocumentBuilder(), (*notes, f"its text is HTML, and is read with its tags ({error})")
     if draft.empty:
         return Document(name, text, notes=notes)
@@ -73,7 +73,7 @@ def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...
 
 
 def is_markup(text: str) -> bool:
-    """Tells whether a text has many tags, most of them HTML's and closed."""
+    """Returns whether a text has many tags, mostly HTML's and closed."""
     if text.count("<") < _LEAST:
         return False
     tags = Counter((closing, tag.lower()) for closing, tag in _TAG.findall(text))
@@ -82,15 +82,15 @@ def is_markup(text: str) -> bool:
 
 
 def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> Document:
-    """Returns the text, verbatim, with a mark at each heading that is not inside a code block."""
+    """Returns the text with a mark at each heading outside code blocks, verbatim but for struck-out passages."""
     front = _FRONT_MATTER.match(text)
     titled = _TITLE.search(front.group()) if front else None
     title = short(titled[1]) if titled else ""
-    if text.count("\n") > limits.markdown_lines:  # the parser takes up to 40 microseconds for one
+    if text.count("\n") > limits.markdown_lines:  # the parser takes up to 40 microseconds a line
         note = f"more than {limits.markdown_lines:,} lines: its headings are not looked for"
         return Document(name, text, title=title, notes=(*notes, note))
     parser = require("markdown_it", name).MarkdownIt("commonmark")
-    # Blocks are enough to find the headings; inline parsing is for the headings' own text.
+    # Blocks are enough to find headings; inline parsing is for their own text.
     parser.core.ruler.enableOnly(["normalize", "block"])
     body = front.end() if front else 0
     omissions = Omissions()
@@ -107,7 +107,7 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
 
 
 def _without_struck(text: str, body: int, parser: Any, omissions: Omissions) -> str:
-    """Returns the text without what is struck out, of which the line ends stay; code is as it was."""
+    """Returns the text without its struck-out passages, whose line ends stay; code is unchanged."""
     lines, heading, done = text[body:].split("\n"), "", 0
     for before, token in pairwise(parser.parse(text[body:])):
         if token.type == "inline" and token.map[0] >= done:
@@ -125,7 +125,7 @@ def _without_struck(text: str, body: int, parser: Any, omissions: Omissions) -> 
 
 
 def _struck(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where something is struck out that is not code, in one pass: each sign's next end is looked up."""
+    """Yields the struck-out passages that are not code, in one pass: each sign's next end is looked up."""
     ends: dict[str, list[int]] = defaultdict(list)
     for one in _END.finditer(text):
         ends[one[0]].append(one.start())
@@ -140,9 +140,9 @@ def _struck(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _key_paths(text: str) -> tuple[Mark, ...]:
-    """Returns where the sections of JSON begin, the keys under which values are ("network > mqtt"). An object of a list
-    is called by its name, if that is among its first values, or else by its number. Returns none if the text is no JSON
-    object or list with a bracket a line."""
+    """Returns the sections of JSON: where values begin, and the keys above them ("network > mqtt"). An object in a list
+    is named after its name, if that is among its first values, or else its number. Returns none if the text is not a
+    JSON object or list with one bracket a line."""
     try:
         if not isinstance(json.loads(text), dict | list):
             return ()
@@ -152,7 +152,7 @@ def _key_paths(text: str) -> tuple[Mark, ...]:
 
 
 def _marks(lines: list[str]) -> Iterator[Mark]:
-    names, counts = list[str](), list[int]()  # of the objects and lists that are open, and their items so far
+    names, counts = list[str](), list[int]()  # of the open objects and lists, and their items so far
     at, last = 0, ""
     for number, line in enumerate(lines):
         key, value = _parts(line)
@@ -174,14 +174,14 @@ def _marks(lines: list[str]) -> Iterator[Mark]:
 
 
 def _parts(line: str) -> tuple[str, str]:
-    """Returns the key of a line, or none, and its value as it stands."""
+    """Returns a line's key, or an empty one, and its value verbatim."""
     told = line.strip().removesuffix(",").rstrip()
     key = _KEY.match(told)
     return (_shown(key[1]), told[key.end() :]) if key else ("", told)
 
 
 def _name(following: list[str]) -> str:
-    """Returns what an object is called by the lines that follow its bracket; empty if they do not tell."""
+    """Returns an object's name from the lines after its bracket; empty if they contain none."""
     told = {}
     for key, value in map(_parts, following):
         if not key or value in ("{", "["):
@@ -191,7 +191,7 @@ def _name(following: list[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    """Returns a key or name on one line, with its escapes resolved where they can be."""
+    """Returns a key or name on one line, with its escapes resolved where possible."""
     with suppress(ValueError):
         text = str(json.loads(f'"{text}"'))
     return well_formed(" ".join(text.split()))[:_LONGEST]

@@ -1,7 +1,7 @@
 """The quoted parts of a mail, each under a head that names its writer: "Quoted: On 2 May Jonas wrote".
 
-Structure tells them, in any language: `>` before lines, a `<blockquote>`, the line with a colon before either, or the
-head of a mail: lines of "Label: value", one with a time, one with an address, a name or the subject of this mail.
+Structure identifies them, in any language: `>` before lines, a `<blockquote>`, the line with a colon before either, or
+a mail's head: lines of "Label: value", one with a time, one with an address, a name or the subject of this mail.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _RULE = re.compile(r"\s*[-_—=]{3,}.*")
 _ADDRESS = re.compile(r"\s*[<\[(][^>\])]*@[^>\])]*[>\])]")
 _REPLY = re.compile(r"(?:\w{1,5}(?:\[\d+\])?[:：]\s*)+")
 _LINES, _LONGEST, _PEOPLE = 3, 250, 50
-"""The fewest lines of a head, the most characters of the lines that name a writer, and of the names in a mail's own
-head those that are looked for."""
+"""The fewest lines of a head, the most characters of an attribution, and the most names of a mail's own head that are
+searched for."""
 
 
 class Paragraph(NamedTuple):
-    """A paragraph of a mail: in how many quotations it stands, and the section that begins with it."""
+    """A paragraph of a mail: how many quotations it is nested in, and the section that begins with it."""
 
     text: str
     quoted: int = 0
@@ -32,7 +32,7 @@ class Paragraph(NamedTuple):
 
 
 class Collected(DocumentBuilder):
-    """The paragraphs of a mail's markup; what it leaves out is noted by the draft of the mail."""
+    """The paragraphs of a mail's markup; the mail's draft notes what they leave out."""
 
     def __init__(self, draft: DocumentBuilder) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Collected(DocumentBuilder):
 
 
 def of_plain(text: str) -> Iterator[Paragraph]:
-    """Yields the paragraphs of a plain text, without the signs of quotations."""
+    """Yields the paragraphs of a plain text, without the `>` of quotations."""
     block: list[str] = []
     depth = 0
     for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
@@ -63,10 +63,10 @@ def of_plain(text: str) -> Iterator[Paragraph]:
 
 
 def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[Paragraph]:
-    """Yields the paragraphs, with a head before each quotation, its section's title too. ``people``: the names in the
-    mail's own head, its writer's first."""
+    """Yields the paragraphs, with a head before each quotation that is also its section's title. ``people``: the names
+    in the mail's own head, the writer's first."""
     pieces = list(_divided(paragraphs, _REPLY.sub("", subject), people))
-    open_quotations: list[tuple[int, str, bool]] = []  # depth, head, whether that was the head of a mail
+    open_quotations: list[tuple[int, str, bool]] = []  # depth, head, whether it was a mail's head
     said, above = "", ""
     for at, ((text, depth, section), head) in enumerate(pieces):
         while open_quotations and open_quotations[-1][0] > depth - bool(head and open_quotations[-1][2]):
@@ -105,7 +105,7 @@ def _attribution(text: str) -> tuple[str, str]:
 
 
 def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[tuple[Paragraph, str]]:
-    """Yields the paragraphs, divided before the head of a mail, each with its title if it begins with such a one."""
+    """Yields the paragraphs, split before each mail's head; those that begin with one have its title."""
     above = ""
     for text, depth, section in paragraphs:
         lines, begin, title = text.split("\n"), 0, ""
@@ -127,7 +127,7 @@ def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str
 
 
 def _is_head(values: list[str], subject: str, people: Sequence[str], *, is_ruled: bool) -> bool:
-    """Tells whether the values of some lines are those of a mail's head: who, when, to whom or about what."""
+    """Returns whether the values of some lines are a mail's head: who, when, to whom or about what."""
     if len(values) < _LINES or _TIME.search(values[0]) or not any(map(_TIME.search, values[1:])):
         return False
     is_about = bool(subject) and any(subject in value for value in values[1:])

@@ -1,6 +1,5 @@
-"""The reader of any file: PDF, pictures, RTF, archives and files that cannot be read are recognised by their content,
-the others by the ending of their name, HTML without an ending by its beginning. What reads a format is loaded when a
-file of it comes."""
+"""The reader of any file. PDF, pictures, RTF, archives and unreadable files are recognised by content, all others by
+their ending, HTML without one by its beginning. A format's reader is loaded when a file needs it."""
 
 from __future__ import annotations
 
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "standard input"
 DocumentSource = str | Path | Document
 Documents = DocumentSource | Iterable[DocumentSource]
-"""One document, or several, as a caller gives them: a path, ``"-"`` for standard input, or a `Document`."""
+"""One document, or several, as a caller passes them: a path, ``"-"`` for standard input, or a `Document`."""
 
-# Atomic, or a row of comments could be read in exponentially many ways.
+# Atomic: otherwise a row of comments could match in exponentially many ways.
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|(?><!--.*?-->))*+<(?:!doctype\s+html|html)\b", re.I | re.S
 )
@@ -35,21 +34,21 @@ _BY_START = (
     (is_pdf, "pdf.read_pdf"), (PICTURE_START.match, "scans.read_picture"), (RTF_START.match, "rtf.read_rtf"),
     (ICS_START.match, "mail.read_calendar"),
 )  # fmt: skip
-"""The readers of files that are recognised by their first bytes."""
+"""The readers of formats that are recognised by their first bytes."""
 _BY_MEMBER = {
     "word/document.xml": "docx.read_docx", "xl/workbook.xml": "sheets.read_xlsx",
     "ppt/presentation.xml": "slides.read_pptx", "META-INF/container.xml": "epub.read_epub",
     "content.xml": "opendocument.read_opendocument",
 }  # fmt: skip
-"""The readers of archives, by a member that each has."""
+"""The readers of archives, by a member that is in each."""
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Limits = DEFAULTS) -> Document:
     """Reads one file; the string ``-`` reads standard input (``stdin``, if given).
 
-    Raises DocumentError for a file that cannot be read: missing, empty, binary, encrypted, scanned, damaged, of a kind
-    that is not among the `formats`, or above one of the limits.
+    Raises DocumentError for a file that cannot be read: missing, empty, binary, encrypted, scanned, damaged, in an
+    unsupported format, or above one of the limits.
     """
     if source != "-":
         return document_of(Path(source), bytes_of(Path(source), limits), limits)
@@ -76,7 +75,7 @@ def _parse_checked(name: str, ending: str, data: bytes, limits: Limits) -> Docum
 def read_documents(
     sources: Iterable[str | Path], stdin: BinaryIO | None = None, limits: Limits = DEFAULTS
 ) -> list[Document]:
-    """Reads several files. Equal names are told apart: "report.pdf", "report.pdf (2)".
+    """Reads several files. Equal names are numbered: "report.pdf", "report.pdf (2)".
 
     Raises what :func:`read_document` raises, and InvalidRequestError if ``-`` is given twice.
     """
@@ -92,20 +91,19 @@ def listed(documents: Documents) -> list[DocumentSource]:
 
 
 def load_documents(documents: Documents, limits: Limits) -> list[Document]:
-    """Returns the documents, with those read that are paths. Raises DocumentError, InvalidRequestError."""
+    """Returns the documents; reads those that are paths. Raises DocumentError, InvalidRequestError."""
     given = listed(documents)
     if empty := next((one for one in given if isinstance(one, Document) and not one.text.strip()), None):
         raise DocumentError(f"{empty.name}: the document is empty", "Give one that holds text.")
     read = iter(read_documents([one for one in given if not isinstance(one, Document)], limits=limits))
     loaded = (one if isinstance(one, Document) else next(read) for one in given)
-    # As a library calls it: the text is the same to the model, and need not be read again for either
+    # A library's title for it: the model then sees the same text, and one reading serves both
     return with_unique_names(replace(one, title=title_of(one)) if one.path else one for one in loaded)
 
 
 @dataclass(frozen=True)
 class Scan:
-    """A file with pages that are pictures and were not recognised yet: their numbers, none where it is a picture
-    itself."""
+    """A file with pages that are pictures and are not recognised yet: their numbers, empty if the file is a picture."""
 
     path: Path
     pages: tuple[int, ...]
@@ -113,8 +111,8 @@ class Scan:
     def recognise(
         self, limits: Limits = DEFAULTS, *, keep: bool = False, is_stopped: Callable[[], bool] = bool
     ) -> Generator[scans.ScannedPage]:
-        """Recognises the text, and yields each page; the file is then read with it. ``keep``: on disk, for the next
-        time. ``is_stopped``: asked now and then whether to end. Raises DocumentError."""
+        """Recognises the text and yields each page; reading the file then uses it. ``keep``: also store it on disk.
+        ``is_stopped``: polled for whether to end. Raises DocumentError."""
         from wim_edge.documents import scans
 
         return scans.recognise(
@@ -123,15 +121,15 @@ class Scan:
 
 
 def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
-    """Returns those of some files whose text takes long, as pages of it must be recognised. Reading a file does that
-    too, without telling of it."""
+    """Returns the files whose pages must be recognised, which takes long. Reading a file does that too, but without
+    reporting progress."""
     from wim_edge.documents import scans
     from wim_edge.documents.pdf import unread_scans
 
     found = []
     for path in [Path(source) for source in sources if source != "-"] if limits.scan_pages else []:
         try:
-            if not path.is_file():  # what a pipe holds can be read once
+            if not path.is_file():  # a pipe can be read only once
                 continue
             with path.open("rb") as file:
                 start = file.read(1024)
@@ -140,7 +138,7 @@ def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list
                 continue
             data = bytes_of(path, limits)
             pages = unread_scans(data, limits) if of_pages else []
-        except (DocumentError, OSError, ValueError):  # which reading will tell
+        except (DocumentError, OSError, ValueError):  # reading will report it
             continue
         if pages or (not of_pages and scans.waits(data, limits.scan_pages)):
             found.append(Scan(path, tuple(pages)))
@@ -208,12 +206,12 @@ def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def _loaded(reader: str) -> Callable[..., Document]:
-    """Returns a function of this package ("pdf.read_pdf"), loaded when a file of its format comes."""
+    """Returns a function of this package ("pdf.read_pdf"), which is loaded only now."""
     module, _, function = reader.partition(".")
     loaded: Callable[..., Document] = getattr(import_module(f"{__package__}.{module}"), function)
     return loaded
 
 
 def _printable(name: str) -> str:
-    """Returns a file's name on one line, without what a terminal would act on or could not show."""
+    """Returns a file's name on one line, without characters that a terminal would act on or cannot show."""
     return "".join(character if character.isprintable() else "\ufffd" for character in name)

@@ -1,8 +1,8 @@
-"""The text of a PDF's pages as it was meant: a paragraph on one line, a table as rows of cells, and no running heads
-and page numbers within.
+"""The text of a PDF's pages as intended: a paragraph on one line, a table as rows of cells, and no running heads or
+page numbers in between.
 
-Where a line ends was decided by whoever set the page: if the next line's first word would still have fitted on it, the
-break was intended; else the paragraph goes on.
+Whoever set the page decided where a line ends. If the next line's first word would have fitted on it, the break was
+intended; otherwise the paragraph continues.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-")
 _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
 _DIGITS = re.compile(r"\d+")
 _Stretch = list[Line] | TableRows
-_EDGE = 2  # the lines at a page's top and at its bottom among which running heads are looked for
-_WORDS = 4  # the words that must stand beside a page number: "Delivery note no. 17" may say what a page is
-_TIMES = 3  # the pages on which a line stands at the edge, from which it is a running head
-_PROSE = 40  # the characters of a full line from which a text is one of paragraphs, and no form
+_EDGE = 2  # the lines at a page's top and bottom that may be running heads
+_WORDS = 4  # least words beside a page number: "Delivery note no. 17" may identify a page
+_TIMES = 3  # a line at the edge of this many pages is a running head
+_PROSE = 40  # least characters of a full line in running text; a form has shorter ones
 _SHORT, _FEW, _FULL = 20, 5, 0.8
-_MOST = 300  # the lines of a page from which its margins are told, and its blocks that may go on in another column
+_MOST = 300  # most lines of a page that define its margins, and most blocks that may continue in another column
 _SAME_SIZE, _SAME_EDGE, _INDENT, _APART = 0.15, 0.15, 0.8, 1.35
 
 
 def reflow(pages: Sequence[Sequence[Line]]) -> list[str]:
-    """Returns the pages' texts, each with as many words as before but for running heads after their first time, and
-    page numbers. A form or a list keeps these: there each line may tell what a page is."""
+    """Returns the pages' texts, with all words except repeated running heads and page numbers. A form or a list keeps
+    these, as any of its lines may identify the page."""
     widths = sorted(len(line.text) for page in pages for line in page if len(line.text) > _SHORT)
     is_prose = len(widths) >= _FEW and widths[int(_FULL * (len(widths) - 1))] >= _PROSE
     parts = [_stretches(page) for page in (_without_heads(pages) if is_prose else pages)]
@@ -64,8 +64,8 @@ def _without_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
 
 def _head(line: str, page: int) -> str | tuple[str, int]:
-    """Returns the sign by which a running head is known on other pages: the line, and if a page number ends or begins
-    it and four words at least stand beside that, these and how far the number is from that of the page."""
+    """Returns the key that identifies a running head on other pages: the line. If it begins or ends with a page number
+    and has at least four other words, the key is those words and the difference between that number and the page."""
     words = line.split()
     for at in (-1, 0):
         if len(words) > _WORDS and re.fullmatch(r"\d{1,4}", words[at]):
@@ -74,14 +74,14 @@ def _head(line: str, page: int) -> str | tuple[str, int]:
 
 
 def _edges(page: Sequence[Line]) -> list[int]:
-    """Returns the numbers of the lines at the page's top and bottom; of a page with few lines the outer ones alone."""
+    """Returns the indices of the lines at a page's top and bottom; on a page with few lines, of the outermost ones."""
     reach = _EDGE if len(page) > 4 * _EDGE else 1
     numbers = range(len(page))
     return list(numbers) if len(page) <= 1 else sorted({*numbers[:reach], *numbers[-reach:]})
 
 
 def _is_number(page: Sequence[Line], number: int, edges: list[int]) -> bool:
-    """Tells whether a page's first or last line is its number; a page that holds nothing else keeps it."""
+    """Returns whether a page's first or last line is its number; a page with nothing else keeps it."""
     is_edge = number in (edges[0], edges[-1]) and len(edges) > 1
     return is_edge and _PAGE_NUMBER.fullmatch(page[number].text) is not None
 
@@ -110,8 +110,8 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
 
 
 def _text(page: Sequence[_Stretch]) -> str:
-    """Returns the page's paragraphs and tables; what stands close together is one text of several lines. The rest of a
-    table that begins on a page before begins with a line feed."""
+    """Returns the page's paragraphs and tables; lines close together are one text of several lines. The rest of a table
+    from the page before begins with a line feed."""
     prose = [line for one in page if not isinstance(one, TableRows) for line in one if not line.is_whole][:_MOST]
     texts: list[str] = []
     for one in page:
@@ -126,8 +126,8 @@ def _text(page: Sequence[_Stretch]) -> str:
 
 
 def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
-    """Joins what a page break parts: the rest of a table has neither its header again nor a row cut in two, and no
-    running heads stand between. ``edges``: how often each line stands at the edge of a page, without its digits."""
+    """Joins what page breaks separate: a table's rest loses its repeated header, a split row is joined, and running
+    heads in between are dropped. ``edges``: how often each line, without its digits, is at the edge of a page."""
 
     def is_head(line: Line, table: TableRows | None = None) -> bool:
         if table is not None and table.bottom - line.top < _APART * line.height:
@@ -160,7 +160,7 @@ def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
 
 
 def _rest(page: list[_Stretch], table: TableRows, is_head: Callable[[Line], bool]) -> TableRows | None:
-    """Returns the table at the top of a page, below its running heads, if its columns are those of one before."""
+    """Returns the table at the top of a page, below its running heads, if its columns are those of ``table``."""
     above = [] if isinstance(page[0], TableRows) else [*takewhile(is_head, page[0])]
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):
@@ -175,7 +175,7 @@ def _rest(page: list[_Stretch], table: TableRows, is_head: Callable[[Line], bool
 
 
 def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
-    """Returns what some lines say, of the page with these lines of prose."""
+    """Returns the paragraphs of some lines. ``page``: the page's lines of prose."""
     steps = [one.bottom - other.bottom for one, other in pairwise(lines)]
     usual = median([step for step in steps if step > 0] or [lines[0].height])
     blocks: list[list[Line]] = [[lines[0]]]
@@ -204,14 +204,14 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
 
 
 def _is_column_before(block: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Tells whether a block may go on in another one at the top of the next column, whatever was drawn between."""
+    """Returns whether a block may continue in another at the top of the next column, whatever was drawn in between."""
     last, first = block[-1], other[0]
     sizes = sorted((last.height, first.height))
     return last.bottom < first.bottom and last.right < first.left and sizes[1] <= (1 + _SAME_SIZE) * sizes[0]
 
 
 def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
-    """Tells whether two lines are of two blocks: far from each other, in two columns, or of two sizes."""
+    """Returns whether two lines belong to two blocks: far apart, in two columns, or of two sizes."""
     if one.is_beside(other):
         return False
     sizes = sorted((one.height, other.height))
@@ -220,15 +220,15 @@ def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
 
 @dataclass(frozen=True)
 class _Margin:
-    """The place to which lines go on the right, and whether several end there."""
+    """The right edge that lines reach, and whether several end there."""
 
     at: float
     is_sure: bool
 
 
 def _margin(block: Sequence[Line], page: Sequence[Line]) -> _Margin:
-    """Returns the margin of a block: where several of its lines end, else several of its column on the page, or the
-    longest does."""
+    """Returns a block's right margin: where several of its lines end, else several of its column on the page, else the
+    longest."""
     if len(block) > 2 and (edge := _edge(block, 2)) is not None:
         return _Margin(edge, True)
     left, right = min(line.left for line in block), max(line.right for line in block)
@@ -238,7 +238,7 @@ def _margin(block: Sequence[Line], page: Sequence[Line]) -> _Margin:
 
 
 def _edge(lines: Sequence[Line], least: int) -> float | None:
-    """Returns the place furthest to the right at which so many lines end; one alone may stick out a little."""
+    """Returns the rightmost place at which ``least`` lines end; a single one may stick out a little."""
     ends = sorted((line.right for line in lines), reverse=True)
     height = lines[0].height
     near = (
@@ -279,7 +279,7 @@ def _goes_on(line: Line, following: Line, margin: _Margin) -> bool:
 
 
 def _is_row(line: Line) -> bool:
-    """Tells whether a line is one of a list of contents, or of a table: of its words half have a digit."""
+    """Returns whether a line belongs to a table of contents, or to a table: half of its words have a digit."""
     words = line.text.split()
     figures = sum(_DIGIT.search(word) is not None for word in words)
     if _OF_CONTENTS.search(line.text) or (len(words) > 2 and 2 * figures >= len(words)):

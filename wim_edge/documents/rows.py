@@ -1,6 +1,6 @@
 """Rows of cells as text: one line per row, cells separated by pipes; a row that names the columns begins with one.
 
-This is how tables of every format stand in a document's text, and what `wim_edge.documents.tables` looks cells up in.
+Tables of every format have this form in a document's text, and `wim_edge.documents.tables` looks cells up in it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _NUMBER = re.compile(r"[^A-Za-z]{0,4}\d[\d.,:/\s%–-]*[^\W\d]{0,3}\s?[%€$£¥
 """A number, with its unit or currency, or a date in figures."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 Span = tuple[int, int]
-"""The rows and the columns over which a cell goes."""
-_MOST = 1000  # the rows or columns over which a cell goes, at most: what is more is a mistake or a trap
+"""The rows and the columns that a cell spans."""
+_MOST = 1000  # most rows or columns that a cell spans: more is a mistake or an attack
 _REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
-"""The most characters of a cell that is repeated in the rows that it goes over, the most cells of a grid, and the times
-that its text may be longer than the table's."""
+"""The most characters of a cell that is repeated in the rows it spans, the most cells of a grid, and how many times
+longer its text may be than the table's."""
 
 
 def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, column: int | None = None) -> None:
-    """Appends the rows, of which blank ones part tables: a table is a paragraph, without its empty margins.
-    ``column``: the rows are all those of a sheet, None for a hidden one, so that places tell their numbers; the first
-    cell is in this column, or 0, where columns between are hidden."""
+    """Appends the rows. Blank ones separate tables; a table is a paragraph without its empty margins. ``column``: the
+    rows are all those of a sheet (None: hidden), so that places have row numbers. The first cell is in this column; 0:
+    columns in between are hidden."""
     block: list[list[str]] = []
     numbers: list[int] = []
     for number, row in enumerate(chain(rows, [()]), start=1):
@@ -47,8 +47,8 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, co
 def add_shown_rows(
     draft: DocumentBuilder, rows: list[list[str] | None], hidden: Set[int], name: str, *, is_sheet: bool
 ) -> None:
-    """Appends the rows, None for hidden ones, of a table or a sheet of this name without its hidden columns (from 1),
-    and notes those of them that hold something."""
+    """Appends the rows (None: hidden) of a table or sheet of this name without its hidden columns (from 1), and notes
+    the hidden columns that are not empty."""
     filled = {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}
     for at in sorted(hidden & filled):
         draft.omit("hidden column", f"{name}, {letters(at)}")
@@ -58,14 +58,14 @@ def add_shown_rows(
 
 
 def _first_column(hidden: Set[int], rows: Sequence[Sequence[str] | None]) -> int:
-    """Returns the column (from 1) of the first cell shown; 0 if a column is hidden between those of the rows."""
+    """Returns the column (from 1) of the first cell shown; 0 if a hidden column is between those shown."""
     first = next(at for at in range(1, len(hidden) + 2) if at not in hidden)
     last = max((at for row in rows if hidden and row for at, cell in enumerate(row, first) if cell), default=0)
     return 0 if any(first < at <= last for at in hidden) else first
 
 
 def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Yields the offset and the number of the first row, and of each row below a hidden one."""
+    """Yields the offset and number of the first row, and of each row below a hidden one."""
     offset, expected = 0, 0
     for line, number in zip(lines, numbers, strict=False):
         if number != expected:
@@ -74,18 +74,18 @@ def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int
 
 
 def table_text(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[str]:
-    """Returns a table, of which some cell is filled, as paragraphs: titles above it, and its rows. Where a header like
-    its own comes again, another one begins. ``is_headed``: whether the first row names the columns, if known."""
+    """Returns a table, with at least one filled cell, as paragraphs: the titles above it, and its rows. If its header
+    is repeated, another table begins. ``is_headed``: whether the first row names the columns, if known."""
     return [text for _, _, text in _tables_of(block, is_headed)]
 
 
 def _tables_of(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[tuple[int, int, str]]:
-    """Returns the same paragraphs, each with the number of rows of which it has one line less, and of its first column
-    (from 0)."""
+    """Returns the same paragraphs, each with the number of rows merged into its header, and its first column (from
+    0)."""
     begins = [0]
     again = [at for at in range(2, len(block)) if _is_like(block[at], block[0])]
     if again and names_columns(block[: again[0]]):
-        begins += [at - (sum(map(bool, block[at - 1])) == 1) for at in again]  # with its title
+        begins += [at - (sum(map(bool, block[at - 1])) == 1) for at in again]  # including its title
     return [one for at, end in pairwise([*begins, len(block)]) for one in _one_table(block[at:end], is_headed)]
 
 
@@ -107,15 +107,15 @@ def _one_table(block: Sequence[Sequence[str]], is_headed: bool | None) -> list[t
 
 
 def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tuple[list[Sequence[str]], int]:
-    """Returns the rows, with a header of two lines as one ("Price" over "net" and "gross": "Price net", "Price gross"),
-    and how many lines that made less. Of its labels each is over several columns that the second line names, or stands
-    alone, in either line."""
+    """Returns the rows with a header of two lines merged ("Price" over "net" and "gross": "Price net", "Price gross"),
+    and how many lines fewer they are. Each label is above several columns named by the second line, or is alone in
+    either line."""
     if len(table) < 3 or len(table[0]) != len(table[1]) or any(map(_NUMBER.fullmatch, table[1])):
         return table, 0
     labels, group, n_groups = [], "", 0
     for at, (upper, lower) in enumerate(zip(table[0], table[1], strict=True)):
         behind = at + 1 < len(table[1]) and not table[0][at + 1] and bool(table[1][at + 1])
-        if upper == lower != "":  # a cell over both lines
+        if upper == lower != "":  # spans both lines
             group, lower = "", ""
         elif upper and lower and behind:  # begins a group
             group, n_groups = upper, n_groups + 1
@@ -129,18 +129,18 @@ def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tupl
 
 
 def _is_above(row: Sequence[str], widest: int) -> bool:
-    """Tells whether a row is of what a program writes above a table: two cells, the first ones, where that has many."""
+    """Returns whether a row is a program's line above a table: only the first two cells are filled, of many."""
     return 2 * sum(map(bool, row)) < widest and all(row[:2]) and not any(row[2:])
 
 
 def _is_like(row: Sequence[str], header: Sequence[str]) -> bool:
-    """Tells whether a row has most of a header's labels, two at least, in their places."""
+    """Returns whether a row has most of a header's labels, at least two, in their places."""
     alike = sum(bool(cell) and cell.casefold() == label.casefold() for cell, label in zip(row, header, strict=False))
     return alike > 1 and 2 * alike > sum(map(bool, header))
 
 
 def line_of(cells: Sequence[str]) -> str:
-    """Returns a row as a line; a pipe that stands in a cell is escaped. One whose first cell is empty stands between
+    """Returns a row as a line, with the pipes in its cells escaped. If its first cell is empty, it is enclosed in
     pipes, as in Markdown, so that its cells can be counted."""
     line = " | ".join(cell.replace("|", r"\|") for cell in cells)
     line = f"| {line} |" if cells and not cells[0] else line
@@ -150,8 +150,8 @@ def line_of(cells: Sequence[str]) -> str:
 
 
 def names_columns(table: Sequence[Sequence[str]]) -> bool:
-    """Tells whether the first row names the columns: each cell but the first is there and another, and is no value like
-    those below it. Of two columns one must hold other things than its name, or they are a list of properties."""
+    """Returns whether the first row names the columns: all cells but the first are filled, all differ, and none is a
+    value like those below. With two columns, one must hold figures; otherwise they are a list of properties."""
     first = [cell.casefold() for cell in table[0]]
     if len(table) < 2 or len(first) < 2 or not all(first[1:]) or len(set(first)) < len(first):
         return False
@@ -162,7 +162,7 @@ def names_columns(table: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
-    if _YEAR.fullmatch(cell):  # which names a column, unless years stand below
+    if _YEAR.fullmatch(cell):  # names a column, unless years are below it
         return any(map(_YEAR.fullmatch, below))
     if not any(one in cell for one in "123456789"):  # "£'000" is a unit
         return False
@@ -175,20 +175,20 @@ def _figures(cells: Sequence[str]) -> int:
 
 
 def span_of(rows: str, columns: str) -> Span:
-    """Returns the span that a cell's attributes state; 0 rows are all that follow."""
+    """Returns the span in a cell's attributes; 0 rows: all that follow."""
     down, across = (int(one) if one.isdecimal() and len(one) < 5 else 1 for one in (rows, columns))
     return min(down or _MOST, _MOST), min(max(across, 1), _MOST)
 
 
 def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list[list[str]]:
-    """Returns the rows with a cell's text in each row that it goes over. A cell over all columns stays one cell: it is
-    the title of some rows."""
+    """Returns the rows with a cell's text in each row it spans. A cell across all columns stays one cell: it is the
+    title of some rows."""
     n_columns = max(sum(across for _, across in row) for row in spans)
     is_plain = len(set(map(len, rows))) == 1 and all(down == 1 for row in spans for down, _ in row)
     if is_plain or n_columns > _MOST or n_columns * len(rows) > _CELLS:
         return [list(row) for row in rows]
     made: list[list[str]] = []
-    goes_on: dict[int, tuple[str, int]] = {}  # by column, what goes on from the rows above, and over how many rows
+    goes_on: dict[int, tuple[str, int]] = {}  # by column, the text that continues from above, and for how many rows
     for cells, over in zip(rows, spans, strict=True):
         begun: dict[int, tuple[str, int]] = {}
         row: list[str] = []

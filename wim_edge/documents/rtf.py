@@ -19,13 +19,13 @@ _LOOK = re.compile(
     r"((?:(?!\\(?:striked?0|v0|nosupersub|plain|pard)(?![a-z]))[^{}])*+)"
 )
 _FIRST, _END = 0xE000, 0xE00F
-"""The private characters before the letters of each look, and the one behind them: striprtf keeps no looks."""
+"""The private-use characters before the letters of each look, and the one after them: striprtf keeps no looks."""
 _NOTE, _BRACE = re.compile(r"\{(?:\\\*)?\\footnote(?![a-z])"), re.compile(r"\\[\\{}]|([{}])")
-_SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # of a footnote, within it
+_SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # of a footnote, inside it
 
 
 def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text, without what is struck out or hidden; a table's row is a line. Raises DocumentError above the
+    """Returns the text without struck-out or hidden passages; a table row is a line. Raises DocumentError above the
     limit of markup."""
     striprtf = require("striprtf.striprtf", name)
     if len(data) > limits.markup_bytes:
@@ -38,7 +38,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     draft.title = titled[1] if titled else ""
     try:
         text: str = striprtf.rtf_to_text(signed, encoding="cp1252", errors="replace")
-    except (ValueError, LookupError, TypeError, OverflowError, AttributeError):  # of characters that are none, and such
+    except (ValueError, LookupError, TypeError, OverflowError, AttributeError):  # invalid characters, and the like
         raise damaged(name) from None
     parts = re.split(f"([{chr(_FIRST)}-{chr(_END - 1)}][^{chr(_FIRST)}-{chr(_END)}]*+){chr(_END)}", text)
     looks = {chr(_FIRST + at): look for at, look in enumerate(_LOOKS.values())}
@@ -56,7 +56,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def _with_notes_below(markup: str) -> str:
-    """Returns the markup with its footnotes behind the text, each with the number that is put in its place."""
+    """Returns the markup with its footnotes after the text, and a number in the place of each."""
     kept: list[str] = []
     notes: list[str] = []
     done = 0

@@ -1,6 +1,6 @@
 """The text of runs of letters as a page shows it: without struck-out and hidden ones, raised and lowered ones readable.
 
-Every reader names the look of a run by one of the constants here; a `DocumentBuilder` notes the omissions.
+Readers name the look of a run by one of the constants here; a `DocumentBuilder` notes the omissions.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from itertools import groupby
 STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED = "raised", "lowered"
 Look = dict[str, bool]
-"""The constants that properties switch on or off."""
-_PLACES = 5  # the most places that a note names
+"""Which of the constants properties switch on or off."""
+_PLACES = 5  # most places that a note names
 _ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
 _NUMBERS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")
@@ -22,12 +22,12 @@ _UNIT = re.compile(
     r"(?<![^\W\d_])(?:[kMhdcmµμn]?m|ft|yd|[A-Za-zα-ωΑ-Ω])$"  # m, km, a variable
     r"|(?:\d\s?|/)(?:in|mi)$|[×·∙⋅*^]\s?\d+$|[=≈<>]\s?(?:\w|10|[^\W\d_]{1,2})$"  # or a number in a formula
 )
-_UNIT_CHARS = 32  # the characters at a text's end that may be a unit
+_UNIT_CHARS = 32  # the last characters of a text, which may be a unit
 _ORDINAL = re.compile(r"\d[eo]$")
 
 
 def name_of(look: Look) -> str:
-    """Returns the one constant that matters of a look, empty for plain text."""
+    """Returns the constant that decides a look; empty for plain text."""
     return next((one for one in (HIDDEN, STRUCK, RAISED, LOWERED) if look.get(one)), "") if look else ""
 
 
@@ -52,8 +52,8 @@ def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str
 
 
 def set_off(before: str, text: str, look: str, *, is_link: bool = False) -> tuple[str, bool]:
-    """Returns raised or lowered letters as they stand after a text, and whether these are a note's mark: "36 m²",
-    "H₂O", "1st", but "$450 [1]". ``is_link``: the letters link to something, as marks do."""
+    """Returns raised or lowered letters as plain text after ``before``, and whether they are a footnote's mark: "36
+    m²", "H₂O", "1st", but "$450 [1]". ``is_link``: the letters are a link, as marks are."""
     said = text.strip()
     is_number = _NUMBERS.fullmatch(said) is not None
     if look == LOWERED:

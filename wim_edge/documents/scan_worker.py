@@ -1,7 +1,7 @@
-"""Text recognition of pages that are pictures, in a process of its own: the file on standard input, one line of JSON
-per page on standard output.
+"""Text recognition of pages that are pictures, in a process of its own: it reads the file from standard input and
+writes one line of JSON per page.
 
-The engines are RapidOCR, whose models come inside its package, or else the machine's Tesseract.
+The engine is RapidOCR, whose package contains its models, or else the machine's Tesseract.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from wim_edge.documents.scans import sureness
 from wim_edge.system import subprocesses
 
 Box: TypeAlias = tuple[str, float, float, float, float, float]
-"""A text, where it stands (left, top, right, bottom), and how sure the engine is of it (0 to 1)."""
+"""A text, its place (left, top, right, bottom), and the engine's confidence (0 to 1)."""
 Pixels: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
-"""A page in grey: rows, columns."""
+"""A greyscale page: rows, columns."""
 Engine: TypeAlias = Callable[[Pixels], list[Box]]
 
 _DPI = 200
-_MOST_PIXELS = 4000  # the pixels of a page's longer side, at most
-_UNSURE = 0.8  # the confidence below which a page may stand on its head
+_MOST_PIXELS = 4000  # of a page's longer side
+_UNSURE = 0.8  # the confidence below which a page may be upside down
 _LANGUAGES = 4
 _SQUARE, _INK, _FREE = 12, (0.06, 0.6), 4
-"""The pixels of a square of a page without text; the share of ink in one that holds letters; and the squares above and
-below a line of which one is free."""
+"""The pixels of a square on a page without text; the share of ink in a square with letters; and the squares above and
+below a line, one of which is free."""
 _ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000
 
 
 def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
-    """Yields these pages of a PDF (all if there are no numbers) or a picture (then the first): number, pixels, and
-    points a pixel."""
+    """Yields these pages of a PDF (all if there are no numbers) or of a picture (then the first): number, pixels, and
+    points per pixel."""
     if is_pdf(data):
         import pypdfium2
 
@@ -55,7 +55,7 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
         return
     from PIL import Image, ImageFile, ImageOps
 
-    ImageFile.LOAD_TRUNCATED_IMAGES = True  # of a file that is cut, what is there
+    ImageFile.LOAD_TRUNCATED_IMAGES = True  # reads what a truncated file has
     with Image.open(BytesIO(data)) as picture:
         for number in numbers or (1,):
             picture.seek(number - 1)
@@ -67,7 +67,7 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
 
 
 def count(data: bytes) -> int:
-    """Returns how many pages a picture holds; 0 for a PDF, of which that is known."""
+    """Returns how many pages a picture has; 0 for a PDF, whose count is known."""
     from PIL import Image
 
     if is_pdf(data):
@@ -77,7 +77,7 @@ def count(data: bytes) -> int:
 
 
 def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
-    """Returns what an engine reads on a page, turned so that most is read, and the page so."""
+    """Returns what an engine reads on a page, and the page, turned so that the engine is most confident."""
     boxes = engine(pixels)
     if not boxes or (sureness(boxes) >= _UNSURE and not _is_lying(boxes)):
         return boxes, pixels
@@ -89,7 +89,7 @@ def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
 
 
 def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
-    """Returns the share of a page's lines of ink in which nothing was read: 0 to 1, estimated by squares of half a
+    """Returns the share (0 to 1) of a page's lines of ink in which nothing was read, estimated by squares of half a
     line. A picture is no line: it has no free paper above and below."""
     heights = [box[4] - box[2] for box in boxes]
     size = max(4, round(median(heights) / 2)) if heights else _SQUARE
@@ -98,12 +98,12 @@ def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
         return 0.0
     paper, ink = np.percentile(pixels, (50, 1))
     dark = pixels[: rows * size, : columns * size] < (paper + ink) / 2
-    dark[:, 1:] &= dark[:, :-1] | np.roll(dark, 1, axis=0)[:, 1:]  # a dot alone is none of a letter's
+    dark[:, 1:] &= dark[:, :-1] | np.roll(dark, 1, axis=0)[:, 1:]  # a dot alone is no part of a letter
     squares = dark.reshape(rows, size, columns, size)
     share = squares.mean(axis=(1, 3))
     is_ink = (share > _INK[0]) & (share < _INK[1])
     n_full = squares.all(axis=3).sum(axis=1)
-    is_ink &= (n_full == 0) | (n_full > size / 4)  # a rule, unlike a fold over a line
+    is_ink &= (n_full == 0) | (n_full > size / 4)  # no rule; a fold over a line is thicker
     free = np.pad(share < _INK[0], ((_FREE, _FREE), (0, 0)), constant_values=True)
     is_line = is_ink & np.any([free[at : at + rows] for at in range(_FREE)], axis=0)
     is_line &= np.any([free[at + 1 : at + 1 + rows] for at in range(_FREE, 2 * _FREE)], axis=0)
@@ -115,7 +115,7 @@ def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
 
 
 def _is_lying(boxes: Iterable[Box]) -> bool:
-    """Tells whether most texts are higher than wide."""
+    """Returns whether most texts are taller than wide."""
     long = [box for box in boxes if len(box[0]) > 3]
     return bool(long) and median((box[4] - box[2]) - (box[3] - box[1]) for box in long) > 0
 
@@ -127,7 +127,7 @@ def engine_of(name: str) -> Engine:
 def _rapidocr() -> Engine:
     from rapidocr import RapidOCR
 
-    # The classifier of lines that stand on their head turns some that do not
+    # The classifier for upside-down lines turns some that are not
     more = {"Global.log_level": "error", "Global.use_cls": False, "Det.limit_type": "max", "Det.limit_side_len": 1280}
     read = RapidOCR(params=more)
 
@@ -170,14 +170,14 @@ def _word(text: str, left: float, top: float, width: float, height: float, perce
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process when the one that wants its work has ended, however that was."""
+    """Ends this process when its parent has ended, for whatever reason."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)
 
 
 def main(name: str, numbers: Sequence[int], parent: int) -> None:
-    if os.name == "posix":  # elsewhere a launcher may stand between the two
+    if os.name == "posix":  # elsewhere a launcher may be between the two
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     subprocesses.limit(_ADDRESS_SPACE, _SECONDS_A_PAGE * (len(numbers) or _MOST_PAGES))
     data = sys.stdin.buffer.read()
@@ -188,7 +188,7 @@ def main(name: str, numbers: Sequence[int], parent: int) -> None:
     for number, pixels, points in pages(data, numbers or range(1, n_pages + 1)):
         try:
             engine = engine or engine_of(name)
-        except (ImportError, OSError, subprocess.SubprocessError) as error:  # a package that is there in part
+        except (ImportError, OSError, subprocess.SubprocessError) as error:  # a partly installed package
             sys.stdout.write(json.dumps({"failed": f"{type(error).__name__}: {error}"}) + "\n")
             return
         boxes, page = upright(engine, pixels)

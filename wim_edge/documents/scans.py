@@ -1,5 +1,5 @@
-"""Pages that are pictures, as lines of text: recognised by a process with limits, and kept, as each takes seconds.
-The reader of pictures, as a camera or a scanner makes them."""
+"""Pages that are pictures, as lines of text: recognised by a process with limits, and stored, as each takes seconds.
+Also the reader of pictures from a camera or a scanner."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from wim_edge.system.atomic_files import replace_file
 
 INSTALL = "pip install rapidocr onnxruntime"
 _SECONDS, _POLL = 180.0, 0.25
-"""The time for one page, on a slow machine with other work, and how often is looked whether to stop."""
+"""The seconds for one page on a slow, busy machine, and between two checks whether to stop."""
 _CRASHES = 3  # the pages on which the process may end before the rest is given up
 _REMEMBERED = 16
 _NAMED_PAGES = 5
 _LIKE = 0.35
-"""The share by which a line's height may differ from the page's usual one and be taken for it: boxes are loose."""
+"""The share by which a line's height may differ from the page's usual one and still count as that: boxes are loose."""
 
 _LOST_SPACE = re.compile(r"(?<=[a-zß-ÿ]{2})(?=\d{2})|(?<=\d)(?=[a-zß-ÿ]{3})|(?<=[a-zß-ÿ][.,;:!?])(?=[A-Z])")
 """The places where the engines lose a space most often: "to985 pounds", "28days", "dog.Clause"."""
@@ -51,18 +51,18 @@ _HYPHEN, _WORD = re.compile(r"(?<=[^\W\d_])-$"), re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class ScannedPage:
-    """A page that is a picture: its lines as they are read, and the mean confidence of their characters, 0 to 1, times
-    the share of what looks like text in which something was read."""
+    """A page that is a picture: its lines in reading order, and its confidence (0 to 1): the mean of its characters',
+    times the share of apparent text in which something was read."""
 
     number: int
     lines: tuple[Line, ...]
     confidence: float
     said: _Said | None = None
-    """Its boxes as they were recognised; None if the engine ended on it."""
+    """Its boxes as recognised; None if the engine ended on it."""
 
 
 def engine() -> str:
-    """Returns the name of the engine that recognises text on this machine; empty if there is none."""
+    """Returns the name of the engine that recognises text on this machine; empty without one."""
     if not subprocesses.has_python():
         return ""
     if find_spec("rapidocr") and find_spec("onnxruntime"):
@@ -72,8 +72,8 @@ def engine() -> str:
 
 @dataclass
 class Recognised:
-    """The pages that were recognised of a file, by their numbers; how many a picture holds (0: not known), and whether
-    more was tried in vain, here and now."""
+    """The recognised pages of a file, by number; how many a picture has (0: unknown), and whether this process already
+    tried the others."""
 
     pages: dict[int, ScannedPage]
     count: int = 0
@@ -81,11 +81,11 @@ class Recognised:
 
 
 _remembered: dict[str, Recognised] = {}
-"""The files recognised lately, by their digest."""
+"""The files recognised lately, by digest."""
 
 
 def known(data: bytes) -> Recognised:
-    """Returns what was recognised of a file before."""
+    """Returns what has been recognised of a file."""
     digest = _digest(data)
     if digest not in _remembered:
         while len(_remembered) >= _REMEMBERED:
@@ -95,7 +95,7 @@ def known(data: bytes) -> Recognised:
 
 
 def waits(picture: bytes, most: int) -> bool:
-    """Tells whether something of a picture's pages, up to this number, is still to be recognised."""
+    """Returns whether any of a picture's first ``most`` pages is still to be recognised."""
     found = known(picture)
     return not found.was_tried and (not found.count or bool(_missing(found, most)))
 
@@ -105,7 +105,7 @@ def _missing(found: Recognised, most: int) -> list[int]:
 
 
 def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
-    """Returns these pages of a PDF, recognised if they were not yet; none where nothing can recognise them."""
+    """Returns these pages of a PDF, and recognises them if need be; empty without an engine."""
     if not numbers or not engine():
         return {}
     there = known(data).pages
@@ -115,14 +115,14 @@ def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
 
 
 def unread(what: str, drawn: Sequence[int] = (1,)) -> DocumentError:
-    """Returns the error for a file with drawn pages of which none was read."""
+    """Returns the error for a file none of whose drawn pages could be read."""
     if drawn and not engine():
         return DocumentError(what, f"{INSTALL} has it recognised; so has Tesseract, where that is installed.")
     return DocumentError(what, "Give a sharper scan, or one with text on it.")
 
 
 def on_pages(numbers: Sequence[int], what: str) -> list[str]:
-    """Returns what is told of these pages; nothing of none."""
+    """Returns a note that these pages have ``what``; empty without pages."""
     if len(numbers) < 2:
         return [f"page {number} has {what}" for number in numbers]
     named = ", ".join(map(str, numbers[:_NAMED_PAGES]))
@@ -131,7 +131,7 @@ def on_pages(numbers: Sequence[int], what: str) -> list[str]:
 
 
 def note(pages: Sequence[ScannedPage]) -> list[str]:
-    """Returns what is told of a document with these recognised pages."""
+    """Returns the notes on a document with these recognised pages."""
     if not pages:
         return []
     least = min(pages, key=lambda page: page.confidence)
@@ -142,8 +142,7 @@ def note(pages: Sequence[ScannedPage]) -> list[str]:
 
 
 def read_picture(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text on a picture, or on all of a file of several. Raises DocumentError if there is none, or nothing
-    that recognises it."""
+    """Returns the text of a picture, all its pages included. Raises DocumentError if there is none, or no engine."""
     most = limits.scan_pages
     found = known(data) if most and engine() else Recognised({})
     if most and engine() and waits(data, most):
@@ -170,8 +169,8 @@ def recognise(
 ) -> Generator[ScannedPage]:  # fmt: skip
     """Recognises the pages of a PDF, or of a picture (all up to `most`, if there are no numbers), and yields each.
 
-    ``keep``: on disk, too. ``is_stopped``: asked a few times a second whether to end. A page on which the engine ends
-    is left without lines. Raises DocumentError if there is no engine that can be loaded.
+    ``keep``: also store them on disk. ``is_stopped``: polled a few times a second. A page on which the engine ends has
+    no lines. Raises DocumentError if no engine can be loaded.
     """
     found, crashes = known(data), 0
     waiting = list(numbers) or _missing(found, most)
@@ -192,7 +191,7 @@ def recognise(
             waiting = [number for number in waiting if number not in found.pages]
             if is_stopped() or not waiting or crashes >= _CRASHES:
                 break
-            if len(found.pages) == before:  # it ends on the first one of them
+            if len(found.pages) == before:  # it ends on the first of them
                 crashes += 1
                 failed = waiting.pop(0)
                 found.pages[failed] = ScannedPage(failed, (), 0.0)
@@ -205,7 +204,7 @@ def recognise(
 
 
 def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[], bool]) -> Generator[bytes]:
-    """Yields what the process says, which ends when the caller goes away or a page takes too long."""
+    """Yields the lines that the process writes; it ends when the caller leaves or a page takes too long."""
     given = ",".join(map(str, numbers))
     command = subprocesses.command("wim_edge.documents.scan_worker", engine(), given, str(os.getpid()))
     process = subprocess.Popen(
@@ -234,7 +233,7 @@ def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[
 
 
 def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQueue[bytes]) -> None:
-    """Gives the process the file, and passes on each line that it says, at last an empty one."""
+    """Sends the file to the process, and puts each line of its output, and at last an empty one, into the queue."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(OSError, ValueError), process.stdin as given:
@@ -246,22 +245,22 @@ def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQ
 
 
 class _Count(Struct):
-    """The number of pages that a picture holds, 0 for a PDF: the process tells it before them."""
+    """The number of pages of a picture, 0 for a PDF; the process sends it first."""
 
     count: Annotated[int, Meta(ge=0)]
 
 
 class _Said(Struct):
-    """A page as the process tells it; a box is (text, left, top, right, bottom, confidence), in points."""
+    """A page as the process sends it; a box is (text, left, top, right, bottom, confidence), in points."""
 
     page: Annotated[int, Meta(ge=1, le=10**6)]
     boxes: list[tuple[str, float, float, float, float, Annotated[float, Meta(ge=0, le=1)]]]
     unread: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    """The share of what looks like lines of text in which nothing was read."""
+    """The share of apparent lines of text in which nothing was read."""
 
 
 class _Kept(Struct):
-    """The pages of a file as they are kept on disk."""
+    """The pages of a file as stored on disk."""
 
     pages: list[_Said]
     count: int = 0
@@ -272,19 +271,19 @@ def _page(said: _Said) -> ScannedPage:
 
 
 def sureness(boxes: Sequence[tuple[Any, ...]]) -> float:
-    """Returns the mean confidence, which boxes have last, of a page's characters; 0 if there are none."""
+    """Returns the mean confidence (the last item of a box) of a page's characters; 0 if there are none."""
     letters = sum(len(box[0]) for box in boxes)
     return float(sum(len(box[0]) * box[-1] for box in boxes) / max(1, letters))
 
 
 def _lines(boxes: Sequence[tuple[Any, ...]]) -> list[Line]:
-    """Returns the lines of a page of which pieces are known, each (text, left, top, right, bottom, confidence)."""
+    """Returns the lines of a page from its pieces: (text, left, top, right, bottom, confidence)."""
     if not boxes:
         return []
     usual = median(bottom - top for _, _, top, _, bottom, _ in boxes)
     pieces = []
     for text, left, top, right, bottom, _ in boxes:
-        # As PDFium tells a hyphen that only broke the line; a recognised one may be of the word, which is rarer
+        # Treated like PDFium's hyphen that only broke the line; one that belongs to the word is rarer
         text = _HYPHEN.sub(BROKEN[0], _LOST_SPACE.sub(" ", text))
         words, middle, height = _words(text, left, right), -(top + bottom) / 2, bottom - top
         if abs(height - usual) <= _LIKE * usual:
@@ -299,7 +298,7 @@ def _lines(boxes: Sequence[tuple[Any, ...]]) -> list[Line]:
 
 
 def _words(text: str, left: float, right: float) -> list[Word]:
-    """Returns the words of a text, and about where each stands between its ends."""
+    """Returns the words of a text, and roughly where each is between its ends."""
     width = (right - left) / max(1, len(text))
     return [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
 
@@ -309,12 +308,12 @@ def _digest(data: bytes) -> str:
 
 
 def folder() -> Path:
-    """Returns the folder of what was recognised."""
+    """Returns the folder of recognised pages."""
     return Paths.from_environment().cache / "recognised"
 
 
 def forget() -> None:
-    """Removes all that was recognised."""
+    """Removes all recognised pages."""
     _remembered.clear()
     shutil.rmtree(folder(), ignore_errors=True)
 
@@ -325,7 +324,7 @@ def _file(digest: str) -> Path:
 
 
 def _kept(file: Path) -> Recognised:
-    with suppress(OSError, ValueError, RecursionError):  # what is damaged is recognised again
+    with suppress(OSError, ValueError, RecursionError):  # damaged: recognised again
         kept = msgspec.json.decode(read_small_file(file), type=_Kept)
         return Recognised({said.page: _page(said) for said in kept.pages}, kept.count)
     return Recognised({})

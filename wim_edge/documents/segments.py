@@ -1,9 +1,8 @@
-"""The cutting of text into segments: all of it, in order, none above the budget of tokens, cut where it hurts least.
+"""The segments of a text: all of it, in order, within the budget of tokens, cut where it hurts least.
 
-The tokenizer is the costly part (about a microsecond a character), so a segment's end is guessed from
-the characters a token took so far, and moved back to the best break before it; only where that makes it
-too long or too short is the guess corrected first. Counts are neither additive nor monotone, so every
-segment is tokenized as it is before it is accepted.
+Tokenizing is the costly part (about a microsecond a character). So a segment's end is guessed from the characters per
+token so far, and moved back to the best break before it. Only if that is too long or too short, the guess is corrected
+first. Counts are neither additive nor monotone, so every segment is itself tokenized before it is accepted.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from wim_edge.errors import InvalidRequestError
 Tokenize = Callable[[str], Sequence[int]]
 
 _CHARS_A_TOKEN = 4.0
-_FULL, _AIM = 0.85, 0.93  # the share of the budget from which a guess is good, and the one that it aims at
+_FULL, _AIM = 0.85, 0.93  # the share of the budget from which on a guess is good, and the share that it aims at
 _FULL_AT_ONCE = 0.7
-"""The share from which a first guess is good: it saves half of the tokenizing; segments are 2% shorter."""
-_LEARNT = 0.3  # the weight of the last segment's characters a token among those of all before it
-_GUESSES = 8  # the guesses after which doubling and halving find the end, whatever the tokenizer does
-_TRIES = 3  # the most breaks of one kind that are tried, from the last one back
+"""The share from which on a first guess is good: it halves the tokenizing; segments are 2% shorter."""
+_LEARNT = 0.3  # the weight of the last segment's characters per token against those of all before it
+_GUESSES = 8  # guesses, after which doubling and halving find the end, whatever the tokenizer does
+_TRIES = 3  # most breaks of one kind that are tried, from the last one back
 
 _IN_ROW, _WORD, _SENTENCE, _PARAGRAPH = 0, 1, 2, 3
 _CELL = " | "
@@ -37,7 +36,7 @@ _ABBREVIATED = re.compile(
     r"|(?i:art|figs?|tab|sect?|ch|vol|nos?|nr|eq|ref|eds?|tel|ext|abs|abb|bd|kap|str|cap|núm))"
     r"|(?:^|\n)\s*\d{1,3}|\b(?:[Aa]m|[Vv]om|[Zz]um|[Bb]is|[Aa]b|[Dd]e[mnrs]|und|-) \d{1,2})\.$"
 )
-"""Initials, titles, numbers of items, dates ("J. S.", "Dr.", "12.", "am 2."): their full stop ends no sentence."""
+"""Initials, titles, item numbers, dates ("J. S.", "Dr.", "12.", "am 2."): their full stop does not end a sentence."""
 MONTH = (
     r"(?:Jan(?:uary|uar)?|Feb(?:ruary|ruar)?|March|Mar|März|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli|Aug(?:ust)?"
     r"|Sept?(?:ember)?|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?"
@@ -49,16 +48,16 @@ PAGE = r"(?:page|seite|página|pagina)"
 _ORDINAL, _OF_MONTH = re.compile(r"\b\d{1,2}\.$"), re.compile(rf"(?!May\b|March\b){MONTH}")
 _ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)]|\(\w\))\s")
 _ENTRY = re.compile(r"[\w.-]+\s?[:=(\[{]")
-"""The beginning of an indented line that is no more of the one above: "port: 8123", "print(name)"."""
+"""The beginning of an indented line that does not continue the one above: "port: 8123", "print(name)"."""
 _JOINER = "\u200d"
 _GOES_ON = frozenset("-–+/,;:()0123456789abcdefghijklmnopqrstuvwxyz")
-"""The characters with which a sentence goes on after an ellipsis ("-4 ... -6")."""
-_LINE = 40  # the characters of a line from which it counts as wrapped, so that its end says nothing
+"""The characters that continue a sentence after an ellipsis ("-4 ... -6")."""
+_LINE = 40  # a line with this many characters may be wrapped, so that its end says nothing
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Characters ``[start, end)`` of the text of document number ``document``, and their tokens."""
+    """Characters ``[start, end)`` of the text of the document with this number, and their tokens."""
 
     document: int
     start: int
@@ -68,12 +67,12 @@ class Segment:
 
 
 def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list[Segment]:
-    """Cuts ``text`` into segments of at most ``budget`` tokens, which together are exactly the text.
+    """Splits ``text`` into segments of at most ``budget`` tokens, which together are exactly the text.
 
-    A segment ends at a paragraph's end, else at a sentence's or a row's, if that leaves it at least half full;
-    otherwise at white space, in a row only if that is longer than a segment, else anywhere but inside a composed
-    character. White space at a break stays with the earlier segment. Raises InvalidRequestError if one character
-    exceeds the budget.
+    A segment ends at the end of a paragraph, else of a sentence or a row, if it is then at least half full; otherwise
+    at white space (within a row only if that is longer than a segment), else anywhere but inside a composed character.
+    White space at a break stays with the earlier segment. Raises InvalidRequestError if one character exceeds the
+    budget.
     """
     if budget < 1:
         raise InvalidRequestError(f"a segment of {budget} tokens", "A segment takes at least 1 token.")
@@ -88,18 +87,18 @@ def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list
 
 
 def _guess(text: str, start: int, budget: int, ratio: float) -> int:
-    # A rest that should just fit is tried whole: better than a few words left for a last segment.
+    # A rest that should just fit is tried whole: that avoids a last segment of a few words.
     return len(text) if len(text) - start <= ratio * budget else start + max(1, int(ratio * budget * _AIM))
 
 
 def _at_once(
     text: str, start: int, budget: int, tokenize: Tokenize, ratio: float
 ) -> tuple[int, tuple[int, ...]] | None:
-    """Returns the best break before the guess, and the tokens up to it; None if the guess is no good."""
+    """Returns the best break before the guess, and the tokens up to it; None if the guess is not good."""
     guess = _guess(text, start, budget, ratio)
     end = guess if guess == len(text) else next(_cuts(text, start, (start + guess) // 2, guess))
     tokens = tuple(tokenize(text[start:end]))
-    filled = len(tokens) * (guess - start) / (end - start)  # what all of the guess would be, at this density
+    filled = len(tokens) * (guess - start) / (end - start)  # the tokens of the whole guess, at this density
     is_good = len(tokens) <= budget and (end == len(text) or filled >= _FULL_AT_ONCE * budget)
     return (end, tokens) if is_good else None
 
@@ -119,7 +118,7 @@ def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: fl
 def sentences(text: str) -> list[tuple[int, int]]:
     """Returns the character spans ``[start, end)`` of the sentences, which together are the text.
 
-    A line's end in the middle of a sentence is no break; the end of a list's item or of a short line is one.
+    The end of a line within a sentence is no break; the end of a list item or of a short line is one.
     """
     cuts = [
         cut
@@ -146,7 +145,7 @@ def _ends_sentence(text: str, cut: int) -> bool:
 
 
 def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
-    """Returns an end, and the tokens up to it, which nearly fill the budget or reach the end of the text."""
+    """Returns an end that nearly fills the budget, or that of the text, and the tokens up to it."""
     tokens: tuple[int, ...] = ()
     good, bad = start, len(text) + 1  # good fits, bad does not
     guess = _guess(text, start, budget, ratio)
@@ -175,7 +174,7 @@ def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -
 
 
 def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
-    """Yields ends for the segment from ``start``, the best first, none after ``end``."""
+    """Yields ends for the segment from ``start``, best first, none after ``end``."""
     breaks = list(_breaks(text, start, end))
     tried: set[int] = set()
     for kind in (_PARAGRAPH, _SENTENCE, _WORD, _IN_ROW):
@@ -188,8 +187,8 @@ def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
 
 
 def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields the places and the kinds of the breaks in ``text[start:end]``; no white space is cut off alone."""
-    # One character more than the segment shows whether white space goes on behind it.
+    """Yields the places and kinds of the breaks in ``text[start:end]``; no white space is cut off alone."""
+    # One more character shows whether the white space continues.
     has_rows = _CELL in text[start : end + 1]
     for match in _BREAK.finditer(text, start, end + 1):
         space = match["after"] or match["blank"] or ""
@@ -210,7 +209,7 @@ def _in_row(text: str, at: int) -> bool:
 
 
 def _whole(text: str, start: int, end: int) -> int:
-    """Returns the last place up to ``end`` that is not inside a composed character; ``end`` if there is none."""
+    """Returns the last place up to ``end`` that is not inside a composed character; else ``end``."""
     cut = end
     while cut > start and _composed(text[cut - 1], text[cut]):
         cut -= 1
@@ -218,7 +217,7 @@ def _whole(text: str, start: int, end: int) -> int:
 
 
 def _composed(before: str, after: str) -> bool:
-    """Tells whether these two belong to one character on the screen (or one line end)."""
+    """Returns whether these two form one character on the screen (or one line end)."""
     return (
         _JOINER in (before, after)
         or unicodedata.category(after).startswith("M")

@@ -19,13 +19,13 @@ _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELL, _VALUE, _FORMULA, _INLINE, _RUN, _TEXT = (_S + tag for tag in ("c", "v", "f", "is", "r", "t"))
 _COLUMNS, _MERGES = 1000, 10_000
 _CELLS = 5_000_000
-"""The most cells that are looked at, of all sheets: two that stand far apart have a million empty rows between."""
+"""The most cells that are read, of all sheets: two distant ones may have a million empty rows in between."""
 _LONGEST, _REPEATED = 200, 1_000_000
-"""The most characters of a merged cell that is repeated, and of all that is repeated in a sheet."""
-_FORM, _SCALES = 255, 9  # the characters of a number's format, and the commas that each divide it by a thousand
+"""The most characters of a merged cell that is repeated, and of all repetitions in a sheet."""
+_FORM, _SCALES = 255, 9  # most characters of a number format, and most commas in it, which each divide by a thousand
 _CURRENCY = re.compile(r"[€$£¥]")
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
-_SPACES = re.compile(r"[_*].")  # the blanks and the fillers of a number's format
+_SPACES = re.compile(r"[_*].")  # the blanks and the fillers of a number format
 _QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*+)[^\]]*+\]')
 _DATE_PART = re.compile(
     r'"(?P<said>[^"]*)"|\\(?P<sign>.)|\[(?P<total>[hms])+\]|\[[^\]]*\]|(?P<half>am/pm|a/p)'
@@ -35,9 +35,9 @@ _DATE_CODES = {
     "yy": "%y", "yyyy": "%Y", "m": "%m", "mm": "%m", "mmm": "%b", "mmmm": "%B", "d": "%d", "dd": "%d", "ddd": "%a",
     "dddd": "%A", "h": "%H", "hh": "%H", "n": "%M", "nn": "%M", "s": "%S", "ss": "%S",
 }  # fmt: skip
-"""Python's names of the parts of a date; n are minutes."""
+"""Python's codes for the parts of a date; n are minutes."""
 _LOCAL = re.compile(r"\[\$-(?!\w{0,2}09\]|en\b)(?:F[48]00|x-|\w{5}|[^\]]*\].*(?:mmm|ddd))", re.IGNORECASE)
-"""The dates that each system writes in its own way, and names of months and days that are not English."""
+"""The dates that depend on the system, and names of months and days that are not English."""
 _SYSTEM_DATES, _SECONDS = (14, 22), {"h": 3600, "m": 60, "s": 1}
 _HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -49,10 +49,10 @@ Runs = list[tuple[str, str]]
 
 
 def read_xlsx(archive: Archive) -> Document:
-    """Returns the sheets that are not hidden; of formulas the value that was last saved. Raises DocumentError."""
+    """Returns the visible sheets; formulas have the value that was last saved. Raises DocumentError."""
     archive.bound_markup()
     draft = DocumentBuilder()
-    draft.title = archive.title() or Path(archive.name).stem  # no sheet's name is the book's
+    draft.title = archive.title() or Path(archive.name).stem  # no sheet's name is the title
     relations, root = archive.related(_BOOK), archive.root(_BOOK)
     book = _Book(draft, archive, relations, root)
     for sheet in root.find(f"{_S}sheets"):
@@ -71,7 +71,7 @@ def read_xlsx(archive: Archive) -> Document:
 
 
 class _Book:
-    """The texts and the formats that the sheets share. ``left``: how many more cells are looked at."""
+    """The texts and formats that the sheets share. ``left``: how many more cells are read."""
 
     def __init__(self, draft: DocumentBuilder, archive: Archive, relations: Any, root: Any) -> None:
         self._draft, self.left, name = draft, _CELLS, archive.name
@@ -104,7 +104,7 @@ class _Book:
                 row = None if _is_hidden(element) or element.get("ht") == "0" else self._row(element)
                 if row is None and next(element.iter(_VALUE, _INLINE), None) is not None:
                     self._draft.omit("hidden row", f"{title}, row {number}")
-                if row is not None:  # as wide as those above it, to the next empty row
+                if row is not None:  # as wide as the rows above, until the next empty row
                     width = max(len(row), 0 if blank or not row else width)
                     row += [""] * (width - len(row))
                 rows.append(row)
@@ -181,7 +181,7 @@ class _Book:
 
 
 def _add_comments(draft: DocumentBuilder, title: str, archive: Archive, sheet: str) -> None:
-    """Adds the comments on cells; a conversation stands in the place of the comment that repeats it."""
+    """Adds the comments on cells; a conversation replaces the comment that repeats it."""
     said: dict[str, list[str]] = {}
     for kind in _COMMENTS:
         roots = [archive.root(member) for of, member in archive.related(sheet).values() if of == kind]
@@ -220,8 +220,8 @@ def _is_struck(font: Any) -> bool:
 
 
 def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
-    """Returns of each style of cells its number format, whether that is of a "date" or a "length" of time, and whether
-    it strikes out."""
+    """Returns each cell style's number format, its kind ("date", "length" of time, or empty), and whether it strikes
+    out."""
     forms = dict(numbers.BUILTIN_FORMATS)
     forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "")[:_FORM] for one in root.iter(f"{_S}numFmt")}
     fonts = [_is_struck(font) for font in root.find(f"{_S}fonts")] if root.find(f"{_S}fonts") is not None else []
@@ -236,7 +236,7 @@ def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
 
 
 def _repeat(rows: list[list[str] | None], merged: list[str]) -> None:
-    """Has a cell that goes over several rows stand in each that holds something."""
+    """Repeats the text of a cell that spans several rows in each of them that is not empty."""
     left = _REPEATED
     for reference in merged if rows else ():
         if left <= 0:
@@ -254,7 +254,7 @@ def _repeat(rows: list[list[str] | None], merged: list[str]) -> None:
 
 
 def column_of(name: str) -> int:
-    """Returns the number of a column (from 1) by its letters: "AB" is 28."""
+    """Returns a column's number (from 1) by its letters: "AB" is 28."""
     number = 0
     for letter in name:
         number = 26 * number + ord(letter) - ord("A") + 1
@@ -262,8 +262,8 @@ def column_of(name: str) -> int:
 
 
 def shown(value: object, form: str = "") -> str:
-    """Returns a cell's value as its sheet shows it, about: ``form`` is the cell's number format ("0.0%",
-    '#,##0.00 "EUR"')."""
+    """Returns a cell's value about as its sheet shows it. ``form``: the cell's number format ("0.0%", '#,##0.00
+    "EUR"')."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -276,7 +276,7 @@ def shown(value: object, form: str = "") -> str:
         return str(value)
     first, *others = _SPACES.sub("", form).split(";")
     at = 0 if value < 0 else 1
-    if others and at < len(others) and value <= 0 and not others[at]:  # which hides the number
+    if others and at < len(others) and value <= 0 and not others[at]:  # hides the number
         return ""
     if not others or value >= 0:
         return _number(value, first) if first or not others else ""
@@ -285,7 +285,7 @@ def shown(value: object, form: str = "") -> str:
 
 
 def _dated(value: date | time | timedelta, form: str) -> str:
-    """Returns a date, a time or a length of time in a cell's format; empty if that does not tell how it looks."""
+    """Returns a date, time or length of time in a cell's format; empty if that does not define its look."""
     length = value if isinstance(value, timedelta) else timedelta()
     if isinstance(value, time):
         value = datetime.combine(date(1900, 1, 1), value)
@@ -313,7 +313,7 @@ def _dated(value: date | time | timedelta, form: str) -> str:
 
 @lru_cache(maxsize=1000)
 def _without_words(form: str) -> tuple[list[str], str]:
-    """Returns the words in a number's format, and the rest of it."""
+    """Returns the words in a number format, and the rest of it."""
     return ["".join(found) for found in _QUOTED.findall(form)], _QUOTED.sub("", form)
 
 

@@ -1,5 +1,4 @@
-"""The reader of PPTX: one page per slide, from the top to the bottom, with its tables, charts, diagrams and
-the speaker's notes."""
+"""The reader of PPTX: one page per slide, from top to bottom, with tables, charts, diagrams and speaker notes."""
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ from wim_edge.documents.rows import add_rows
 from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, shown
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_DEEP = 20  # groups within groups
+_DEEP = 20  # most groups within groups
 _POINTS = ("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT")
-"""The placeholders of a slide whose paragraphs are its points."""
+"""The placeholders of a slide whose paragraphs are bullet points."""
 
 
 def read_pptx(archive: Archive) -> Document:
-    """Returns the text of all slides; each is a page, and a section by its title. Raises DocumentError."""
+    """Returns the text of all slides; each is a page, and a section named after its title. Raises DocumentError."""
     pptx, etree = require("pptx", archive.name), require("lxml.etree", archive.name)
     archive.bound_markup()
     draft = DocumentBuilder()
@@ -44,7 +43,7 @@ def read_pptx(archive: Archive) -> Document:
 
 
 def _ordered(shapes: Iterable[Any], title: Any) -> list[Any]:
-    """Returns the shapes of a slide as one reads them: its title, then by rows and columns."""
+    """Returns the shapes of a slide in reading order: its title, then by rows and columns."""
     first = title.shape_id if title is not None else None
     return sorted(_flat(shapes), key=lambda one: (one.shape_id != first, one.top or 0, one.left or 0))
 

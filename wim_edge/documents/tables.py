@@ -1,4 +1,4 @@
-"""Tables in the text of a document: lines whose cells are parted by pipes, tabs or wide blanks, and their headers."""
+"""Tables in a document's text, and their headers: lines whose cells are separated by pipes, tabs or wide blanks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 ROW = re.compile(r"\||\t| {3,}")
-"""The marks of a line that may be a row."""
+"""The signs of a line that may be a row."""
 RULE = re.compile(r"[\s|:+=-]+")
-_LONGEST = 2000  # the most characters of a row; a longer line is none
-_TITLE = 80  # the most characters of a line in a table that is the title of some of its rows
+_LONGEST = 2000  # most characters of a row; a longer line is no row
+_TITLE = 80  # most characters of a line in a table that is the title of some rows
 _PIPE, _TAB = re.compile(r"(?<!\\)\|"), re.compile("\t")
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, as characters of the text: of its header, and of the rows below it."""
+    """A table as characters of the text: its header, and the rows below."""
 
     header: tuple[int, int]
     start: int
@@ -28,8 +28,8 @@ class Table:
 
 @lru_cache(maxsize=8)
 def tables(text: str) -> tuple[Table, ...]:
-    """Returns the tables of a text whose first row is a header: it holds no digit except those of years, which the next
-    row lacks, or a rule stands below it."""
+    """Returns the tables of a text whose first row is a header: a rule is below it, or it has no digits except years,
+    and the next row has no years then."""
     found: list[Table] = []
     block: list[tuple[int, int, bool]] = []
     spans = [*line_spans(text), (len(text), len(text))]
@@ -40,7 +40,7 @@ def tables(text: str) -> tuple[Table, ...]:
         rule = bool(line) and len(line) <= _LONGEST and RULE.fullmatch(line) is not None
         if line and len(line) <= _LONGEST and (rule or ROW.search(line)):
             if rule and len(block) > 1 and not block[-1][2]:
-                # The row above a rule names the columns of another table
+                # The row above a rule is the header of another table
                 last = block.pop()
                 found += _headed(text, block)
                 block = [last]
@@ -52,7 +52,7 @@ def tables(text: str) -> tuple[Table, ...]:
 
 
 def _names_rows(text: str, header: tuple[int, int, bool], line: str, below: tuple[int, int]) -> bool:
-    """Tells whether a line is the title of some rows of a table: it is short, and a row of that table stands below."""
+    """Returns whether a line is the title of some rows of a table: it is short, and a row of that table follows."""
     if len(line) > _TITLE or "|" not in text[slice(*below)]:
         return False
     return len(cells_of(text[slice(*below)])) == len(cells_of(text[header[0] : header[1]])) > 1
@@ -63,7 +63,7 @@ def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
         return
     (start, end, _), below = block[0], block[1]
     header = text[start:end].strip()
-    # Before a row of headings alone, and no other, what reads HTML puts a pipe
+    # The HTML reader puts a pipe before rows of headings, and before no others
     of_headings = header.startswith("|") and not text[below[0] : below[1]].lstrip().startswith("|")
     if below[2] or of_headings or _names_columns(header, text[below[0] : below[1]]):
         rows = block[2:] if below[2] else block[1:]
@@ -78,14 +78,13 @@ def _names_columns(row: str, below: str) -> bool:
 
 
 def header_above(text: str, at: int) -> str:
-    """Returns the header of the table that goes on at this character; empty if there is none."""
+    """Returns the header of the table whose rows contain this character; empty if there is none."""
     table = table_at(text, at)
     return text[slice(*table.header)] if table else ""
 
 
 def labelled(header: str, row: str) -> str:
-    """Returns a row in the form for a person, "Code: E7 · Meaning: pump blocked"; empty unless it has as many cells as
-    there are labels."""
+    """Returns a row for display, "Code: E7 · Meaning: pump blocked"; empty unless it has one cell per label."""
     labels, cells = cells_of(header), cells_of(row)
     if len(labels) < 2 or len(labels) != len(cells):
         return ""
@@ -94,15 +93,15 @@ def labelled(header: str, row: str) -> str:
 
 
 def table_at(text: str, at: int) -> Table | None:
-    """Returns the table whose rows stand at this character; None if there is none."""
+    """Returns the table whose rows contain this character; None if there is none."""
     every = tables(text)
     number = bisect_right([table.start for table in every], at) - 1
     return every[number] if number >= 0 and at < every[number].end else None
 
 
 def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
-    """Returns the cells of a line that begins at a character of the text, parted by pipes or tabs, empty ones too, each
-    as its characters."""
+    """Returns the character spans of a line's cells, which pipes or tabs separate, empty ones too. ``at``: where the
+    line begins in the text."""
     inner, begin = line.rstrip("\r\n"), 0
     mark = _PIPE if _PIPE.search(inner) else _TAB
     if mark is _PIPE:
@@ -122,7 +121,7 @@ def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
 
 
 def line_spans(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yields the lines of a text, each as its characters with its line feed; no other character ends a line."""
+    """Yields the character spans of a text's lines, line feeds included; no other character ends a line."""
     stop = len(text) if stop is None else stop
     while start < stop:
         end = text.find("\n", start, stop) + 1 or stop

@@ -1,7 +1,7 @@
-"""The units of a text: sentences, items of lists, and rows of tables with the labels of their columns; and its values,
-which are whole or another one: codes, addresses, accounts, telephone numbers, numbers, dates.
+"""The units of a text: sentences, list items, and table rows with the labels of their columns; and its values, which
+must stay whole: codes, addresses, accounts, telephone numbers, numbers, dates.
 
-A unit is what a quotation shows whole, and what an answer stands in.
+A quotation shows whole units, and a unit contains an answer.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from wim_edge.documents.segments import MONTH, sentences
 from wim_edge.documents.tables import ROW, RULE, cells_of, line_spans, table_at, tables
 
 ITEM = re.compile(r"(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
-"""The mark at the beginning of a list's item."""
+"""The mark at the beginning of a list item."""
 _MOST_CELLS, _TITLE = 25_000, 80
 _VALUE = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]*\w|(?:https?://|www\.)[^\s)>\]]+\w"  # addresses
     r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # IBANs
     r"|(?:\+|\(?\b0)\d[\d ()/-]{5,}\d|\b\d{3}-\d{3,4}(?:-\d{4})?\b"  # telephone numbers
     r"|\b\w*[\dA-Z]\w*(?:[-/]\w+)+\b"  # codes
-    r"|\b[^\W_]+(?:_+[^\W_]+)+\b"  # names of programs' parts
+    r"|\b[^\W_]+(?:_+[^\W_]+)+\b"  # identifiers of programs
     r"|[£€$¥]?\d+(?:[.,]\d+)+(?:\s?[%€£])?|\d{1,3}(?: \d{3})+|[£€$¥]\d+"  # numbers and amounts
 )
 _DATE = re.compile(
     rf"(?<![.,\d])\b(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er)?\.? (?:de |of )?{MONTH}(?:\.?,? (?:de )?\d{{4}}\b)?"
     rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}}\b)?",
 )
-_NEAR = 200  # the characters before and after some others in which the value that they are a part of is looked for
+_NEAR = 200  # the characters around a span in which the value that it is part of is searched
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: its cells as characters of the document, their texts, the labels of their columns (empty where
-    unknown), and the title of the rows among which it stands."""
+    """A table row: its cells as characters of the document, their texts, the labels of their columns (empty if
+    unknown), and the title of the rows around it."""
 
     cells: tuple[tuple[int, int], ...]
     texts: tuple[str, ...]
@@ -52,12 +52,12 @@ class Row:
 
 
 def unit_spans(text: str) -> list[tuple[int, int]]:
-    """Returns the sentences, items and rows of a text, which together are the text, each as its characters."""
+    """Returns the character spans of a text's sentences, items and rows, which together are the text."""
     return [unit for sentence in sentences(text) for unit in _rows_apart(text, *sentence)]
 
 
 def _rows_apart(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields a sentence, or the rows of a table, which no full stop divides."""
+    """Yields a sentence, or the rows of a table, which no full stop separates."""
     lines = [(start + left, start + right) for left, right in line_spans(text[start:end])]
     if sum(bool(ROW.search(text[left:right].strip())) for left, right in lines) < 2:
         yield start, end
@@ -67,7 +67,7 @@ def _rows_apart(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=8)
 def rows(document: Document) -> tuple[Row, ...]:
-    """Returns the rows of a document's tables, without their headers, as far as they have 25,000 cells."""
+    """Returns the rows of a document's tables without their headers, up to 25,000 cells."""
     found, n_cells = [], 0
     for row in _each_row(document.text):
         n_cells += len(row.cells)
@@ -92,7 +92,7 @@ def _each_row(text: str) -> Iterator[Row]:
             continue
         if table is None and _is_alone(text, start, end):
             continue
-        if table is not None:  # else those of the last table, if this is more of it: blank rows part its groups
+        if table is not None:  # else the last table's, if this continues it: blank rows separate its groups
             header = cells_of(text[slice(*table.header)], table.header[0])
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
@@ -100,15 +100,15 @@ def _each_row(text: str) -> Iterator[Row]:
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:
-    """Tells whether a line has cells that neither the one above nor the one below has: it may be a letterhead's."""
+    """Returns whether a line has cells but the lines above and below have none: it may belong to a letterhead."""
     above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
     below = text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
     return "|" not in above and "|" not in below
 
 
 def siblings(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Returns the items of the list that these characters stand in, or that begins below their line if it ends with
-    them ("You need:"); none if they do neither. An item has the indented lines below it."""
+    """Returns the items of the list that contains these characters, or that begins below their line if it ends with
+    them ("You need:"); else none. An item includes the indented lines below it."""
     lines = _item_lines(text)
     at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
     if at < 0:
@@ -126,7 +126,7 @@ def siblings(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _item_lines(text: str) -> list[tuple[int, int]]:
-    """Returns the lines that are not blank; an item includes the indented lines below it, which go on with it."""
+    """Returns the lines that are not blank; an item includes the indented lines that continue it."""
     found: list[tuple[int, int]] = []
     is_open = False
     for start, end in line_spans(text):
@@ -152,15 +152,15 @@ def inked(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def column(found: Sequence[Row], start: int) -> list[tuple[int, int]]:
-    """Returns the cells of the column that a cell, which begins at a character, stands in, in its table's rows."""
+    """Returns the cells of a column in its table's rows. ``start``: the first character of one of them."""
     at = next(((row, c) for row in found for c, cell in enumerate(row.cells) if cell[0] == start), None)
     same = [row for row in found if at and row.labels == at[0].labels and len(row.cells) == len(at[0].cells)]
     return [row.cells[at[1]] for row in same if at and row.texts[at[1]]]
 
 
 def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the characters ``[start, end)`` of the text, widened to the whole of a code, address, number, account or
-    date within which they begin or end: half of one is another one. A year alone stays a year."""
+    """Returns the characters ``[start, end)``, widened to the whole of a code, address, number, account or date that
+    they begin or end in: half of one is a different value. A year alone stays a year."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     near = max(line, start - _NEAR), min(len(text) if stop < 0 else stop, end + _NEAR)
