@@ -227,7 +227,7 @@ def pointed_answer(reading: Reading, judged: Judged) -> Answer:
 
 
 def not_found(reading: Reading, judged: Judged) -> Answer:
-    """Returns the answer that the documents do not say, with the nearest quotation."""
+    """Returns the answer that nothing was found, with the nearest quotation."""
     carried = format_quotes(reading, judged.quotes[:1])
     hardly = (judged.support or 0.0) < _HARDLY or reading.is_stopped
     first, where = (_not_said(reading), "Nearest") if hardly or not carried else (MAY_NOT_SAY, "Perhaps here")

@@ -72,7 +72,7 @@ class AnswerStage:
 
     @property
     def is_of_whole(self) -> bool:
-        """Tells whether the answer is a summary extracted from the whole text, without reading."""
+        """Returns whether the answer is a summary extracted from the whole text, without reading."""
         return self._of_whole is not None
 
     def run(self) -> Iterator[events.Event]:

@@ -106,7 +106,7 @@ class Wording:
                 own = self._sentence(prompts.quotation(query), "").rstrip(".")
             elif not is_agreed and judged.short:
                 text = self._sentence(prompts.worded(query, *quoted(reading, judged)), judged.short)
-                text = text if agrees(judged.short, text) else ""  # which leaves the run
+                text = text if agrees(judged.short, text) else ""  # empty: the run replaces it
         if judged.short and judged.evidence:
             evidence = replace(judged.evidence, agreed=float(is_agreed))
             share = self._confirmation.share(judged.share, is_agreed=is_agreed)

@@ -16,11 +16,11 @@ from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.settings import Paths, package_file
 
 EMBEDDED = "smollm2-135m"
-"""The model that every machine can hold: the default where no better one is on disk."""
+"""The model that fits every machine: the default if no better one is on disk."""
 SCOUT = "all-minilm-l6-v2"
-"""The embedding model that tells the judge which segments to read first."""
+"""The embedding model that chooses which segments the judge reads first."""
 MEMORY_SHARE = 0.8
-"""The share of the machine's memory that a model may need and still be said to fit."""
+"""The share of the machine's memory that a model may need and still count as fitting."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Catalog:
         own = own_file(paths)
         try:
             there = own.exists()
-        except OSError:  # an error of its folder, which reading the file reports
+        except OSError:  # reading the file reports the error of its folder
             there = True
         if there:
             entries |= read_models(own)
@@ -81,12 +81,12 @@ class ResolvedModel:
 
     @property
     def suggested(self) -> Mapping[str, Any]:
-        """The settings that models.toml names for it."""
+        """Its settings in models.toml."""
         return self.entry.settings if self.entry else {}
 
 
 def fits_machine(need: int) -> bool:
-    """Tells whether so many bytes are within MEMORY_SHARE of the memory that this process could have."""
+    """Returns whether ``need`` bytes are within MEMORY_SHARE of the memory that this process could have."""
     from wim_edge.engine import available_memory
 
     return need <= MEMORY_SHARE * available_memory.total()
@@ -109,15 +109,15 @@ def _fitting(catalog: Catalog, paths: Paths) -> Iterator[ModelEntry]:
 def resolve(model: str | None, paths: Paths) -> ResolvedModel:
     """Returns the model to load for a name, a path, or None (the highest ranked on this disk that fits the machine).
 
-    Never touches the network. A path is not looked at: the engine reads and checks the file.
-    Raises ModelNotFoundError for an unknown name, or one that is not on this disk.
+    Never touches the network. A path is not checked: the engine reads and checks the file. Raises ModelNotFoundError
+    for an unknown name, or one that is not on this disk.
     """
     if model is not None and (model.endswith(".gguf") or any(one in model for one in (os.sep, os.altsep) if one)):
         path = Path(os.path.expanduser(model))
         return ResolvedModel(path.stem, path, None)
     catalog = Catalog.load(paths)
     if model is None:
-        for entry in (*_fitting(catalog, paths), catalog.get(EMBEDDED)):  # better tight than nothing
+        for entry in (*_fitting(catalog, paths), catalog.get(EMBEDDED)):  # a tight fit is better than none
             if found := locate(entry, paths):
                 return ResolvedModel(entry.name, found, entry)
         raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
@@ -131,7 +131,7 @@ def resolve(model: str | None, paths: Paths) -> ResolvedModel:
 
 
 def is_here(name: str, paths: Paths) -> bool:
-    """Tells whether the model of this name is on this disk."""
+    """Returns whether the model of this name is on this disk."""
     entry = Catalog.load(paths).entries.get(name)
     return entry is not None and locate(entry, paths) is not None
 
@@ -148,7 +148,7 @@ def judge_for(entry: ModelEntry, catalog: Catalog, paths: Paths) -> ModelEntry |
 
 
 def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelEntry]:
-    """Returns the models that work along with one, fetched or not: a writer's judge, and the judge's scout."""
+    """Returns the models that work with one, fetched or not: a writer's judge, and the judge's scout."""
     judge = judge_for(entry, catalog, paths)
     scout = catalog.entries.get(SCOUT) if judge is not None or entry.name == EMBEDDED else None
     return [one for one in (judge, scout) if one is not None]
@@ -179,16 +179,16 @@ def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
 
 
 MACHINES = {"raspberry-pi-4": 4, "raspberry-pi-5": 8}
-"""The memory in GiB of machines by their names, of the kind that most people have."""
+"""The memory in GiB of common machines, by name."""
 _MORE_PER_TOKEN = 150_000
-"""Bytes that a token of context takes beside the KV cache at most: scores in a batch, states to return to."""
+"""The most bytes that a token of context takes besides the KV cache: scores in a batch, checkpoints."""
 _GIB = 1 << 30
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*G(?:i?B)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class HeldModel:
-    """A model that a machine holds: bytes of its file, and the most tokens of context beside it."""
+    """A model that fits a machine: the bytes of its file, and the most tokens of context that fit with it."""
 
     name: str
     nbytes: int
@@ -201,15 +201,15 @@ def memory_of(machine: str) -> int:
     gib = MACHINES.get(machine.strip().lower()) or (float(size[1]) if size else 0)
     if not gib:
         raise InvalidRequestError(
-            f"{machine!r} is no machine that is known", f"It takes {', '.join(MACHINES)}, or its memory: 16GB."
+            f"{machine!r} is not a known machine", f"It takes {', '.join(MACHINES)}, or its memory: 16GB."
         )
     return int(gib * _GIB)
 
 
 def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
-    """Returns the models that so many bytes of memory hold, from the best one down, each with the context that it has
-    room for at least: file, working space, an f16 KV cache and what else a context takes, within models' share. Beside
-    a model that writes there is room for the judge, if the catalog has it."""
+    """Returns the models that fit in ``memory`` bytes, best first, each with the context that fits at least: file,
+    working space, an f16 KV cache and what else a context takes, within MEMORY_SHARE. A model that writes leaves room
+    for the judge, if the catalog has it."""
     entries = sorted(catalog, key=lambda entry: -entry.rank)
     judge = next((entry for entry in entries if entry.name == EMBEDDED), None)
     found = []

@@ -36,7 +36,7 @@ _REFUSALS = {
     "RevisionNotFoundError": ("{repo} has no revision {revision}", "Check revision in models.toml."),
     "EntryNotFoundError": ("{repo} has no file {file} (revision {revision})", "Check file in models.toml."),
 }  # fmt: skip
-"""The message and the hint for errors of the package, by their class: the special ones first."""
+"""The message and the hint for errors of the package, by class; the more specific ones first."""
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
@@ -46,7 +46,7 @@ def folder(source: HubSource, models: Path) -> Path:
 
 
 def _cache() -> Path:
-    # as huggingface_hub.constants has it; asking there would import the package at every start
+    # as in huggingface_hub.constants, which would import the package at every start
     if "HF_HUB_CACHE" in os.environ:
         return Path(os.environ["HF_HUB_CACHE"]).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -72,7 +72,7 @@ def in_cache(source: HubSource) -> Path | None:
 
 
 def _is_same(found: Path, source: HubSource) -> bool:
-    """Tells whether this is the right file, as another revision may hold another; cached blobs are named by SHA-256."""
+    """Returns whether this is the right file: another revision may have another. Cached blobs are named by SHA-256."""
     blob = found.resolve()
     return source.sha256 is None or blob.parent.name != "blobs" or blob.name == source.sha256
 
@@ -99,10 +99,10 @@ def _package() -> Any:
 def download(source: HubSource, models: Path, size: int, progress: Progress, *, is_last: bool = True) -> Path:
     """Fetches the file (of about ``size`` bytes) into our own folder and returns its path.
 
-    An interrupted download there is continued, and its bytes count as done from the first call to
-    ``progress``. HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE count, as everywhere with that package. Raises DownloadError
-    with a hint if the package or network is missing, the name unknown, access not granted, or the disk full. Unless
-    this source ``is_last``, a hub that is silent for ten seconds is an error, too.
+    An interrupted download there is continued, and its bytes count as done from the first call to ``progress``.
+    HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE apply, as always with that package. Raises DownloadError with a hint if the
+    package or network is missing, the name unknown, access not granted, or the disk full. Unless this source
+    ``is_last``, a hub that is silent for ten seconds is an error, too.
     """
     package = _package()
     errors, hf_hub_download = package.errors, package.hf_hub_download
@@ -120,7 +120,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress, *, 
             path = hf_hub_download(source.repo, source.file, revision=source.revision, local_dir=into, **options)
     except _TooLongError as error:
         for part in _parts(source, into):
-            part.unlink(missing_ok=True)  # it would be continued
+            part.unlink(missing_ok=True)  # it would otherwise be continued
         raise _explain(error, errors, source, into, size) from error
     except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, http_error) as error:
         raise _explain(error, errors, source, into, size) from error
@@ -128,7 +128,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress, *, 
 
 
 def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
-    """Raises the error of a hub that cannot be reached; the package would try again for minutes, and hide it."""
+    """Raises an error if the hub cannot be reached; the package would retry for minutes, and hide it."""
     seconds = package.constants.HF_HUB_ETAG_TIMEOUT
     url = package.hf_hub_url(source.repo, source.file, revision=source.revision)
     answers: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
@@ -140,7 +140,7 @@ def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
         except Exception as error:  # noqa: BLE001 - raised below
             answers.put(error)
 
-    # In a thread, because no timeout ends a look-up of the host's name
+    # In a thread, because no timeout ends the look-up of a host name
     threading.Thread(target=ask, name="wim-edge hub", daemon=True).start()
     try:
         error = answers.get(timeout=seconds)
@@ -195,12 +195,12 @@ def _parts(source: HubSource, into: Path) -> Iterator[Path]:
 
 
 class _TooLongError(OSError):
-    """More bytes arrive than were announced."""
+    """More bytes arrived than were announced."""
 
 
 @contextmanager
 def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
-    """Follows only so many redirects; the package follows those to the same host without an end."""
+    """Limits the number of redirects; the package follows those to the same host without end."""
     in_a_row = 0
 
     def count(response: Any) -> None:
@@ -220,7 +220,7 @@ def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
 def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size: int) -> DownloadError:
     """Returns an error that says what happened and what to do, by the kind of the given one."""
     if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
-        error = error.__cause__  # "not in the cache" is what it says after any failed look-up
+        error = error.__cause__  # it reports "not in the cache" after any failed look-up
     for name, texts in _REFUSALS.items():
         if isinstance(error, getattr(errors, name)) and not isinstance(error, errors.LocalEntryNotFoundError):
             return DownloadError(*(text.format(**vars(source)) for text in texts))

@@ -1,7 +1,7 @@
-"""all-MiniLM-L6-v2 (Wang et al. 2020; Apache-2.0) as a GGUF, from the publisher's weights as a package holds them.
+"""all-MiniLM-L6-v2 (Wang et al. 2020; Apache-2.0) as a GGUF, made from the publisher's weights in a package.
 
-A zip archive with config.json, tokenizer.json and model.safetensors. What is made of it depends on these alone: every
-machine writes the same bytes.
+The package has a zip archive with config.json, tokenizer.json and model.safetensors. The GGUF depends on nothing else:
+every machine writes the same bytes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-_U32, _FLOAT, _BOOL, _STRING, _ARRAY, _I32 = 4, 6, 7, 8, 9, 5  # GGUF's types of values
+_U32, _FLOAT, _BOOL, _STRING, _ARRAY, _I32 = 4, 6, 7, 8, 9, 5  # GGUF's value types
 _LAYOUTS = {_U32: "<I", _I32: "<i", _FLOAT: "<f", _BOOL: "<?"}
-_F32, _Q8_0 = 0, 8  # ggml's types of weights
+_F32, _Q8_0 = 0, 8  # ggml's weight types
 _MOSTLY_Q8_0 = 7
-_MEAN = 1  # how tokens' vectors become one
-_NORMAL, _CONTROL = 1, 3  # kinds of tokens
+_MEAN = 1  # the pooling of token vectors
+_NORMAL, _CONTROL = 1, 3  # token types
 _ALIGNMENT, _BLOCK = 32, 32
 _NAMES = {
     "embeddings.word_embeddings": "token_embd",
@@ -37,12 +37,12 @@ _NAMES = {
     "output.dense": "ffn_down",
     "output.LayerNorm": "layer_output_norm",
 }
-_ADDED = ("position_embd.weight", "token_types.weight")  # matrices that nothing is multiplied with stay as they are
+_ADDED = ("position_embd.weight", "token_types.weight")  # never multiplied, so not quantized
 _SPACE = "\u2581"
 _OTHER = (
     zipfile.BadZipFile, zlib.error, struct.error, LookupError, TypeError, AttributeError, ValueError, RuntimeError,
 )  # fmt: skip
-"""The errors that another or a damaged archive raises, somewhere."""
+"""The errors that another or a damaged archive may raise."""
 
 
 def to_gguf(archive: bytes) -> bytes:
@@ -98,7 +98,7 @@ def _fields(config: dict[str, Any], tokenizer: dict[str, Any]) -> list[tuple[str
     ids = {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
     known = tokenizer["model"]["vocab"]
     words = sorted(known, key=known.__getitem__)
-    # llama.cpp marks the beginnings of words, and WordPiece ("##") what goes on in one
+    # llama.cpp marks the beginnings of words, WordPiece ("##") their continuations
     tokens = [
         word if word in ids else word.removeprefix("##") if word.startswith("##") else _SPACE + word for word in words
     ]

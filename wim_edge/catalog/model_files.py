@@ -25,7 +25,7 @@ def silent(done: int, total: int | None) -> None:
 
 
 def megabytes(size: int) -> str:
-    """Returns bytes in a form for people: ``12 kB``, ``640 MB``, ``5.0 GB`` (powers of ten, as disks count)."""
+    """Formats a number of bytes for people: ``12 kB``, ``640 MB``, ``5.0 GB`` (powers of ten, as disks count)."""
     if 0 < size < 1e6:
         return f"{max(1, size // 1000)} kB"
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
@@ -45,7 +45,7 @@ def require_space(folder: Path, need: int) -> None:
 def write_error(error: OSError, folder: Path, need: int) -> DiskError:
     """Returns the DiskError for an OSError met while writing ``need`` bytes into ``folder``."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        there = next(one for one in (folder, *folder.parents) if one.is_dir())  # it may be what could not be made
+        there = next(one for one in (folder, *folder.parents) if one.is_dir())  # the folder itself may be missing
         return _disk_full(folder, need, shutil.disk_usage(there).free)
     what = error.strerror or str(error)
     return DiskError(f"{folder}: {what}", "WIM_EDGE_HOME can name another folder to keep things in.")

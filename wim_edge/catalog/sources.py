@@ -13,7 +13,7 @@ from wim_edge.settings import Paths, check_online
 
 
 def locate(entry: ModelEntry, paths: Paths) -> Path | None:
-    """Returns the entry's file on this disk, or None; never asks the network, and imports no package's code."""
+    """Returns the entry's file on this disk, or None; uses no network, and imports no package's code."""
     found = locate_source(entry, paths)
     return found and found[1]
 
@@ -38,7 +38,7 @@ def _located(entry: ModelEntry, paths: Paths) -> Iterator[tuple[ModelSource, Pat
 
 def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None) -> Path:
     """Returns the path of our copy of the entry's file in a folder of models, which need not exist, from a source
-    (default: the first). Of a file of the user's own, returns that file's path."""
+    (default: the first). For the user's own file, returns that file's path."""
     match source or entry.sources[0]:
         case HubSource() as source:
             return hub.folder(source, models) / source.file
@@ -90,7 +90,7 @@ def _fetch_from(source: ModelSource, entry: ModelEntry, paths: Paths, progress: 
     try:
         _verify(path, entry)
     except ModelError:
-        path.unlink(missing_ok=True)  # else it would be taken for the model from now on
+        path.unlink(missing_ok=True)  # otherwise it would be used as the model from now on
         if not continued:
             raise
         return _fetch_from(source, entry, paths, progress)  # the interrupted download was bad: start over
@@ -114,14 +114,14 @@ def _download(source: ModelSource, entry: ModelEntry, paths: Paths, progress: Pr
 def _verify(path: Path, entry: ModelEntry) -> None:
     from wim_edge.engine.gguf import read_header
 
-    read_header(path, embeds=True)  # first: it takes a moment, and a checksum of gigabytes takes many
+    read_header(path, embeds=True)  # first, because it is much faster than the checksum of gigabytes
     check_sha256(path, entry.sha256)
 
 
 def _all_failed(entry: ModelEntry, failures: dict[ModelSource, ModelError]) -> ModelError:
-    """Returns the error for an entry whose sources all failed: their own one, or one that names each."""
+    """Returns the error for an entry whose sources all failed: the one they share, or one that names each."""
     errors = list(failures.values())
-    if len({str(error) for error in errors}) == 1:  # for example: offline nothing is fetched
+    if len({str(error) for error in errors}) == 1:  # for example offline
         return errors[0]
     told = "; ".join(f"{source.label}: {error}" for source, error in failures.items())
     hints = "; ".join(f"{source.label}: {error.hint.rstrip('.')}" for source, error in failures.items())
@@ -144,7 +144,7 @@ def removable(entry: ModelEntry, paths: Paths) -> Path:
         case _ if _is_ours(source, found, paths):
             return found
         case HubSource():
-            raise ModelError(f"{entry.name} lies in the Hugging Face cache", f"Delete it there: {found}")
+            raise ModelError(f"{entry.name} is in the Hugging Face cache", f"Delete it there: {found}")
         case PackageSource(parts=parts):
             names = " ".join(part.requirement.partition("==")[0] for part in parts)
             raise ModelError(f"{entry.name} belongs to an installed package", f"pip uninstall {names}")

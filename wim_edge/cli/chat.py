@@ -38,7 +38,7 @@ def chat(
     """Keep the model loaded and answer each question on the DOCUMENTs, which are read once, or from a library.
 
     Questions are lines of standard input. One that refers to the last question ("and in 2022?", "why?") is restated
-    by a model that writes, or put after that question and its answer, and shown as it is asked. /help lists the
+    by a model that writes, or asked together with that question and its answer, and shown in that form. /help lists the
     commands; /quit, Ctrl-D, or Ctrl-C at the prompt ends. Ctrl-C while reading answers with what has been read, twice
     cancels the question. On a terminal an empty line reads on if part of the text is unread. With --no-save the
     reading lasts as long as the chat.

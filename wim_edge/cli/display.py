@@ -223,7 +223,7 @@ class Live(Display):
         self.console.print(Padding(text, (0, 0, 0, 2)))
 
     def _bar(self, within: Within = Within()) -> Progress:  # noqa: B008
-        """Returns a bar that shows how far the reading has come, and the time it takes."""
+        """Returns a bar with the progress of the reading and its time."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         if self._by_segments:

@@ -138,7 +138,7 @@ def format_outcome(event: events.AnswerFinished) -> str:
 
 def _how_sure(event: events.AnswerFinished) -> str:
     if event.status == "not_found" or event.confidence is None:
-        return f"support {int(100 * (event.support or 0.0)) / 100:.2f}"  # 0.299 is not 0.30, which is enough
+        return f"support {int(100 * (event.support or 0.0)) / 100:.2f}"  # rounded down: 0.30 is enough, 0.299 is not
     return f"confidence {event.confidence:.2f}{', the writer differs' if _agreed(event) == 0 else ''}"
 
 
@@ -147,8 +147,8 @@ def _agreed(event: events.AnswerFinished) -> float | None:
 
 
 def format_candidates(event: events.AnswerFinished) -> list[str]:
-    """Returns why the answer is as it is: the candidate answers, a line each, the likeliest first, with the weighted
-    terms that make up their scores in nats; the evidence for the support; and the reason for the status."""
+    """Returns an explanation of the answer: the candidates, a line each, likeliest first, with the weighted terms of
+    their scores in nats; the evidence for the support; and the reason for the status."""
     from wim_edge.answer.candidates import WEIGHTS, key
 
     lines, first = [], {key(one.text): one for one in reversed(event.candidates)}
@@ -179,7 +179,7 @@ def _reason(event: events.AnswerFinished) -> str:
 
 
 def format_better(unread: float | None) -> str:
-    """Returns how likely an unread segment answers better; empty if there is none, or nothing is known of them."""
+    """Returns how likely an unread segment answers better; empty if there is none, or nothing is known about them."""
     if not unread:
         return ""
     # Below the bound the reading ended by itself; above it, the reader may want the rest

@@ -35,7 +35,7 @@ from wim_edge.engine import available_memory
 from wim_edge.errors import MemoryBudgetError, WimEdgeError
 from wim_edge.settings import OFFLINE_VARIABLE
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads take addresses, and we multiply no matrices
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads take address space, and we multiply no matrices
 
 EPILOG = """\b
 Exit codes: 0 answered, perhaps unsurely; 1 another failure; 2 wrong request; 3 document; 4 model;
@@ -51,7 +51,7 @@ Shell completion: eval "$(_WIM_EDGE_COMPLETE=bash_source wim-edge)"
 
 
 class _Shown(click.ClickException):
-    """An error of ours as click shows it: what happened, what to do, a traceback only with --debug."""
+    """One of our errors as click shows it: what happened, what to do, a traceback only with --debug."""
 
     def __init__(self, error: WimEdgeError, debug: bool) -> None:
         super().__init__(str(error))
@@ -80,7 +80,7 @@ class CommandGroup(click.Group):
 
 
 def _as_ours(error: WimEdgeError | OSError | MemoryError) -> WimEdgeError:
-    """Returns the error to show. Raises what click handles: nobody reads our output any more."""
+    """Returns the error to show. Raises errors that click handles: the reader of our output has gone."""
     if isinstance(error, WimEdgeError):
         return error
     if isinstance(error, MemoryError):
@@ -102,16 +102,16 @@ def _prepare_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        # A host may have put another object there; one that was read from cannot change
+        # A host may have replaced the stream; one that was read from cannot change
         if isinstance(stream, io.TextIOWrapper):
-            # For a file or a pipe on Windows, Python before 3.15 uses a code page without most characters
+            # On Windows, Python before 3.15 writes files and pipes in a code page without most characters
             is_poor = os.name == "nt" and "PYTHONIOENCODING" not in os.environ and not stream.isatty()
             with suppress(io.UnsupportedOperation):
                 stream.reconfigure(encoding="utf-8" if is_poor else None, errors="replace")
 
 
 def _drop_output() -> None:
-    """Discards output buffered for a full disk: Python would write it again when it exits, and exit with 120."""
+    """Discards output buffered for a full disk: at its exit Python would write it again, and exit with 120."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -193,7 +193,7 @@ def open_runtime(settings: Settings) -> Iterator[Runtime | Worker]:
 
 
 def check_rpc(settings: Settings) -> None:
-    """Raises what is wrong with the RPC servers, and warns if text leaves this machine unencrypted."""
+    """Raises an error if the RPC servers cannot be used; warns if text leaves this machine unencrypted."""
     if settings.rpc is None:
         return
     from wim_edge.engine import rpc

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wim_edge.evaluation.records import Record
 
 _LINE_SECONDS = 30.0
-"""The time after which a line is due; one is also due at every tenth of the way."""
+"""The seconds after which the next line is printed; one is also printed at every tenth of the work."""
 
 
 def clean(text: str) -> str:
@@ -67,7 +67,7 @@ def print_table(
     console = Console(highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=title)
     if not console.is_terminal:
-        console.width = 1000  # a pipe cuts no line
+        console.width = 1000  # lines in a pipe are not cut
     for number, name in enumerate(head):
         least = 12 if name == folds else max(len(row[0]) for row in rows) if number == 0 and rows else None
         table.add_column(name, justify="right" if name in numeric else "left", no_wrap=name != folds, overflow="fold",
@@ -89,7 +89,7 @@ def confirm(question: str, yes: bool) -> None:
 
 
 class Progress:
-    """Shows ``before``, how much is done of how much, and ``after``; a context manager that ends the bar."""
+    """Shows ``before``, the progress and ``after``; a context manager that ends the bar."""
 
     def __init__(self, before: str = "", after: str = "", size: Callable[[int], str] = str) -> None:
         self._before, self._after, self._size = before, after, size
@@ -98,7 +98,7 @@ class Progress:
         self.begin(0)
 
     def begin(self, done: int) -> None:
-        """Starts the clock; so much was done before."""
+        """Starts the clock. ``done``: the work that was done before."""
         self._done = self._first = done
         self._began = self._last = time.monotonic()
 
@@ -152,7 +152,7 @@ class RunProgress:
         raise NotImplementedError
 
     def begin(self, kept: Sequence[Any], total: int) -> None:
-        """Begins with the rows that exist before the first question, and the number of all."""
+        """Begins with the existing rows and the number of all questions."""
         for row in kept:
             self.count(row)
         self._done, self._total = len(kept), total
@@ -175,7 +175,7 @@ class RunProgress:
 
 
 class Scores(RunProgress):
-    """Tells the running main score of each pattern."""
+    """Shows the running main score of each pattern."""
 
     def __init__(self, metric: str) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ class Scores(RunProgress):
 
 
 class Failures(RunProgress):
-    """Tells the number of failures, and of the workers that asked."""
+    """Shows the number of failures, and of the workers that asked."""
 
     def __init__(self) -> None:
         super().__init__()

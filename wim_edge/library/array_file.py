@@ -29,14 +29,14 @@ from wim_edge.engine.protocols import Sequence, Snapshot, StateFile
 from wim_edge.system.atomic_files import PART, replace_file
 
 _TAIL = struct.Struct("<16s3I")
-_CHUNK = 1 << 20  # bytes read at once to be checked
+_CHUNK = 1 << 20  # bytes read at once for a checksum
 
 Listed = tuple[str, str, int, int]
 """A part: name, numpy's name of its type, count, CRC-32."""
 
 
 class DamagedError(Exception):
-    """The file is not what was written: cut, changed, of another format, or it belongs to something else."""
+    """The file is not what was written: truncated, changed, of another format, or about something else."""
 
 
 def append_parts(
@@ -57,15 +57,15 @@ def append_parts(
 
 
 def open_regular_file(path: Path) -> FileIO:
-    """Opens a file to read. Raises DamagedError for a path that is no file (a pipe would never open), OSError."""
+    """Opens a file for reading. Raises DamagedError if the path is not a regular file (a pipe would block), OSError."""
     if not path.is_file() and path.exists():
         raise DamagedError("it is no file")
     return open(path, "rb", buffering=0)
 
 
 def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> list[Listed]:
-    """Returns the parts that the file should have; together they are as long as what precedes the header. ``about``
-    None: the file may belong to anything. Raises DamagedError, OSError."""
+    """Returns the parts that the header lists; together they must be as long as the file before the header. ``about``
+    None: the file may be about anything. Raises DamagedError, OSError."""
     size = os.fstat(file.fileno()).st_size
     if size < _TAIL.size:
         raise DamagedError("cut short")
@@ -80,18 +80,18 @@ def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | N
     header = file.read(size - _TAIL.size - begin)
     if len(header) != length or zlib.crc32(header) != crc:
         raise DamagedError("its header is damaged")
-    found = json.loads(header)  # what its checksum vouches for is what we wrote
+    found = json.loads(header)  # its checksum is right, so we wrote it
     if about is not None and found["about"] != about:
         raise DamagedError("it belongs to something else")
     if sum(count * np.dtype(dtype).itemsize for _, dtype, count, _ in found["parts"]) != begin:
-        raise DamagedError("it has not the length it should have")
+        raise DamagedError("its length is wrong")
     file.seek(0)
     return [tuple(part) for part in found["parts"]]
 
 
 def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
-    """Returns the arrays of a file, checked (see `parts_of`) and mapped into memory; on Windows read, because a mapped
-    file cannot be replaced or deleted. Raises DamagedError, OSError."""
+    """Returns the arrays of a file, checked (see `parts_of`) and mapped into memory. On Windows they are read, because
+    a mapped file cannot be replaced or deleted there. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         found: dict[str, NDArray[Any]] = {}
         offset = 0
@@ -109,7 +109,7 @@ def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | 
 
 
 def checksum(file: FileIO, nbytes: int) -> int:
-    """Returns the CRC-32 of the next ``nbytes`` bytes, or of fewer if the file ends before."""
+    """Returns the CRC-32 of the next ``nbytes`` bytes, or of the rest if the file is shorter."""
     crc, buffer = 0, memoryview(bytearray(min(_CHUNK, max(1, nbytes))))
     while nbytes > 0 and (got := file.readinto(buffer[: min(len(buffer), nbytes)])):
         crc = zlib.crc32(buffer[:got], crc)
@@ -130,12 +130,12 @@ _KIND = (b"wim-edge reading", 2)
 
 
 def is_state_file(name: object) -> bool:
-    """Returns True for a name that `write` gives: other programs may use the folder, and the index may be foreign."""
+    """Returns whether `write_state` makes such names: the folder may have other files, and the index may be foreign."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[Path, int]:
-    """Writes what a sequence holds to a new file of ``folder``; returns its path and its bytes. Raises OSError."""
+    """Writes a sequence's content to a new file in ``folder``; returns its path and bytes. Raises OSError."""
     path = folder / (uuid.uuid4().hex + ENDING)
     with replace_file(path, private=True) as part_path:
         snapshot = sequence.snapshot(part_path)
@@ -152,7 +152,7 @@ def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> t
 
 
 def read_state(path: Path, about: Mapping[str, Any]) -> Snapshot:
-    """Reads a file that should be ``about`` this; the snapshot's state stays there. Raises DamagedError, OSError."""
+    """Reads a file that must be ``about`` this; the snapshot's state stays in it. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         listed = parts_of(file, _KIND, about)
         parts: dict[str, NDArray[Any]] = {}

@@ -13,20 +13,20 @@ _WAIT = 10.0  # seconds for another process's transaction
 
 @contextmanager
 def connected(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
-    """Yields a connection; ``create``: to a new file where there is none. Raises sqlite3.Error."""
+    """Yields a connection. ``create``: creates the file if there is none. Raises sqlite3.Error."""
     where = str(path) if create else path.absolute().as_uri() + ("?mode=rw" if _writable(path) else "?immutable=1")
     with closing(sqlite3.connect(where, timeout=_WAIT, isolation_level=None, uri=not create)) as db:
         yield db
 
 
 def _writable(path: Path) -> bool:
-    """Tells whether write-ahead logging can write beside the file, as it must even for reading, or has done so."""
+    """Returns whether write-ahead logging can write beside the file, as even reading requires, or has done so."""
     return os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists()
 
 
 @contextmanager
 def transaction(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
-    """Yields a connection in a transaction: all or, if anything is raised or the process is killed, nothing is done.
+    """Yields a connection in a transaction, which is undone if anything is raised or the process is killed.
 
     Write-ahead logging lets one process write while others read. Raises sqlite3.Error.
     """

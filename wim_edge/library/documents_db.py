@@ -1,4 +1,4 @@
-"""The tables of a library, and what is written to them in a transaction: files, as they were when read, and documents.
+"""The tables of a library, and the transactions that change them: files as they were when read, and their documents.
 
 Tables of an earlier version are migrated when the library is opened. Documents that a sync removed stay for `DAYS`, so
 that they can be restored.
@@ -57,7 +57,7 @@ CREATE INDEX passage_document ON passage (document);
 
 @dataclass(frozen=True)
 class FileState:
-    """A file, as it was when it was read."""
+    """A file as it was when it was read."""
 
     mtime_ns: int
     size: int
@@ -90,7 +90,7 @@ def has_changed(path: Path, known: FileState) -> bool:
 
 
 def make(db: sqlite3.Connection) -> None:
-    """Makes the tables where there are none."""
+    """Creates the tables if there are none."""
     if db.execute("PRAGMA user_version").fetchone() == (0,):
         for statement in (*_TABLES.split(";"), f"PRAGMA user_version = {VERSION}"):
             db.execute(statement)
@@ -98,7 +98,7 @@ def make(db: sqlite3.Connection) -> None:
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """Returns the version of the tables, 0 where there are none. Raises sqlite3.DatabaseError for an unknown one."""
+    """Returns the version of the tables, 0 if there are none. Raises sqlite3.DatabaseError for an unknown one."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     is_empty = not version and not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if not is_empty and not OLDEST <= version <= VERSION:
@@ -109,13 +109,13 @@ def version_of(db: sqlite3.Connection) -> int:
 def bring_up_to_date(db: sqlite3.Connection) -> None:
     """Migrates a library of an earlier version. ``searchable`` and ``heading`` are functions of the connection."""
     version = version_of(db)
-    if version == VERSION:  # another process was first
+    if version == VERSION:  # another process has migrated it
         return
-    if version == 2:  # it has no digests of files, and does not know which folders were added
+    if version == 2:  # it has no digests of files and no list of the added folders
         db.execute("ALTER TABLE source ADD COLUMN digest BLOB DEFAULT x''")
         db.execute(_ROOTS)
         db.execute("INSERT INTO root SELECT path FROM source WHERE path LIKE '/%' OR path LIKE '_:%'")
-    # Version 3 compares modification time and size alone, and indexes no file names
+    # Version 3 compares only modification time and size, and does not index file names
     for column in ("stamp", "restored"):
         db.execute(f"ALTER TABLE source ADD COLUMN {column} INTEGER DEFAULT 0")
     for statement in _REMOVED.split(";"):
@@ -130,7 +130,7 @@ def bring_up_to_date(db: sqlite3.Connection) -> None:
 
 
 def change(db: sqlite3.Connection) -> None:
-    """Sets a random new version, so that no other library, and none restored from a copy, ever has the same."""
+    """Sets a new random version, so that no other library and no restored copy ever has the same."""
     db.execute("DELETE FROM version")
     db.execute("INSERT INTO version VALUES (?)", (uuid.uuid4().hex,))
 
@@ -154,7 +154,7 @@ def replace_documents(
     ).lastrowid
     n = 0
     for n, (given, original) in enumerate(documents, 1):  # noqa: B007
-        # SQLite's functions end a text at NUL, and a deletion must see the text that was inserted
+        # SQLite's functions stop at NUL, and a deletion must see the text that was inserted
         title, text = (one.replace("\0", "\ufffd") for one in (given, original.text))
         had = names_of.get(title)  # a document keeps its name when its file changes
         own = had.pop(0) if had else None
@@ -189,7 +189,7 @@ def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -
             "SELECT ?, path, mtime_ns, size, source.digest, name, title, text, marks "
             "FROM document JOIN source ON source.id = source WHERE path = ? ORDER BY document.id", (time.time(), path),
         )  # fmt: skip
-    # FTS5 without a copy of the text deletes a row when it is given its words again
+    # A contentless FTS5 table deletes a row only if it is given the row's words again
     db.execute(
         "INSERT INTO words (words, rowid, title, text) SELECT 'delete', passage.id, heading(title, path), "
         "searchable(substr(text, start + 1, end - start)) FROM passage JOIN document ON document.id = document "
@@ -229,14 +229,14 @@ def passage_sum(*numbers: object) -> int:
 
 
 def passages(document: Document) -> Iterator[tuple[int, int]]:
-    """Yields [start, end) of the pieces that a library searches, at most `PASSAGE_CHARS` long. A piece ends where its
-    section ends, unless it is hardly more than a heading so far."""
+    """Yields the [start, end) of the pieces that a library searches, at most `PASSAGE_CHARS` long. A piece ends with
+    its section, unless it is hardly more than a heading."""
     starts = [0]
     for mark in document.marks:
         if mark.section and mark.start - starts[-1] >= _SECTION_CHARS:
             starts.append(mark.start)
     for start, end in pairwise([*starts, len(document.text)]):
-        for segment in split(document.text[start:end], PASSAGE_CHARS, lambda text: range(len(text))):  # no tokens
+        for segment in split(document.text[start:end], PASSAGE_CHARS, lambda text: range(len(text))):  # of characters
             yield start + segment.start, start + segment.end
 
 

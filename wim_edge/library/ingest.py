@@ -29,8 +29,8 @@ _TAKEN = (*(ending for one in FORMATS for ending in one.endings), *ROWS[:3])
 """The endings of the files that a folder adds. A named file is added whatever its ending."""
 _LAYOUT = "{title, text}"
 _SPEED, _SPEEDS = 300_000, dict.fromkeys((*TEXT.endings, *MARKDOWN.endings, *ROWS), 3_000_000)
-"""The bytes of a file that two cores read in a second, about; more of plain text."""
-_HASHED = 200_000_000  # bytes of a file that are hashed in a second, about
+"""Approximate bytes of a file that two cores read in a second; more for plain text."""
+_HASHED = 200_000_000  # approximate bytes of a file that are hashed in a second
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class IngestResult:
     state: Literal[
         "added", "changed", "moved", "unchanged", "failed", "skipped", "gone", "removed", "waiting", "recognised"
     ]
-    """The last one is about a page, and precedes the file's own result."""
+    """``recognised`` is about a page, and precedes the file's own result."""
     documents: int = 0
     note: str = ""
-    """The reason of a failure, or a note on what is missing."""
+    """The reason for a failure, or a note on what is missing."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def add(
         if is_folder := os.path.isdir(root):
             library.add_root(root)
         for result in _compare(library, root, options):
-            if not is_folder and result.path == str(root) and result.documents:  # not one that cannot be read
+            if not is_folder and result.path == str(root) and result.documents:  # only if it could be read
                 library.add_root(root)
             yield result
 
@@ -95,7 +95,7 @@ def sync(
 
 
 def _compare(library: Library, root: Path, options: _Options) -> Iterator[IngestResult]:
-    """Compares a file or folder with what the library has of it."""
+    """Compares a file or folder with the library, and updates the library."""
     known = {name: one for name, one in library.sources().items() if _is_in(name, str(root))}
     is_folder = os.path.isdir(root)
     missing = {name for name in known if _is_missing(name)}
@@ -158,9 +158,9 @@ def _is_missing(name: str) -> bool:
 
 
 def files_of(root: Path, known: Container[str] = (), named: Iterable[Path] = ()) -> Iterator[Path | IngestResult]:
-    """Yields the files of a folder: of other kinds only those that are ``known``, and of those that a `LEFT_OUT` file
-    excludes only those that were ``named`` themselves. Also yields a result for each path of another kind, and for each
-    folder that cannot be read."""
+    """Yields the files of a folder to read: those of known formats or ``known`` by name, without those that a
+    `LEFT_OUT` file excludes, unless they are ``named``. Also yields a result for each skipped path, and for each folder
+    that cannot be read."""
     if not os.path.isdir(root):
         yield root
         return
@@ -185,8 +185,8 @@ def files_of(root: Path, known: Container[str] = (), named: Iterable[Path] = ())
 def _one(
     library: Library, path: Path, known: Mapping[str, SourceFile], missing: Container[str], options: _Options
 ) -> Generator[IngestResult, None, tuple[IngestResult, str]]:
-    """Returns the result for a file, and its former path if it was moved, else an empty text; yields a result for each
-    page whose text is recognised."""
+    """Yields a result for each page whose text is recognised. Returns the file's result and, if it was moved, its
+    former path, else an empty text."""
     name = str(path)
     had = known.get(name)
     n_had = had.documents if had else 0
@@ -206,7 +206,7 @@ def _one(
                 if state.digest and (one.state.digest, one.state.size) == (state.digest, state.size)]  # fmt: skip
         unchanged = next((one for one in same if one.path == name), None)
         before = unchanged or next((one for one in same if one.path in missing), None)
-        # The file's name is part of the heading: under another one the file is read again
+        # The file's name is part of the heading, so a renamed file is read again
         if before and (unchanged or with_file_name("", before.path) == with_file_name("", path)):
             library.move(before.path, name, state)
             return IngestResult(name, "unchanged" if unchanged else "moved", before.documents), before.path
@@ -224,7 +224,7 @@ def _one(
             library.remove(before.path)
         n = library.put(name, state.mtime_ns, state.size, documents, state.digest, state.stamp)
     except UnicodeEncodeError:
-        return IngestResult(well_formed(str(path)), "failed", note="its name is no Unicode"), ""
+        return IngestResult(well_formed(str(path)), "failed", note="its name is not Unicode"), ""
     except (OSError, ValueError, DocumentError, InvalidRequestError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         kept = "; what was there of it stays" if had is not None else ""
@@ -244,7 +244,7 @@ def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Docum
                 raise DocumentError(f"{path.name}: no row holds any text")
             return full, f"{len(rows) - len(full)} rows hold no text" if len(full) < len(rows) else ""
         except (DocumentError, InvalidRequestError):
-            if path.suffix.lower() != ".json":  # a JSON file of any other kind is a text
+            if path.suffix.lower() != ".json":  # any other JSON file is read as text
                 raise
     document = read_document(path, limits=limits or DEFAULTS)
     return [(title_of(document), document)], "; ".join(document.notes)
@@ -295,7 +295,7 @@ class LeftOut:
 
 
 SECONDS = 5.0
-"""The time that a question waits for files that are new or have changed."""
+"""The seconds that a question waits for new and changed files."""
 _AGAIN = 30.0
 
 _SHOWN = 3
@@ -311,8 +311,8 @@ class InStep:
         self._compared: dict[str, float] = {}
 
     def bring(self, library: Library, limits: Limits) -> str:
-        """Reads new and changed files for at most `SECONDS`, removes missing ones, and returns a message that names
-        them, those that still wait, and those that may be on a disk that is not mounted; empty if nothing changed."""
+        """Reads new and changed files for at most `SECONDS`, and removes missing ones. Returns a message that names
+        them, those that still wait, and those that may be on an unmounted disk; empty if nothing changed."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""

@@ -132,11 +132,11 @@ class Library:
         return str(found[0][0])
 
     def __len__(self) -> int:
-        """Counts the documents."""
+        """Returns the number of documents."""
         return int(self._rows("SELECT count(*) FROM document")[0][0])
 
     def roots(self, within: Path | None = None) -> list[Path]:
-        """Returns the files and folders that were added, without those in others of them; or those ``within`` one."""
+        """Returns the added files and folders that are not inside another one; or those ``within`` a folder."""
         found = [Path(path) for (path,) in self._rows("SELECT path FROM root ORDER BY path")]
         known = set(found)
         return [path for path in found if (within in path.parents if within else known.isdisjoint(path.parents))]
@@ -247,7 +247,7 @@ class Library:
             return documents_db.replace_documents(db, path, FileState(mtime_ns, size, stamp, digest), documents)
 
     def move(self, path: str, new: str, state: FileState) -> None:
-        """Notes the new path and state of a file whose bytes are the same."""
+        """Records the new path and state of a file whose bytes are the same."""
         with self._write() as db:
             db.execute(
                 "UPDATE source SET path = ?, mtime_ns = ?, stamp = ? WHERE path = ?",
@@ -255,7 +255,7 @@ class Library:
             )
 
     def remove(self, path: str, *, keep: bool = False) -> bool:
-        """Removes a file and its documents, for good or to ``keep`` for some days; returns whether it was there."""
+        """Removes a file and its documents; returns whether it was there. ``keep``: they can be restored for days."""
         with self._write() as db:
             db.execute("DELETE FROM root WHERE path = ?", (path,))
             return documents_db.delete_documents(db, path, keep=keep)
@@ -292,7 +292,7 @@ class Library:
 
     @contextmanager
     def _library_errors(self) -> Iterator[None]:
-        """Raises failures of the disk as LibraryError."""
+        """Raises disk failures as LibraryError."""
         try:
             yield
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
@@ -301,14 +301,14 @@ class Library:
             if damaged or re.match("Could not decode|.*(exists|no such)", str(error)):
                 hint = f"Remove it (wim-edge library remove {self.name}) and add the documents again."
             elif "fts5" in str(error):
-                hint = "The SQLite of this Python lacks FTS5; use another build of Python."
+                hint = "The SQLite of this Python has no FTS5; use another build of Python."
             # The message about damaged characters repeats all of the text
             what = "a text in it is damaged" if str(error).startswith("Could not decode") else error
             raise LibraryError(f"library {self.name}: {what}", hint) from error
 
 
 def open_library(name: str) -> Library:
-    """Returns a library that holds something. Raises LibraryError."""
+    """Returns a library that is not empty. Raises LibraryError."""
     library = Library(name)
     if not len(library):
         raise LibraryError(f"library {name} holds no documents", f"wim-edge library add --to {name} FILE...")
@@ -319,7 +319,7 @@ def folder_of(name: str, paths: Paths | None = None) -> Path:
     """Returns the folder of a library of this name. Raises InvalidRequestError for a name that is not allowed."""
     if not _NAME.fullmatch(name):
         raise InvalidRequestError(
-            f"{name!r} is no name for a library",
+            f"{name!r} is not a library name",
             "Letters, digits, dots, dashes and underscores, 64 at most, no dot at the end, and no device of Windows.",
         )
     return (paths or Paths.from_environment()).libraries / name
@@ -339,9 +339,9 @@ def remove_library(name: str) -> int:
         raise LibraryError(f"there is no library {name}", "wim-edge library list")
     freed = size_of(folder)
     try:
-        away = folder.with_name(f".{name}-{uuid.uuid4().hex}")  # at once, whoever may be writing there
+        away = folder.with_name(f".{name}-{uuid.uuid4().hex}")  # at once, even while others write
         folder.rename(away)
-        if away.is_symlink():  # what it leads to is not ours
+        if away.is_symlink():  # its target is not ours
             away.unlink()
         else:
             shutil.rmtree(away)
@@ -352,7 +352,7 @@ def remove_library(name: str) -> int:
 
 
 def size_of(folder: Path) -> int:
-    """Returns the bytes of a folder's files."""
+    """Returns the size of a folder's files, in bytes."""
     total = 0
     for path in folder.glob("*"):
         with suppress(OSError):
@@ -361,7 +361,7 @@ def size_of(folder: Path) -> int:
 
 
 def _is_name(name: str, title: str) -> bool:
-    """Tells whether the name is the title, perhaps with a number."""
+    """Returns whether the name is the title, perhaps with a number."""
     return name.startswith(title) and re.fullmatch(r"( \(\d+\))?", name[len(title) :]) is not None
 
 

@@ -31,14 +31,14 @@ from wim_edge.settings import Paths, Settings
 from wim_edge.system.atomic_files import move_over
 
 _MOST = 20 * 10**9
-_SHARE = 10  # by default a tenth of what is free, with what is used already
-FAILURES = (OSError, sqlite3.Error, UnicodeError)  # a damaged index may hold text that is none
+_SHARE = 10  # default: a tenth of the space that is free or used by readings
+FAILURES = (OSError, sqlite3.Error, UnicodeError)  # a damaged index may contain invalid text
 _LARGE = 100 * 10**6  # bytes of one reading above which a note says how to free them
-_ABANDONED = 3600.0  # seconds after which a file missing from the index is one that a killed process left
+_ABANDONED = 3600.0  # seconds after which a file that is not in the index was left by a killed process
 
 
 class ReadingStore:
-    """A folder of saved readings. Raises OSError, sqlite3.Error where it cannot be read or written.
+    """A folder of saved readings. Raises OSError, sqlite3.Error if it cannot be read or written.
 
     Args:
         limit: bytes that all readings may take; None: a tenth of the disk's free space, at most 20 GB.
@@ -51,12 +51,12 @@ class ReadingStore:
         """Notes for the reader, a line each."""
         self.index = self._open_index(folder / "index.sqlite")
         if self.index.was_old:
-            self.notes.append("what an older version kept of texts cannot be used: they are read again")
+            self.notes.append("the saved readings of an older version cannot be used: the texts are read again")
         os.chmod(folder / "index.sqlite", 0o600)
 
     @classmethod
     def of(cls, settings: Settings) -> ReadingStore:
-        """Returns the store that the settings name."""
+        """Returns the store of these settings. Raises LibraryError."""
         folder = settings.readings or Paths.from_environment().cache / "readings"
         try:
             return cls(folder, settings.readings_bytes)
@@ -67,7 +67,7 @@ class ReadingStore:
             ) from error
 
     def _open_index(self, path: Path) -> ReadingsDatabase:
-        """Opens the index; a damaged one, without which the files are of no use, begins anew."""
+        """Opens the index; a damaged one is replaced, because the files are useless without it."""
         try:
             return ReadingsDatabase(path)
         except (sqlite3.DatabaseError, UnicodeError) as error:
@@ -76,10 +76,10 @@ class ReadingStore:
             return self.recreate_index(error)
 
     def recreate_index(self, damage: Exception) -> ReadingsDatabase:
-        """Puts an empty index in the place of a damaged one, which stays beside it, and says so in the notes."""
+        """Replaces a damaged index by an empty one, keeps the old file beside it, and adds a note."""
         path = self.folder / "index.sqlite"
         aside = path.with_name(path.name + ".damaged")
-        self.notes.append(f"the index of the saved readings was damaged ({damage}); it begins anew, the old one is "
+        self.notes.append(f"the index of the saved readings was damaged ({damage}); a new one begins, the old one is "
                           f"{aside.name}")  # fmt: skip
         with suppress(FileNotFoundError):  # another process was faster
             move_over(path, aside)
@@ -96,7 +96,7 @@ class ReadingStore:
         return min(_MOST, (shutil.disk_usage(self.folder).free + self.index.total()) // _SHARE)
 
     def readings(self) -> list[ReadingRecord]:
-        """Returns the saved readings, the latest used first."""
+        """Returns the saved readings, most recently used first."""
         return self.index.readings()
 
     def remove(self, *readings: int) -> None:
@@ -110,7 +110,7 @@ class ReadingStore:
         self.remove(*(one.id for one in self.index.readings()))
 
     def sweep(self, keeping: int | None = None) -> None:
-        """Keeps within the limit: evicts the readings used longest ago, except one, and deletes unreferenced files."""
+        """Enforces the limit: evicts the least recently used readings but ``keeping``, deletes unreferenced files."""
         limit = self.limit
         self.delete(self.index.drop_unreferenced())
         for oldest in reversed(self.index.readings()):
@@ -126,14 +126,14 @@ class ReadingStore:
                     self.delete([name])
 
     def delete(self, names: list[str]) -> None:
-        """Deletes files of the folder, only those of ours."""
+        """Deletes these files from the folder, if they are ours."""
         for name in filter(is_state_file, names):
             with suppress(OSError):  # open in another process (Windows); a later sweep finds it
                 (self.folder / name).unlink(missing_ok=True)
 
 
 class SavedReading:
-    """The saved states of one reading, in which known tokens are found and new ones saved.
+    """The saved states of one reading: finds known tokens, and saves new ones.
 
     ``notes`` gathers notes for the reader, a line each.
     """
@@ -148,7 +148,7 @@ class SavedReading:
         self._last: tuple[int, tuple[int, ...]] = (0, ())
         """The state found or saved last, and its tokens."""
         self.saved_tokens = 0
-        """Document tokens that are kept, once the reading is closed."""
+        """Document tokens that are saved, once the reading is closed."""
         texts = ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents), model)
         source, title, model = (text.encode("utf-8", "backslashreplace").decode() for text in texts)  # for odd names
         self._open = partial(
@@ -169,7 +169,7 @@ class SavedReading:
                 state, file = found
                 try:
                     if not is_state_file(file):
-                        raise DamagedError("its file is none of ours")
+                        raise DamagedError("its file is not ours")
                     snapshot = read_state(self._store.folder / file, {"fingerprint": self._fingerprint})
                     if common_prefix_length(snapshot.tokens, tokens) < ends[0] or len(snapshot.tokens) > most:
                         raise DamagedError("it holds another text")
@@ -212,8 +212,8 @@ class SavedReading:
             self._taken += size
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
-        """Keeps what earlier questions saved of these windows and this one did not need. Returns the number of known
-        tokens of each, by its number.
+        """Keeps the states of these windows that earlier questions saved and this one did not need. Returns the number
+        of known tokens of each window, by its number.
 
         Args:
             windows: the number of each, its tokens, and the ascending ends up to which it may be known.
@@ -233,7 +233,7 @@ class SavedReading:
         return known
 
     def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
-        """Returns the unit vectors that the embedding model of this fingerprint made of these texts before."""
+        """Returns the saved unit vectors of these texts, by number. ``fingerprint``: of the embedding model."""
         digests = {number: _digest(text) for number, text in texts.items()}
         found: dict[str, bytes] = {}
         if digests and not self._broken:
@@ -244,7 +244,7 @@ class SavedReading:
         return {number: vector.astype(np.float32) for number, vector in known.items()}
 
     def save_vectors(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
-        """Saves an embedding model's vectors of texts, as long as the reading."""
+        """Saves an embedding model's vectors of texts for as long as the reading is kept."""
         if self._broken:
             return
         with self._guarded("saved"):
@@ -252,13 +252,13 @@ class SavedReading:
             self._index.add_vectors(self._open(), fingerprint, made)
 
     def close(self, tokens: int) -> None:
-        """Ends the reading, of which ``tokens`` document tokens were read or found, and enforces the limit."""
+        """Ends the reading, and enforces the limit. ``tokens``: the document tokens that were read or found."""
         if self._broken:
             return
         if self._taken > _LARGE:
             self._note(
-                f"what was read takes {self._taken / 1e6:,.0f} MB on disk, so that the next question need not read it "
-                "again; `wim-edge readings remove`, or the page's settings, free it, and --no-save keeps nothing"
+                f"the reading takes {self._taken / 1e6:,.0f} MB on disk, so that the next question need not read it "
+                "again; `wim-edge readings remove`, or the page's settings, free it; --no-save saves nothing"
             )
         with self._guarded("saved"):
             reading = None
@@ -271,7 +271,7 @@ class SavedReading:
 
     @contextmanager
     def _guarded(self, done: str) -> Iterator[None]:
-        """Notes a failure of the disk, after which nothing more is tried."""
+        """Notes a disk failure; nothing more is read or saved after it."""
         try:
             yield
         except FAILURES as error:
@@ -284,7 +284,7 @@ class SavedReading:
             self._note(self._store.notes[-1])
 
     def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
-        """Adds a state to the reading; the one that it only continues is needed no more."""
+        """Adds a state to the reading, in place of the one that it continues."""
         last, held = self._last
         if not aside and held and last != state and last in self._states and held == tokens[: len(held)]:
             self._states.remove(last)
@@ -299,15 +299,15 @@ class SavedReading:
 
 
 def is_corrupt(error: Exception) -> bool:
-    """Tells whether an error means a damaged index, rather than one that is locked or not ours to read or write."""
+    """Returns whether an error means a damaged index, rather than a locked or inaccessible one."""
     if isinstance(error, sqlite3.OperationalError):
-        return "Could not decode" in str(error)  # a text in it is none any more
-    # The class itself: a broken constraint, say, comes of another process that let go of the reading
+        return "Could not decode" in str(error)  # a text in it is no longer valid
+    # Exactly this class: a broken constraint, for example, means that another process dropped the reading
     return type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
 
 
 def common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """Returns how many first tokens are the same."""
+    """Returns the length of the common prefix."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

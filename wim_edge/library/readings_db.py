@@ -2,7 +2,7 @@
 
     reading   a document (or several, asked together) as one model read it
     state     a file that holds a sequence's first ``tokens`` tokens
-    prefix    a digest of the first so many tokens of a state, from which a reading can go on
+    prefix    a digest of a state's first tokens, from which a reading can continue
     vector    an embedding model's vector of a text, by the text's digest
 
 A state is kept as long as a reading refers to it. Write-ahead logging lets one process write while
@@ -68,8 +68,8 @@ class ReadingRecord:
 
 
 class ReadingsDatabase:
-    """The database of a folder. Methods raise sqlite3.Error if it cannot be read or written; a DatabaseError that is no
-    OperationalError means that the file is damaged."""
+    """The database of a folder. Methods raise sqlite3.Error if it cannot be read or written; a DatabaseError that is
+    not an OperationalError means that the file is damaged."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -79,7 +79,7 @@ class ReadingsDatabase:
                 raise sqlite3.OperationalError(f"another version of wim-edge keeps readings there, format {version}")
             tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if tables and "reading" not in tables:
-                raise sqlite3.OperationalError("another program's database lies there")
+                raise sqlite3.OperationalError("another program's database is there")
             self.was_old = version == _OLD
             if self.was_old:
                 db.execute("DELETE FROM reading")
@@ -106,7 +106,7 @@ class ReadingsDatabase:
         return None
 
     def readings(self) -> list[ReadingRecord]:
-        """Returns all readings, the latest used first."""
+        """Returns all readings, most recently used first."""
         rows = self._rows(
             "SELECT reading.id, title, source, shape, model, reading.tokens, of_tokens, "
             "coalesce(sum(bytes), 0), created, used FROM reading LEFT JOIN part ON reading = reading.id "
@@ -115,7 +115,7 @@ class ReadingsDatabase:
         return [ReadingRecord(*row) for row in rows]
 
     def total(self) -> int:
-        """Counts the bytes of all files and vectors."""
+        """Returns the bytes of all files and vectors."""
         return sum(int(n) for (n,) in self._rows(
             "SELECT coalesce(sum(bytes), 0) FROM state UNION ALL SELECT coalesce(sum(length(data)), 0) FROM vector"
         ))  # fmt: skip
@@ -223,7 +223,7 @@ def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
         yield settings
         return
     sweep()
-    # What is open at the end stays on Windows, until the next sweep
+    # Windows keeps open files until the next sweep
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder, ExitStack() as held:
         with suppress(NotImplementedError):  # a file system without locks
             held.enter_context(FileLock(Path(folder, LOCK)))
@@ -236,10 +236,10 @@ def sweep() -> None:
         with suppress(OSError, Timeout, NotImplementedError):
             if _ours(folder) and time.time() - (folder / LOCK).stat().st_mtime > _YOUNG:
                 with FileLock(folder / LOCK, timeout=0):
-                    pass  # nobody holds it, and while we did Windows would not delete it
+                    pass  # the lock is free, and Windows would not delete the folder while we hold it
                 shutil.rmtree(folder)
 
 
 def _ours(folder: Path) -> bool:
-    """Tells whether this user made the folder: others may write to the folder for temporary files too."""
+    """Returns whether this user made the folder: others may also write to the folder for temporary files."""
     return not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()

@@ -198,14 +198,14 @@ def _taken(index: TokenIndex, at: int) -> _IndexArrays:
 
 LONGEST = 64
 """The most tokens of a run."""
-_MANY = 1024  # places: the steps of larger ranges are kept
+_MANY = 1024  # places; the steps of larger ranges are cached
 
 Ints = NDArray[Any]
 """Integers of an unsigned type: token ids, or places in a text."""
 
 
 def end_of(tokens: Ints) -> int:
-    """Returns the token that stands after every title and body, and that no run goes beyond: the type's last number."""
+    """Returns the token after every title and body, which no run crosses: the type's largest number."""
     return int(np.iinfo(tokens.dtype).max)
 
 
@@ -218,7 +218,7 @@ class TokenRange:
     length: int
 
     def __len__(self) -> int:
-        """Counts the places where the run occurs."""
+        """Returns the number of places where the run occurs."""
         return self.last - self.first
 
 
@@ -227,7 +227,7 @@ class SuffixArray:
 
     Args:
         tokens: the text, (n,), an end after each part (see `end_of`). May be memory-mapped, as may the order.
-        order: places (indices into ``tokens``), sorted by the `LONGEST` tokens that stand there.
+        order: places (indices into ``tokens``), sorted by the `LONGEST` tokens there.
     """
 
     def __init__(self, tokens: Ints, order: Ints) -> None:
@@ -244,8 +244,8 @@ class SuffixArray:
         return SuffixArray(self.tokens, self.order[chosen])
 
     def successors(self, run: TokenRange) -> tuple[Ints, Ints]:
-        """Returns the tokens that follow a run somewhere, ascending (the end last, if it may end): (k,); and where the
-        places of each begin in the order, with the end of the last: (k + 1,)."""
+        """Returns the tokens that follow a run, ascending (the end last, if it may end): (k,); and where the places of
+        each begin in the order, with the end of the last: (k + 1,)."""
         found = self._kept.get(run)
         if found is None:
             found = self._steps(run)
@@ -265,7 +265,7 @@ class SuffixArray:
         return run
 
     def places(self, run: TokenRange) -> Ints:
-        """Returns the places where a run stands in the text, ascending."""
+        """Returns the places where a run occurs in the text, ascending."""
         return np.sort(self.order[run.first : run.last])
 
     def _steps(self, run: TokenRange) -> tuple[Ints, Ints]:

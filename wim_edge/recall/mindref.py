@@ -7,9 +7,9 @@ The cache over time; the examples are evaluated once for all questions:
     [examples][question][title 2][Passage:]    passages are searched, after each among its own title's documents
 
 In the beam search every token must continue a run that occurs in the library (section 3): whatever is decoded exists.
-A stretch of a title without a choice (the rest, where no other title continues alike) is evaluated at once.
+A stretch of a title without a choice (the rest, once no other title continues alike) is evaluated at once.
 
-A prefix is enough (short prefix recall and localization, section 3.3): where it stands is known from the search,
+A prefix is enough (short prefix recall and localization, section 3.3): its place is known from the search,
 and the passage of `PASSAGE` tokens from there, up to the end of a sentence, is the library's own text.
 """
 
@@ -40,7 +40,7 @@ PASSAGE = 150
 
 @dataclass(frozen=True)
 class Beam:
-    """A run of tokens that exists, and how probable the model finds it."""
+    """A run of tokens that exists, and its probability by the model."""
 
     run: TokenRange
     tokens: tuple[int, ...] = ()
@@ -50,7 +50,7 @@ class Beam:
 
     @property
     def score(self) -> float:
-        """Returns the mean log-probability of a token, so that long titles are not put behind for their length."""
+        """Returns the mean log-probability of a token, so that long titles are not penalized."""
         return self.logprob / max(1, len(self.tokens) + self.ended)
 
 
@@ -60,11 +60,11 @@ class Search:
 
     Args:
         runs: the runs of tokens that exist.
-        width: the most beams that go on at a step, and that are found.
+        width: the most beams that continue at a step, and that are returned.
         longest: tokens after which a beam is complete, up to `LONGEST` - 1.
         ends: the tokens that end a title; a beam is complete when it has ended. Without them it is complete when only
             one place is left, or at the ``longest``.
-        whole: True if a beam is complete at the ``longest`` or at its text's end only, though it stands in one place;
+        whole: True if a beam is complete only at the ``longest`` or at its text's end, even if one place is left;
             short prefixes are compared with this.
         form: returns a token's form at the beginning of a text, if there is one (" The" for "The"); the likelier of
             the two is decoded as the first token.
@@ -80,7 +80,7 @@ class Search:
     def find(self, context: Context, prompt: Sequence) -> tuple[list[Beam], int]:
         """Returns the best beams after this prompt, best first, and the tokens that were evaluated for them.
 
-        Takes ``width`` sequences of the context besides the prompt's, which is afterwards as it was before.
+        Takes ``width`` sequences of the context besides the prompt's, which is left as it was.
         Raises Interrupted, ContextOverflowError.
         """
         found: list[Beam] = []
@@ -94,7 +94,7 @@ class Search:
             ]
             found = sorted([*found, *(beam for beam, _ in grown if self._complete(beam))], key=_unlikely)[: self.width]
             going = sorted((pair for pair in grown if not self._complete(pair[0])), key=lambda pair: _unlikely(pair[0]))
-            # A mean may still rise, but a beam that is behind all that are complete hardly catches up
+            # A mean may still rise, but a beam behind all complete ones hardly catches up
             if len(found) == self.width and going and going[0][0].score < found[-1].score:
                 return []
             return [self._step(beam, parent) for beam, parent in going[: self.width]]
@@ -143,14 +143,14 @@ class Search:
 
 
 def _scored(beam: Beam, rows: Logits) -> Beam:
-    """Returns the beam at the end of a stretch, of which only the first token counts in its log-probability."""
+    """Returns the beam at the end of a stretch: adds the log-probabilities of all its tokens but the first."""
     more = beam.tokens[len(beam.tokens) - len(rows) + 1 :] if len(rows) > 1 else ()
     logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), list(more)].sum()) if more else 0.0
     return replace(beam, logprob=beam.logprob + logprob)
 
 
 def _unlikely(beam: Beam) -> float:
-    """Returns what the best beam has least of."""
+    """Returns a key that sorts the best beam first."""
     return -beam.score
 
 
@@ -187,7 +187,7 @@ class MindRef:
         self._spaced = cache(self._with_space)
         self._sequences: dict[str, Sequence] = {}
         self._asked: tuple[str, Sequence] | None = None
-        """The current question and its sequence, from which every stage goes on."""
+        """The current question and its sequence, which every stage continues."""
         self.decoded_tokens = 0
 
     @property
@@ -268,7 +268,7 @@ class MindRef:
         return beams
 
     def _log_likelihoods(self, context: Context, sequence: Sequence, titles: Seq[Seq[int]]) -> list[float]:
-        """Returns log P(title and its end | what the sequence holds), in nats; the sequence is as before."""
+        """Returns log P(title and its end | the sequence's tokens), in nats; the sequence is left as it was."""
         found: list[float] = []
         for at in range(0, len(titles), TITLE_WIDTH):
             some = [[*title, self._paged[2][0]] for title in titles[at : at + TITLE_WIDTH]]
@@ -311,7 +311,7 @@ class MindRef:
         return self._sequences[name]
 
     def _with_space(self, token: int) -> int:
-        """Returns the token as it stands after the prompt: "The" at the head of a text is " The" after "Passage:"."""
+        """Returns the token in its form after the prompt: "The" at the head of a text is " The" after "Passage:"."""
         piece = self._model.piece(token).decode("utf-8", "replace")
         tokens = [] if piece[:1].isspace() else self._model.tokenize(" " + piece)
         return tokens[0] if len(tokens) == 1 else token

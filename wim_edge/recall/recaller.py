@@ -88,7 +88,7 @@ class Recaller:
     def open(self, query: str) -> Context:
         """Returns the context for this question, which may be interrupted."""
         question = len(self._model.tokenize(query))
-        own = len(self._opening) + _LONGEST_READ + question + _SLACK  # with it once alone, and once after a candidate
+        own = len(self._opening) + _LONGEST_READ + question + _SLACK  # the question alone, and after a candidate
         need, positions = self.mindref.cells(query) + own + question, max(own, self.mindref.positions(query))
         if positions > self._model.info.n_ctx_train:
             raise InvalidRequestError(
@@ -136,7 +136,7 @@ class Recaller:
             candidates, heard = self._rerank(query, candidates)
         if candidates and candidates[0].scores.get("likelihood", 1.0) <= 0:
             yield events.Warning("no passage makes the question likelier; the library may not answer it")
-        # A candidate that was not worth reading is never chosen in place of one that was read
+        # A candidate that was not read is never chosen in place of one that was
         chosen = [at < min(most, heard) and _near(one, candidates) for at, one in enumerate(candidates[:listed])]
         yield events.PassagesRecalled(
             tuple(self.recalled(one, chosen=is_chosen) for one, is_chosen in zip(candidates, chosen, strict=False)),
@@ -146,7 +146,7 @@ class Recaller:
         )
 
     def documents(self, passages: Seq[events.RecalledPassage]) -> list[Document]:
-        """Returns the documents of the chosen passages, best first; of long ones those parts alone."""
+        """Returns the documents of the chosen passages, best first; only those parts of long documents."""
         spans: dict[str, list[events.Chars]] = {}
         for passage in passages:
             if passage.chosen:
@@ -171,8 +171,8 @@ class Recaller:
         ]
 
     def _with_titles(self, query: str, candidates: list[Candidate], titles: Seq[Title]) -> list[Candidate]:
-        """Adds the signal of the titles to what BM25 has found and, of each recalled title whose documents BM25 has not
-        found, the passage whose beginning the model finds likeliest."""
+        """Adds the titles' signal to BM25's candidates and, for each recalled title that BM25 missed, the passage with
+        the likeliest beginning."""
         context = self.open(query)
         odds = {document: title.score for title in titles for document in title.documents}
         found = {candidate.document for candidate in candidates}
@@ -189,7 +189,7 @@ class Recaller:
         return candidates
 
     def _rerank(self, query: str, candidates: list[Candidate]) -> tuple[list[Candidate], int]:
-        """Reranks the best candidates, each read alone after the system text; returns their number, too."""
+        """Reranks the best candidates, each read alone after the system text; also returns their number."""
         near = [one for one in candidates[:_READ] if _near(one, candidates)]
         question = QuestionLikelihood(self._model, self._prompts, query)
         with ExitStack() as stack:
@@ -227,7 +227,7 @@ class Recaller:
         return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
 
     def _distinct(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Returns each text once, at its best place: files are copied."""
+        """Returns each text once, at its best place: the library may have copies of a file."""
         by_text: dict[str, Candidate] = {}
         for candidate in candidates:
             start, end = self._chars(candidate)
@@ -245,10 +245,10 @@ class Recaller:
 
 
 def _notes(kept: StoredDocument) -> tuple[str, ...]:
-    """Returns a note if a document's file has changed since it was added. A missing file is no change."""
+    """Returns a note if a document's file has changed since it was added. A missing file does not count."""
     with suppress(OSError, ValueError):
         if has_changed(Path(kept.document.path or ""), kept.file):
-            return ("its file has changed since it was added; the text and its places are of then",)
+            return ("its file has changed since it was added; the text and its places are from before",)
     return ()
 
 
@@ -268,7 +268,7 @@ def _merged(spans: list[events.Chars]) -> tuple[events.Chars, ...]:
 
 
 def _near(candidate: Candidate, candidates: Seq[Candidate]) -> bool:
-    """Tells whether a candidate is not far behind the best one."""
+    """Returns whether a candidate is not far behind the best one."""
     return candidate.score >= candidates[0].score - _NEAR
 
 
@@ -278,7 +278,7 @@ class LibraryRecall:
     def __init__(self) -> None:
         self._recaller: Recaller | None = None
         self._key = ("", "", False)
-        """The folder and the version of the library that the recaller is of, and whether it knows no token."""
+        """The folder and version of the recaller's library, and whether its index has no tokens."""
 
     def run(
         self, library: Library, query: str, model: Model, chat: ChatFormat, settings: Settings, control: Control,
@@ -286,7 +286,7 @@ class LibraryRecall:
     ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.RecalledPassage, ...]]]:  # fmt: skip
         """Yields events; returns the recaller, and the passages. Raises LibraryError, CapacityError, Interrupted."""
         recaller = yield from self._open(library, model, chat, settings, control)
-        if settings.retriever != "bm25":  # which asks no model
+        if settings.retriever != "bm25":  # bm25 asks no model
             control.attach(recaller.open(query))
         passages: tuple[events.RecalledPassage, ...] = ()
         recalled = recaller.recall(query, settings.retriever, most=settings.recall_passages)
@@ -299,7 +299,7 @@ class LibraryRecall:
     def _open(
         self, library: Library, model: Model, chat: ChatFormat, settings: Settings, control: Control
     ) -> Generator[events.Event, None, Recaller]:
-        """Returns the last question's recaller, with its prompts in the cache, if the library is as it was."""
+        """Returns the last question's recaller, with its prompts in the cache, if the library has not changed."""
         key = (str(library.folder), library.version, settings.retriever == "bm25")
         if self._recaller is None or self._key != key:
             self.close()

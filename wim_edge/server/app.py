@@ -134,7 +134,7 @@ async def _refused(_request: Request, error: Exception) -> JSONResponse:
 async def _failed(_request: Request, error: Exception) -> JSONResponse:
     """Answers with one of our errors."""
     assert isinstance(error, WimEdgeError)
-    is_disk = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not: there is none
+    is_disk = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not for a missing library
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
     return error_response(error.to_dict(), 503 if is_disk else None, headers)
 

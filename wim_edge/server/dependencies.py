@@ -48,8 +48,8 @@ class Service:
     _writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WRITERS))
 
     async def writing(self, work: Callable[..., T], *given: Any) -> T:
-        """Returns the result of ``work``, run in one of a few threads of its own: a slow or locked disk blocks no other
-        request. Raises BusyError."""
+        """Runs ``work`` in one of a few threads of its own, so that a slow or locked disk blocks no other request.
+        Raises BusyError."""
         waiting = self._writers.statistics().tasks_waiting
         if waiting >= _MAX_WRITING:
             raise BusyError(waiting, 10)
@@ -69,7 +69,7 @@ class Service:
         self.history.remove(question)
 
     def of_shelf(self, name: str) -> Service:
-        """Returns the same service with the documents and questions of this shelf alone; empty: of the common one.
+        """Returns the same service with only the documents and questions of this shelf; empty: of the common one.
         Raises LibraryError."""
         if not name:
             return self

@@ -145,7 +145,7 @@ async def upload_document(
 
 @router.post("/documents/named", status_code=201, responses=BUSY)
 async def name_document(served: Served, named: AddFileRequest) -> DocumentCreated:
-    """Keeps a file of this machine, from an allowed folder, as it is now."""
+    """Keeps the current version of a file of this machine, from an allowed folder."""
     kept, notes = await served.writing(served.store.name, named.path)
     return DocumentCreated(**_facts(kept), notes=list(notes))
 
@@ -158,7 +158,7 @@ def get_document(served: Served, document: int) -> DocumentDetail:
 
 @router.delete("/documents/{document}", status_code=204, responses=BUSY)
 async def remove_document(served: Served, document: int) -> None:
-    """Removes a document, and the questions that have no other one."""
+    """Removes a document, and the questions asked only of it."""
     await served.writing(served.store.remove, document)
     ids = {entry.id for entry in await run_in_threadpool(served.store.entries)}
     for question in served.history.all(document):
@@ -266,7 +266,7 @@ class FileSynced(Event):
     """One of added, changed, moved, removed, gone (kept, as its folder is empty), failed, recognised (of a page)."""
     documents: int
     note: str
-    """The reason for a failure, or what is missing of the file."""
+    """The reason for a failure, or what is missing from the file."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def new_token() -> str:
 
 
 def is_token(token: str) -> bool:
-    """Tells whether a token can be sent in a header and a cookie, and is not empty."""
+    """Returns whether a token is not empty, and can be sent in a header and a cookie."""
     return re.fullmatch(r"[!#-+\--:<-\[\]-~]+", token) is not None
 
 

@@ -24,7 +24,7 @@ from wim_edge.system.atomic_files import write_text
 _LOG = logging.getLogger(__name__)
 KEPT = 200
 _NOT_KEPT = ("queued", "reading.progress", "margin.delta", "answer.provisional", "answer.delta")
-"""The events without interest after the answer."""
+"""The events that are no longer of interest after the answer."""
 
 
 @dataclass(eq=False)
@@ -52,7 +52,7 @@ class AskedQuestion:
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The event of the latest whole answer, else nothing. Older versions stored fewer fields."""
+        """The event of the latest complete answer; empty without one. Older versions stored fewer fields."""
         return next((event for event in reversed(self.job.events) if event["type"] == "answer.finished"), {})
 
     @property
@@ -96,7 +96,7 @@ class History:
                 self.remove(one)
 
     def keep(self, question: AskedQuestion) -> None:
-        """Writes a question and its events to disk. If that fails, they are lost with the process."""
+        """Writes a question and its events to disk. If that fails, they are lost when the process ends."""
         try:
             with self._lock:
                 if question.id in self._questions:

@@ -122,7 +122,7 @@ class ModelView(BaseModel):
 
 @dataclass(frozen=True)
 class PullProgress(Event):
-    """The bytes of a model that are here so far, of ``of`` (None: unknown). Files that go with it follow."""
+    """The downloaded bytes of a model, out of ``of`` (None: unknown). The files of its companions follow."""
 
     type = "pull.progress"
     model: str
@@ -147,7 +147,7 @@ def list_models(served: Served) -> list[ModelView]:
 
 
 def catalog_facts() -> list[dict[str, Any]]:
-    """Returns what is known of each model of the catalog (`catalog.facts`)."""
+    """Returns the facts about each model of the catalog (`catalog.facts`)."""
     paths = Paths.from_environment()
     models = Catalog.load(paths)
     return [catalog.facts(entry, models, paths) for entry in models]

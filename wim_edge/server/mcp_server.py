@@ -118,7 +118,7 @@ class KeptView(BaseModel):
 
 
 class AssistantTools:
-    """The tools, one a method. Only ``folders`` and ``libraries`` may be asked. Raises LibraryError,
+    """The tools, one per method. Only ``folders`` and ``libraries`` may be asked. Raises LibraryError,
     InvalidRequestError for a library that does not exist."""
 
     def __init__(
@@ -211,7 +211,7 @@ class AssistantTools:
     def _allowed(self, library: str) -> Library:
         if library not in self._libraries:
             allowed = ", ".join(self._libraries) or "none"
-            raise _failure("the library is none that may be asked", f"Libraries: {allowed}.")
+            raise _failure("this library may not be asked", f"Libraries: {allowed}.")
         return self._libraries[library]
 
     async def _run(self, begin: Callable[[Runtime], Iterator[Event]], ctx: Context) -> dict[str, Any]:

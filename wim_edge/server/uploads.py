@@ -1,5 +1,5 @@
-"""The documents of a shelf: a library of their own, which `wim-edge library` shows too. They are uploaded, or files of
-the allowed folders, and no others, whatever is swapped while they are opened."""
+"""The documents of a shelf, in their own library, which `wim-edge library` shows too. Only uploads and files of the
+allowed folders get in, whatever is swapped while they are opened."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class FileView(BaseModel):
 
 
 def printable(path: Path) -> str:
-    """Returns a path with bytes that are not UTF-8 as escapes (``\\xfc``): JSON can hold it, two names stay two."""
+    """Returns a path with bytes that are not UTF-8 as escapes (``\\xfc``): valid in JSON, and still unique."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _readings(path: str) -> tuple[str, str]:
-    """Returns what a path may mean: the path itself, or the one that `printable` shows as this."""
+    """Returns the paths that a text may mean: the text itself, or the one that `printable` shows as this."""
     return path, os.fsdecode(_ESCAPED_BYTE.sub(lambda found: bytes([int(found[1], 16)]), path.encode()))
 
 
@@ -147,7 +147,7 @@ class Uploads:
         return kept, (*read.notes, *self._keep_pdf(kept, data))
 
     def name(self, path: str) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Keeps a file of one of the folders, as it is now, and returns it with its notes."""
+        """Keeps the current version of a file in one of the folders, and returns it with its notes."""
         found, data = self.folders.read(path)
         document = document_of(found, data, self._limits)
         known = self._known(str(found))

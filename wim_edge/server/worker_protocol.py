@@ -85,7 +85,7 @@ class WorkerComplete(_Request, kw_only=True):
 
 
 class WorkerJudge(Struct):
-    """Tells whether an answer should use a segment."""
+    """Says whether an answer should use a segment."""
 
     segment: int
     accepted: bool

@@ -116,7 +116,7 @@ async def chat_completions(served: Served, request: Request, asked: schemas.Chat
 
 @router.post("/completions", response_model=None, responses=BUSY | _STREAM)
 async def completions(served: Served, request: Request, asked: schemas.TextRequest) -> Response:
-    """Completes a text, or several, each with its index: the model goes straight on from the prompt."""
+    """Completes a text, or several, each with its index: the model continues the prompt directly."""
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
         return runtime.complete(*asked.texts, top_logprobs=asked.top)
@@ -125,7 +125,7 @@ async def completions(served: Served, request: Request, asked: schemas.TextReque
 
 
 def _with_notes(found: Iterator[events.Event], asked: RoutedRequest) -> Iterator[events.Event]:
-    """Yields the events, with how the question was understood and what the model does not see."""
+    """Yields the events, and adds how the question was understood and what the model does not see."""
     with closing(found):  # type: ignore[type-var]
         if asked.why:
             yield events.QuestionSettled(asked.question, asked.question, asked.why)

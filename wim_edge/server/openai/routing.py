@@ -132,7 +132,7 @@ def as_request(
         count: counts the tokens of a text.
         read: True to read texts as documents; None: only long ones.
         asks_library: True if a library is asked, with or without documents.
-        question: the question, so that it is not looked for; long texts are then documents as they are.
+        question: the question, if it is known; long texts are then whole documents.
 
     Raises InvalidRequestError without a question.
     """
@@ -167,7 +167,7 @@ def as_request(
         return RoutedRequest(messages=_messages(turns))
     asked = FoundQuestion(question) if question else _question("\n\n".join(beside), found, others)
     if not asked.question:
-        raise InvalidRequestError("there are documents, and no question", "Ask something beside them.")
+        raise InvalidRequestError("there are documents, and no question", "Ask something about them.")
     left_out = sum(asked.question not in text for text in (*short, *(beside if question else ())))
     return RoutedRequest(
         documents=with_unique_names(documents), question=asked.question, unsure=asked.unsure, source=asked.source,
@@ -184,7 +184,7 @@ def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tu
             if part.document is not None:
                 documents.append(part.document)
             elif is_long(part.text):
-                own = find_question(part.text)  # removed, so that the text is the same as in its turn
+                own = find_question(part.text)  # removed as in its own turn, so that the text is the same
                 is_asked = turn.role != "tool" and asks(own.question)
                 documents.append(_document(own.body if is_asked else part.text, len(documents)))
             elif part.text.strip():
@@ -247,7 +247,7 @@ def _document(text: str, number: int) -> Document:
 
 
 def asks(text: str) -> bool:
-    """Tells whether a short text ends with a question mark."""
+    """Returns whether a short text ends with a question mark."""
     return 0 < len(text.strip()) <= SHORT and _ASKS.search(text) is not None
 
 

@@ -190,7 +190,7 @@ class CompletionReply:
     """The complete choices."""
     usage: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
-    """All that is known of the reading."""
+    """All that is known about the reading."""
     finish_reason: str = "stop"
     error: dict[str, Any] | None = None
     created: int = field(default_factory=lambda: int(time.time()))
