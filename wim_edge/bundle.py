@@ -1,6 +1,6 @@
 """A folder that installs wim-edge without a network: wheels, models and a script.
 
-    DIR/install.py     `wim_edge.offline_install`, which needs Python alone: python3 install.py [FOLDER]
+    DIR/install.py     `wim_edge.offline_install`, which needs only Python: python3 install.py [FOLDER]
     DIR/wheels/        wim-edge and its dependencies, in the versions installed here, for this kind of machine
     DIR/models/        the models' files, in wim-edge's own layout
     DIR/bundle.json    what to install

@@ -89,7 +89,7 @@ class MemoryBudgetError(CapacityError):
 
 
 class EngineError(WimEdgeError):
-    """llama.cpp refused or failed; ``code`` is its return value where there is one."""
+    """llama.cpp refused or failed; ``code`` is its return value if there is one."""
 
     exit_code = 6
 

@@ -336,7 +336,7 @@ def portable_settings(settings: Settings) -> Settings:
 
 
 def _whole(model: str | None) -> str | None:
-    """Returns the absolute path of a file, or a model's name as it is."""
+    """Returns the absolute path of a file, or a model's name unchanged."""
     return os.path.abspath(model) if model and os.path.isfile(model) else model
 
 

@@ -208,7 +208,7 @@ def _open_saved_reading(
     """Returns the saved reading for these documents; None, with the reason if it was wanted but cannot be opened."""
     settings = resolved.settings
     if not settings.save or settings.query_first or not plan.documents:
-        return None, None  # a state with the question before the text serves that question alone
+        return None, None  # a state with the question before the text serves only that question
     shape = "deep" if resolved.pattern.deep else "shallow"
     try:
         store, name = ReadingStore.of(settings), model.info.name

@@ -93,7 +93,7 @@ class Within:
         return cls(seconds=number * _UNIT_SECONDS[found["unit"]])
 
     def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
-        """Returns True if no further segment is read after so many seconds and segments.
+        """Returns True if no further segment is read after this many seconds and segments.
 
         ``share``: the share of the text with the next segment. ``unread``: `Ranking.unread`; if it is None, auto reads
         all of the text.
@@ -248,7 +248,7 @@ class Settings(Limits):
         yield "min_p", 0 <= self.min_p < 1, "0 to below 1"
 
     def with_changes(self, **changes: object) -> Settings:
-        """Returns a copy with these fields changed; a None leaves the field as it is."""
+        """Returns a copy with these fields changed; None leaves a field unchanged."""
         given = {name: value for name, value in changes.items() if value is not None}
         return replace(self, **given)  # type: ignore[arg-type]
 
@@ -294,7 +294,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """Tells whether a value has one of these types. A bool is no number, an int may be a float, no text has NUL."""
+    """Returns whether a value has one of these types. A bool is not a number, an int may be a float, NUL is invalid."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):
@@ -313,7 +313,7 @@ def _parse(variable: str, text: str, kinds: tuple[type, ...]) -> object:
 
 
 def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns fields of `Settings` from plain data. Raises InvalidRequestError for a name that is no setting."""
+    """Returns fields of `Settings` from plain data. Raises InvalidRequestError for a name that is not a setting."""
     given = {FORMER_NAMES.get(name, name): value for name, value in given.items()}
     unknown = given.keys() - {field.name for field in fields(Settings)}
     if unknown:

@@ -75,8 +75,8 @@ class SupportWeights(_Weights):
 
 @dataclass(frozen=True)
 class Confirmation(_Weights):
-    """The weights of a writer's word: ``bias + judge * logit(support) + writer * Evidence.writer`` is the logit of a
-    confirmed support, and ``agreed`` the nats by which agreement raises, or its lack lowers, that of the share."""
+    """The weights of a writer's verdict: ``bias + judge * logit(support) + writer * Evidence.writer`` is the logit of
+    the confirmed support. Agreement adds ``agreed`` nats to the logit of the share; without it they are subtracted."""
 
     table = "confirmation"
     bias: float = 0.0

@@ -50,7 +50,7 @@ class FakeModel:
         chat_template: str | None = CHATML, n_batch: int = 64,
     ) -> None:  # fmt: skip
         self.reply, self.n_batch, self.has_adapter = reply, n_batch, False
-        self.fingerprint = f"fake-{next(_NUMBERS)}"  # each model numbers tokens anew
+        self.fingerprint = f"fake-{next(_NUMBERS)}"  # each model has its own numbers for tokens
         self.history: list[tuple[str, int, int]] = []
         """The calls in order, as (kind, sequence, tokens or position): append, fork, truncate, close."""
         self.contexts: list[FakeContext] = []

@@ -1,7 +1,7 @@
 """Measurements of models on this machine: the settings that `wim-edge tune` found, and reading speeds.
 
-``tuned.json``, in the configuration folder, has an entry a line, so that damage to one costs no other. An entry counts
-only for the file, machine and build that it was measured with, and the user's own settings override it.
+``tuned.json``, in the configuration folder, has one entry a line, so that damage to one does not affect others. An
+entry counts only for the file, machine and build that it was measured with, and the user's own settings override it.
 ``speeds.json``, in the cache folder, is a convenience: if it cannot be read, no speed is known.
 """
 
@@ -34,7 +34,7 @@ class Tuned:
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     copy: str | None = None
-    """The path of the copy; None: the file as it is."""
+    """The path of the copy; None: the original file."""
 
 
 def load(paths: Paths, model: Path) -> Tuned:

@@ -110,7 +110,7 @@ class WordIndex:
         return 1 - found / len(stems) if stems else 0.0
 
     def _stems(self, question: str) -> list[str]:
-        """Returns the question's words as the index has them."""
+        """Returns the question's words as they are in the index."""
         self._db.execute("INSERT INTO question (question) VALUES ('delete-all')")
         self._db.execute("INSERT INTO question (rowid, text) VALUES (1, ?)", (" ".join(_words(searchable(question))),))
         return [stem for (stem,) in self._db.execute("SELECT DISTINCT term FROM asked ORDER BY term")]
@@ -137,7 +137,7 @@ def without_endings(text: str) -> set[str]:
 
 
 def missed_points(held: Sequence[set[str]], asked: set[str]) -> list[float]:
-    """Returns for each unit of a text the points that it has less than the best one. ``held``: the units' words.
+    """Returns how many points each unit of a text has less than the best one. ``held``: the units' words.
 
     A word of ``asked`` in n of N units is worth log(1 + N / n) points, so no list of common words is needed.
     """

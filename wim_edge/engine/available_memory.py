@@ -60,7 +60,7 @@ def available(mapped: int = 0) -> int:
 
 
 def private_bytes() -> int:
-    """Returns the bytes that this process holds, without the pages of files where the system counts them apart."""
+    """Returns the bytes that this process holds, without the pages of files if the system counts them separately."""
     import psutil
 
     held = psutil.Process().memory_info()

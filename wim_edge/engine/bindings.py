@@ -183,7 +183,7 @@ def devices() -> list[Device]:
         # Metal calls the GPU of Apple silicon a GPU like any other
         shares = kind == IGPU or (name.startswith("MTL") and platform.machine() == "arm64")
         found.append((kind, Device(name, description, kind in (GPU, IGPU), free.value, total.value, shares)))
-    # llama.cpp leaves an integrated GPU idle beside another GPU of this machine
+    # llama.cpp leaves an integrated GPU idle if this machine has another GPU
     if any(kind == GPU and not one.name.startswith("RPC") for kind, one in found):
         return [replace(one, is_gpu=kind == GPU) for kind, one in found]
     return [one for _, one in found]

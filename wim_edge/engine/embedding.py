@@ -42,7 +42,7 @@ _INSTRUCTIONS = (
     ("embeddinggemma", ("task: search result | query: ", "title: none | text: ")),
 )
 """The instructions before a question and before a text, from the models' cards, by a part of the model's name; the
-first match counts. No GGUF file holds them."""
+first match counts. GGUF files do not contain them."""
 
 
 class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):

@@ -140,14 +140,14 @@ def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
 
 
 def is_embedding_model(path: Path) -> bool:
-    """Tells whether the file's model was trained to embed texts. Raises OSError."""
+    """Returns whether the file's model was trained to embed texts. Raises OSError."""
     state = path.stat()
     return _pools(path, state.st_size, state.st_mtime_ns)
 
 
 @cache
 def _pools(path: Path, _nbytes: int, _changed: int) -> bool:
-    """Tells whether the file's model pools a text's tokens to one vector; False for a file that cannot be used."""
+    """Returns whether the file's model pools a text's tokens to one vector; False for a file that cannot be used."""
     try:
         header = read_header(path, embeds=True)
     except ModelFileError:

@@ -138,7 +138,7 @@ def estimate(
     scores = 0 if flash or kv_type.startswith("q") else header.number("attention.head_count", 1) * padded(n_ctx)
     compute = max(_graph_bytes(header, n_ctx, n_batch, n_seq_max, scores), logits) + logits + _FIXED
     work = int(n_batch * max(2 * scores, _WORK * _feed_forward(header)))
-    # Beside the segments' checkpoints those of the prompt and a fork, and a recovery state for each; none by position
+    # Besides the segments' checkpoints: the prompt's and a fork's, with a recovery state each; none by position
     at_work = 0 if _window(header) and swa_full else 4
     kept = (at_work + n_ctx // _SEGMENT) * _checkpoint_bytes(header, n_ctx, kv_type)
     host = work + logits + kept + _VOCABULARY * header.metadata_nbytes
@@ -155,7 +155,7 @@ def _graph_bytes(header: GGUFHeader, n_ctx: int, n_batch: int, n_seq_max: int, s
     """Returns the bytes of the widest layer's activations and of the attention masks. ``scores``: of one token."""
     n_head, width = header.number("attention.head_count", 1), header.number("embedding_length")
     size = header.number("attention.key_length", width // max(1, n_head))
-    # Live beside the scores: the residual and its norm, queries and attention output, keys and values
+    # Live along with the scores: the residual and its norm, queries and attention output, keys and values
     live = 3 * width + 3 * n_head * size + 2 * header.number("attention.head_count_kv", n_head) * size
     masks = bool(n_head) * padded(n_ctx) * (4 if scores else 2) * (2 if _window(header) else 1)
     inner, state = header.number("ssm.inner_size"), header.number("ssm.state_size")

@@ -112,7 +112,7 @@ class Model(AbstractContextManager["Model"]):
         return [token for part in self._split_literals(text) for token in self._tokenize_exactly(part)]
 
     def _tokenize_exactly(self, text: str) -> list[int]:
-        """Returns the tokens without the space that SentencePiece models put before a text: a segment is no start."""
+        """Returns the tokens without the space that SentencePiece puts before a text: a segment is not its start."""
         if self._line_end and text:
             tokens = tokenize(self.vocab, "\n" + text)
             if tokens[: len(self._line_end)] == self._line_end:

@@ -97,7 +97,7 @@ def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None
 
 
 def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: FreeMemory) -> int:
-    """Returns the cells of the longest context that memory holds beside the weights; 256 if it holds none."""
+    """Returns the cells of the longest context that fits in memory with the weights; 256 if none fits."""
     sizes = range(256, padded(n_ctx_train) + 1, 256)
     fit = bisect_left(sizes, True, key=lambda n_ctx: free.shortage(context_need(header, settings, n_ctx)) is not None)
     best = 256 * max(1, fit)
@@ -106,13 +106,13 @@ def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free
 
 @contextmanager
 def vocabulary(path: Path) -> Iterator[Callable[[str], int]]:
-    """Yields a function that counts a text's tokens; loads the file's vocabulary alone. Raises ModelFileError."""
+    """Yields a function that counts a text's tokens; loads only the file's vocabulary. Raises ModelFileError."""
     params = model_params()
     params.vocab_only = True
     handle = load_weights(path, params)
     vocab = lib.llama_model_get_vocab(handle)
 
-    def count(text: str) -> int:  # without a list of the tokens, of which a book has a million
+    def count(text: str) -> int:  # without a list of the tokens: a book has a million
         data = text.encode("utf-8", "replace")
         return abs(int(lib.llama_tokenize(vocab, data, len(data), None, 0, False, False)))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FEATURE = re.compile(r"(\w+) = (\d+)")
 _LIBRARIES = ("OPENMP", "REPACK", "LLAMAFILE", "ACCELERATE", "BLAS")
-"""The names in llama.cpp's list that are no features of a processor."""
+"""The names in llama.cpp's list that are not features of a processor."""
 _FLAGS = {
     "AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "AVX512_VNNI": "avx512_vnni", "FMA": "fma", "F16C": "f16c",
     "AVX_VNNI": "avx_vnni", "NEON": "asimd", "DOTPROD": "asimddp", "MATMUL_INT8": "i8mm", "SVE": "sve",

@@ -196,7 +196,7 @@ class Model(Protocol):
         """Returns a token's bytes (perhaps part of a character); none for control tokens."""
 
     def is_eog(self, token: int) -> bool:
-        """Tells whether the token ends a turn or a text."""
+        """Returns whether the token ends a turn or a text."""
 
     @property
     def eog_tokens(self) -> Seq[int]:
@@ -236,6 +236,6 @@ class Embedder(Protocol):
 
     def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
         """Yields the unit vector of each text given as tokens, without an instruction. ``check``: as for `texts`.
-        Raises InvalidRequestError for a number that is no token."""
+        Raises InvalidRequestError for a number that is not a token."""
 
     def close(self) -> None: ...

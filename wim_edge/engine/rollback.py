@@ -63,7 +63,7 @@ class ByPosition:
         verify(seq)
 
     def checkpoint(self, seq: Sequence) -> None:
-        """Makes this position cheap to come back to."""
+        """Makes this position cheap to return to."""
 
     def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
         """Recovers from an interrupted batch; the part of ``tokens`` that was evaluated stays."""
@@ -206,7 +206,7 @@ class ByHeldPosition(ByState):
         super().erase(seq)
 
     def _has_window(self, seq: Sequence, at: int) -> bool:
-        """Tells whether the cache holds all positions that a token at this one attends to."""
+        """Returns whether the cache holds all positions that a token at this one attends to."""
         first = lib.llama_memory_seq_pos_min(seq.context.memory, seq.id)
         return bool(first <= max(0, at - self.n_swa + 1))
 
@@ -243,7 +243,7 @@ _LARGE = 1 << 26  # bytes: a smaller state is saved without a look at the free m
 
 
 def state_size(seq: Sequence, *, partial: bool = False) -> int:
-    """Returns the bytes of the state. ``partial``: of the recurrent part or the window alone, here and below
+    """Returns the bytes of the state. ``partial``: only of the recurrent part or the window, here and below
     (LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)."""
     return int(lib.llama_state_seq_get_size_ext(seq.context.handle, seq.id, int(partial)))
 

@@ -1,4 +1,4 @@
-"""llama.cpp's RPC: the devices of other machines, beside or instead of this one's.
+"""llama.cpp's RPC: the devices of other machines, in addition to or instead of this one's.
 
 llama.cpp aborts if a server is lost, wrong or of another version (ggml-rpc.cpp, RPC_STATUS_ASSERT). So servers are
 registered only in a process of its own: `allow_rpc`.

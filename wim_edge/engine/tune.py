@@ -50,7 +50,7 @@ class RunConfig:
     path: Path
     settings: Settings
     weights: str | None
-    """The weight type of a copy; None for the file as it is."""
+    """The weight type of a copy; None for the original file."""
     prefill: float = 0.0
     """Tokens read a second, 1,500 tokens deep if the machine is fast enough."""
     decode: float = 0.0
@@ -200,7 +200,7 @@ def sample_text() -> str:
 
 
 def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
-    """Measures the prefill of so many tokens and decoding after them, in about ten seconds at most.
+    """Measures the prefill of ``n_tokens`` and decoding after them, in about ten seconds at most.
 
     ``warm_up``: the tokens whose speed decides how many are measured.
     """

@@ -57,7 +57,7 @@ def embed_documents(documents: Sequence[Document], n_threads: int | None) -> Chu
     texts = tuple(by_name[name][slice(*span)] for name, span in spans)
     if not texts:
         raise DocumentError(f"{', '.join(by_name)}: the document is empty", "Give one that holds text.")
-    whole = [text.replace("\0", " ") for text in texts]  # it ends a text at NUL
+    whole = [text.replace("\0", " ") for text in texts]  # NUL would end the text
     vectors = np.asarray(embedder.passage(whole), np.float32).reshape(len(texts), -1)
     return Chunks(spans, texts, vectors, time.perf_counter() - begun, n_threads)
 

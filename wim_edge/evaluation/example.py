@@ -24,24 +24,24 @@ class Example:
     id: str
     """A name that is unique within a run."""
     group: str
-    """The question it asks: examples of one group are not independent, and count as one question."""
+    """The question that it asks: examples of one group are not independent, and count as one question."""
     documents: tuple[Document, ...]
     question: str
     answers: tuple[str, ...]
-    """The right answers, of which any will do; empty where unknown: the example then counts for retrieval alone."""
+    """The right answers, any of which will do; empty if unknown: the example then counts only for retrieval."""
     gold: tuple[int, ...] = ()
     """The documents that hold the answer, by their indices; empty if unknown."""
     gold_chars: tuple[int, int] | None = None
-    """The characters of the gold document in which the answer stands; None: anywhere in it."""
+    """The characters of the gold document that contain the answer; None: anywhere in it."""
     x: int | None = None
-    """The value of what the task sweeps: a position, a number of documents, a length in tokens."""
+    """The swept value: a position, a number of documents, or a length in tokens."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """Other facts worth writing down about it; JSON values."""
+    """Other facts to record about it; JSON values."""
     unanswerable: bool = False
     """True if the documents do not hold the answer: saying so is right."""
     shelf: str | None = None
-    """The name of the documents, where several questions are asked of them in turn: they are then read once,
-    as `ask` does. None: every question reads as if for the first time."""
+    """The name of the documents, if several questions are asked of them in turn: they are then read once, as `ask`
+    does. None: every question reads as if for the first time."""
 
     @property
     def is_asked(self) -> bool:
@@ -80,7 +80,7 @@ def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tup
 
 @dataclass(frozen=True)
 class Query:
-    """A question, its answers, where known, and the pages, by title, that hold them."""
+    """A question, its answers if known, and the pages, by title, that contain them."""
 
     question: str
     evidence: tuple[frozenset[str], ...]
@@ -139,7 +139,7 @@ def take_part(rows: Iterable[T], part: Part, key: Callable[[T], Hashable]) -> li
 
 
 def list_of(value: Any) -> list[Any]:
-    """Returns the value, which is a list. Raises TypeError for anything else, such as a text."""
+    """Returns the value if it is a list. Raises TypeError for anything else, such as a text."""
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.40} where a list should be")
     return value

@@ -81,7 +81,7 @@ def _agreement(records: Sequence[Record]) -> dict[str, float]:
 def _fit(evidence: NDArray[np.float64], answerable: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
     """Fits a logistic regression by Newton's method; returns the bias and a weight for each kind of evidence."""
     mean, spread = evidence.mean(0), evidence.std(0)
-    spread[spread < 1e-9] = np.inf  # what never varies says nothing
+    spread[spread < 1e-9] = np.inf  # evidence that never varies has no weight
     rows = np.column_stack([np.ones(len(evidence)), (evidence - mean) / spread])
     ridge = np.diag([1e-3, *[_RIDGE] * evidence.shape[1]])
     found = np.zeros(rows.shape[1])

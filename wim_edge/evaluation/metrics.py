@@ -37,8 +37,8 @@ _LABELS = (
     frozenset({"yes", "no", "maybe"}),
     frozenset({"none", "one", "two", "three"}),
 )
-"""The labels of tasks that share them: the first two as in BABILong's script; the others, of tasks that it leaves out,
-are matched as whole words."""
+"""The labels of tasks that share them: the first two as in BABILong's script; the others, which it leaves out, are
+matched as whole words."""
 
 
 def normalize(text: str) -> str:
@@ -60,7 +60,7 @@ def best_subspan_em(output: str, answers: Iterable[str]) -> float:
 def contains(text: str, answers: Iterable[str]) -> float:
     """Returns 1 if any answer occurs in the text, without case, articles and punctuation, else 0.
 
-    The published match differs in three points: here an answer is no part of a longer word or number ("4" is not in
+    The published match differs in three points: here an answer is not part of a longer word or number ("4" is not in
     1847) in scripts with spaces, numbers keep their points, and an answer without a word ("a") is never found.
     """
     shown = _plain(text)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SWEPT = {"position": "position of the gold document (from 0)", "documents": "documents", "length": "length in tokens"}
 _TICKS = 12
-"""The most values that are all named; of more, matplotlib chooses some."""
+"""The most values that are all named; if there are more, matplotlib chooses some."""
 
 
 def require_matplotlib() -> None:

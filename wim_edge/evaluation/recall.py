@@ -48,7 +48,7 @@ ABLATIONS = ("titles", "flat", "whole", "free")
 _READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}
 KNOWN = (*RETRIEVERS, *_READ, *(f"recall:{name}" for name in ABLATIONS))
 LISTED, IN_CONTEXT = 10, 5
-"""The number of passages that are listed, and of those in which an answer is looked for."""
+"""The number of passages that are listed, and of those in which an answer is searched for."""
 SCORES = ("r_precision", "recall_at_1", "recall_at_5", "answer_in_context")
 
 
@@ -283,7 +283,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 class AblatedMindRef(MindRef):
-    """MindRef with one of its stages alone, or with unconstrained titles."""
+    """MindRef with only one of its stages, or with unconstrained titles."""
 
     def cells(self, query: str) -> int:
         return super().cells(query) + sum(map(len, self._flat))

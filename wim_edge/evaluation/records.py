@@ -29,7 +29,7 @@ class Record:
     resolved_pattern: str | None = None
     """The pattern that was used, with its relevance; None if it failed or was not asked."""
     x: int | None
-    """The value of what the task sweeps; None where the pattern does not depend on it."""
+    """The swept value; None if the pattern does not depend on it."""
     question: str
     answers: tuple[str, ...]
     answer: str | None = None
@@ -47,7 +47,7 @@ class Record:
     seconds: float | None = None
     """Wall time without opening the model and its context."""
     is_first: bool | None = None
-    """True if it was the first question on its document; None where every question reads anew."""
+    """True if it was the first question on its document; None if every question reads it again."""
     prefilled_tokens: int | None = None
     decoded_tokens: int | None = None
     peak_rss_bytes: int | None = None

@@ -18,7 +18,7 @@ Span = tuple[str, tuple[int, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """An answer with its quotations, passages and cost. None: not known of this condition."""
+    """An answer with its quotations, passages and cost. None: unknown for this condition."""
 
     text: str
     pattern: str
@@ -31,13 +31,13 @@ class Reply:
     quotes: tuple[str, ...] | None = None
     """The margins that the answer rests on."""
     passages: tuple[str, ...] | None = None
-    """The texts that it was given from, where that is not the whole context."""
+    """The texts that the answer was given from, if that is not the whole context."""
     ranking: tuple[Span, ...] | None = None
     """The scored pieces, the best first."""
     evidence: dict[str, float] | None = None
     """The evidence for its support (`wim_edge.support.Evidence`)."""
     confidence: float | None = None
-    """The higher, the likelier the documents hold an answer; comparable over questions of one pattern alone."""
+    """The higher, the likelier the documents contain an answer; comparable only over questions of one pattern."""
     seconds: float = 0.0
     """Wall time without opening the model and its context."""
     prefilled_tokens: int = 0

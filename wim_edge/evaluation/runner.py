@@ -94,7 +94,7 @@ def _ask_all(
         return
     of_one = [list(found) for _, found in itertools.groupby(jobs, key=lambda job: job[0].shelf or job[0].id)]
     settings = portable_settings(runtime.settings)
-    runtime.close()  # its memory is an actor's
+    runtime.close()  # an actor needs its memory
     actor = partial(_Actor, settings, task.name, model_identity(settings))
     yield from cluster.run(of_one, same, actor)
 
@@ -148,7 +148,7 @@ def _record(
     task: Task, example: Example, condition: Condition, settings: Settings, is_first: bool | None,
     ask: Callable[[Example], Reply],
 ) -> Record:  # fmt: skip
-    """Asks one example under one condition. One without right answers is not asked: its facts alone count."""
+    """Asks one example under one condition. One without right answers is not asked: only its facts count."""
     reply, error = None, None
     if example.is_asked:
         try:

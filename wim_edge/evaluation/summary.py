@@ -18,7 +18,7 @@ _BASELINE = "llm"
 _FOUND = ("in_quotes", "in_passages")
 
 FITTED = "answerable"
-"""The task whose figures fit the weights that tell an absent answer."""
+"""The task whose results fit the weights that recognise an absent answer."""
 
 
 def summarize(
@@ -76,7 +76,7 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
     questions, the main score's interval, and the intervals of all."""
     asked = [record for record in records if record.scores]
     by_name = {name: [(r.group, r.scores[name]) for r in records if name in r.scores] for name in names}
-    for name in _FOUND:  # a failed one has found nothing, where the others could
+    for name in _FOUND:  # a failed question found nothing that others could find
         if by_name.get(name):
             by_name[name] += [(r.group, 0.0) for r in records if r.error and r.answers and name not in r.scores]
     means = {name: _mean(mean_by_question(scores).values()) for name, scores in by_name.items()}

@@ -74,8 +74,8 @@ class DocumentReader:
         self._read: dict[Path, tuple[tuple[int, int], Document]] = {}
 
     def load(self) -> list[Document]:
-        """Returns the documents as they are now; changed files are read again. Raises DocumentError; files in a folder
-        are left out instead, with a Python warning."""
+        """Returns the current documents; changed files are read again. Raises DocumentError; files in a folder are left
+        out instead, with a Python warning."""
         found: list[Document] = []
         for one in self.documents:
             if isinstance(one, Document):
@@ -96,7 +96,7 @@ class DocumentReader:
         try:
             stat = path.stat()
         except OSError:
-            return read_document(path, limits=limits)  # raises what is wrong
+            return read_document(path, limits=limits)  # raises the error
         known = (stat.st_mtime_ns, stat.st_size)
         if path not in self._read or self._read[path][0] != known:
             for scan in find_scans([path], limits):

@@ -102,8 +102,8 @@ class DocumentModel(llm.Model):
 
 
 def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup.Turn]]:
-    """Returns the documents and the turns of a conversation that llm saved: of fragments only their text, before the
-    question."""
+    """Returns the documents and turns of a conversation that llm saved, which has only the text of fragments, before
+    the question."""
     given: list[Document] = []
     turns: list[followup.Turn] = []
     for one in messages:

@@ -16,7 +16,7 @@ RUN = 8
 """The words of a run that may not come twice."""
 LABELS = ("Question:", "The text says", "Note:", "Answer:", "Document:")
 """The labels with which the prompts begin a line (`templates/`)."""
-_INLINE = ("Question:", "Answer:")  # echoes also behind a sentence's end
+_INLINE = ("Question:", "Answer:")  # echoes also after a sentence's end
 _SENTENCE_END = tuple('!.?…”"')
 _WORD = re.compile(r"\S+")
 _EDGES = re.compile(r"^\W+|\W+$")
@@ -140,7 +140,7 @@ class Echoes(_Cut):
         return len(self._text.rstrip())
 
     def _is_echo(self, at: int, label: str) -> bool:
-        """Returns whether a label here is an echo: at a line's beginning, or for some behind a sentence's end."""
+        """Returns whether a label here is an echo: at a line's beginning, or for some after a sentence's end."""
         before = self._text[:at].rstrip(" \t")
         inline = label in _INLINE and before.endswith(_SENTENCE_END) and len(before) < at
         return before.endswith("\n") or (inline and label.startswith(self._text[at : at + len(label)]))

@@ -86,7 +86,7 @@ class Source:
     confidence: float | None = None
     """The mean OCR confidence of the page, 0 to 1; None if it is not a scan."""
     page_label: str | None = None
-    """The number that is printed on the page, where that is not ``page``."""
+    """The number printed on the page, if it is not ``page``."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Quote:
     """The table's header, if the quotation is a row."""
     line: int | None = None
     page_label: str | None = None
-    """The number that is printed on the page, where that is not ``page``."""
+    """The number printed on the page, if it is not ``page``."""
     row: int | None = None
     """The row of a sheet."""
 

@@ -148,7 +148,7 @@ class SegmentRead(Event):
     line: int | None = None
     """The line where it begins, from 1; None: unknown."""
     page_label: str | None = None
-    """The number that is printed on the page, where that is not ``page``."""
+    """The number printed on the page, if it is not ``page``."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class MarginJudged(Event):
     """The run that the model points at."""
     line: int | None = None
     page_label: str | None = None
-    """The number that is printed on the page, where that is not ``page``."""
+    """The number printed on the page, if it is not ``page``."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class _Beam:
 
 @dataclass(frozen=True)
 class _Ground:
-    """The tokens of a segment, with what the search must know of each."""
+    """The tokens of a segment, with the facts about each that the search needs."""
 
     text: str
     tokens: tuple[int, ...]

@@ -241,7 +241,7 @@ class Similarity:
         if self._question is None and self._query:
             self._question = self._embedder.query(self._query)
         vectors = self._saved.vectors(fingerprint, texts) if self._saved else {}
-        if self._question is not None:  # damaged vectors are embedded anew
+        if self._question is not None:  # damaged vectors are embedded again
             width = self._question.shape
             vectors = {number: one for number, one in vectors.items() if one.shape == width and np.isfinite(one).all()}
         left = [number for number in texts if number not in vectors]

@@ -183,7 +183,7 @@ class Reading:
 
     @property
     def is_stopped(self) -> bool:
-        """Tells whether a request ended the reading before its limit."""
+        """Returns whether a request ended the reading before its limit."""
         return self.n_read != len(self.plan.segments) and not self.is_spent
 
     @property
@@ -295,7 +295,7 @@ class Reading:
         self.snapshots[index] = self.cache.sequence.snapshot()
 
     def _write_waiting(self) -> Iterator[events.Event]:
-        """Yields the events of `write_waiting_margins`, and looks for a stop after each."""
+        """Yields the events of `write_waiting_margins`, and checks for a stop after each."""
         with closing(self.write_waiting_margins()) as written:
             for event in written:
                 self.control.check()

@@ -46,9 +46,9 @@ class Relevance:
     uses_own_model = False
     """True if it scores with a model of its own."""
     independent = False
-    """True if a score is the log-odds of its segment, whatever the others' scores; the answer is then not judged."""
+    """True if a score is the log-odds of its segment, independent of the others; the answer is then not judged."""
     uses_outlook = False
-    """True if what is known before reading, words and the scout, counts too (`wim_edge.reading.ranking.Ranking`)."""
+    """True if the outlook, words and the scout, counts too (`wim_edge.reading.ranking.Ranking`)."""
     scores_in_nats = True
     """True if its scores are log-likelihoods or log-odds, from which the support is computed."""
     text_tokens = 0
@@ -65,7 +65,7 @@ class Relevance:
         """Prepares to score these segments. May take a sequence of the context, and use the saved reading."""
 
     def begin_window(self, sequence: Sequence) -> None:
-        """Begins a window: the reading's sequence holds the opening alone."""
+        """Begins a window: the reading's sequence holds only the opening."""
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         """Returns the score of segment ``index``, which ends the sequence; None: a gate held it back.

@@ -214,7 +214,7 @@ class MindRef:
     def titles(self, context: Context, query: str, most: int) -> list[Title]:
         """Returns the titles whose probability the question raises most, of those the beams find, the best first.
 
-        The beams also find titles that are likely whatever the question is. Therefore titles are ordered by log-odds,
+        The beams also find titles that are likely for any question. Therefore titles are ordered by log-odds,
         not as in the paper by mean log-probability: the first one was right in 40% instead of 27% of questions.
         Raises Interrupted.
         """

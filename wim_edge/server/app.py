@@ -118,7 +118,7 @@ class Page(StaticFiles):
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    """Answers what is wrong with a request, without the values in it."""
+    """Answers with the errors of a request, without the values in it."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()[0]
     where = ".".join(str(one) for one in found["loc"][1:]) or "the body"

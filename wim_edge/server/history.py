@@ -136,7 +136,7 @@ def _check_event(event: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Stored(BaseModel):
-    """A question as it is on disk."""
+    """A question as stored on disk."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     id: str = Field(pattern="^[0-9a-f]{32}$")

@@ -60,7 +60,7 @@ class Journal(Generic[R]):
         file: the name of the file of rows.
         kind: the class of a row; a line of another layout is damaged.
         identity: the facts that identify the run, as JSON values.
-        may_change: tells whether a value of the identity may differ, given (name, old value, new value).
+        may_change: returns whether a value of the identity may differ, given (name, old value, new value).
 
     Raises InvalidRequestError if the folder is in use, or contains another run or damaged rows.
     """

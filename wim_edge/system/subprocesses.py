@@ -19,7 +19,7 @@ _runs_modules = False
 
 
 def has_python() -> bool:
-    """Tells whether a child can run a module: not in a frozen program without `run_if_asked`."""
+    """Returns whether a child can run a module: not in a frozen program without `run_if_asked`."""
     return _runs_modules or not getattr(sys, "frozen", False)
 
 

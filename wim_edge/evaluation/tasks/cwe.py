@@ -72,7 +72,7 @@ def made_up_words(rng: random.Random) -> Iterator[str]:
 
 
 def _most(least: int, fits: Callable[[int], bool]) -> int | None:
-    """Returns the largest n from ``least`` on that fits, or None. What fits for n fits for less."""
+    """Returns the largest n from ``least`` on that fits, or None. If n fits, all smaller ones do."""
     if not fits(least):
         return None
     high = least * 2

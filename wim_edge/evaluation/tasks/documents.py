@@ -28,7 +28,7 @@ from wim_edge.evaluation.shown import has_echo, has_loop, says_not_found
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 FIRST_WORDS = 60
-"""The first words of an answer, in which a right one is looked for: as many as a reader takes in."""
+"""The first words of an answer, in which a right one is searched for: as many as a reader takes in."""
 _SUFFIXES = (".jsonl.gz", ".jsonl", ".json.gz", ".json")
 
 
@@ -175,10 +175,10 @@ def _beside(folder: Path, row: Row) -> Path:
     path = folder / text_of(row["path"])
     try:
         is_inside = path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # a circle of links
+    except (OSError, RuntimeError):  # circular links
         is_inside = False
     if not is_inside:
-        raise InvalidRequestError(f"{row['path']} is outside of {folder}", "Documents stand in the folder.")
+        raise InvalidRequestError(f"{row['path']} is outside of {folder}", "Documents must be in the folder.")
     return path
 
 
@@ -207,4 +207,4 @@ TASK = Task(
     build=build,
     score=score,
 )
-ANSWERABLE = replace(TASK, name="answerable", source="the same, to fit what tells an absent answer (wim_edge.support)")
+ANSWERABLE = replace(TASK, name="answerable", source="the same, to fit weights for absent answers (wim_edge.support)")

@@ -25,7 +25,7 @@ from wim_edge.evaluation.tasks.questions import (
 from wim_edge.evaluation.tasks.task import Task, TaskOptions, score_answer
 
 _MISSES = 8
-"""The number of paragraphs in a row that do not fit any more, after which a text is full."""
+"""The number of paragraphs in a row that do not fit, after which a text is full."""
 
 
 def build(

@@ -32,7 +32,7 @@ class TaskOptions:
     documents: tuple[int, ...] = ()
     positions: tuple[int, ...] = ()
     order: Order | None = None
-    """The order of the documents that do not answer: as the data has them, the most relevant first, or at random."""
+    """The order of the documents that do not answer: as in the data, the most relevant first, or at random."""
     length: tuple[int, ...] = ()
     """The lengths in tokens of the evaluated model."""
     seed: int = Settings.seed
@@ -65,7 +65,7 @@ class Task:
     source_prompt: Callable[[Example], str] = source_qa_prompt
     """Returns the prompt of the condition ``llm:source``."""
     reorders: bool = False
-    """True if the values of x are orders of the same documents, each a text of its own."""
+    """True if the values of x are orders of the same documents, each a separate text."""
 
     def examples(self, options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         """Returns the examples; the same options give the same ones.

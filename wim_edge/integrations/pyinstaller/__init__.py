@@ -1,4 +1,4 @@
-"""Hooks for PyInstaller, which finds them by an entry point: what a frozen program with wim-edge has to take along."""
+"""Hooks for PyInstaller, which finds them by an entry point: the files that a frozen program with wim-edge needs."""
 
 from __future__ import annotations
 

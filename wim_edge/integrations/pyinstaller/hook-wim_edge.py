@@ -17,7 +17,7 @@ FORMATS = (
     "lxml.etree", "markdown_it", "openpyxl.styles.numbers", "openpyxl.utils.datetime", "pptx", "pypdfium2",
     "striprtf.striprtf",
 )  # fmt: skip
-"""The modules that `wim_edge.documents.document.require` imports; formats are read whose libraries are installed."""
+"""The modules that `wim_edge.documents.document.require` imports; a format is read if its library is installed."""
 hiddenimports += [name for name in FORMATS if find_spec(name.partition(".")[0])]
 datas = collect_data_files("wim_edge") + copy_metadata("wim-edge") + copy_metadata("llama-cpp-python")
 binaries = collect_dynamic_libs("llama_cpp")

@@ -1,4 +1,4 @@
-"""PyInstaller's runtime hook: the frozen program runs a module of wim-edge where it was started for that."""
+"""PyInstaller's runtime hook: the frozen program runs a module of wim-edge if it was started for that."""
 
 from wim_edge.system.subprocesses import run_if_asked
 
