@@ -121,10 +121,8 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
 
 
 def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], row_answers: float | None) -> Evidence:
-    """Returns the evidence that the passages in ``found``, or else ``used``, hold an answer.
-
-    ``row_answers``: the adapter's log-odds for the best row that was read alone.
-    """
+    """Returns the evidence that the passages in ``found``, or else ``used``, contain an answer. ``row_answers``: the
+    adapter's log-odds for the best row that was read alone."""
     passages = list(found) or list(used)
     odds = [pointed.answers for pointed in found.values()] + ([] if row_answers is None else [row_answers])
     answers = max(odds, default=0.0) if reading.model.has_adapter else 0.0

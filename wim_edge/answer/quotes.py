@@ -71,10 +71,8 @@ def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
 
 
 def best_holder(text: str, held: Seq[set[str]]) -> int | None:
-    """Returns the number of the word set that holds most of a text's words, weighted by rarity; None below one half.
-
-    ``held``: sets of words as `wim_edge.words.without_endings` returns them.
-    """
+    """Returns the index in ``held`` of the word set (`wim_edge.words.without_endings`) with most of a text's words,
+    weighted by rarity; None below one half."""
     counts = Counter(word for words in held for word in words)
     said = without_endings(text)
     worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}

@@ -31,7 +31,7 @@ _OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": 
 _MOST = 10_000  # the most looks in the cache, by an element's tag and attributes
 _OWN = (3, False, 0)  # the rank of an element's style attribute
 Style = dict[str, tuple[bool, tuple[int, bool, int], str]]
-"""By property: whether it is important, the rank of its rule, and its value; the larger one wins."""
+"""The properties by name: whether each is important, the rank of its rule, and its value; the larger one wins."""
 
 
 class StyleSheet:

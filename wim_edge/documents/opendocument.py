@@ -30,7 +30,7 @@ _FAMILIES = {
     **dict.fromkeys(_CELLS, ("table-cell", _TABLE + "style-name")),
     **dict.fromkeys((_TABLE + "table-column", _ROW), ("table-cell", _TABLE + "default-cell-style-name")),
 }  # fmt: skip
-"""By element, its style's family, and the attribute that names the style."""
+"""The family of the style of each of these elements, and the attribute that names the style."""
 _VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
 _COLUMNS, _DEEP = 1000, 200
 _REPEATED, _ROW_CHARS = 100_000, 50

@@ -12,7 +12,7 @@ from itertools import groupby
 STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED = "raised", "lowered"
 Look = dict[str, bool]
-"""Which of the constants properties switch on or off."""
+"""The constants that properties switch on or off."""
 _PLACES = 5  # most places that a note names
 _ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
