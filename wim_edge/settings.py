@@ -47,7 +47,7 @@ WITHIN_PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))
 _WITHIN = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)")
 _WITHIN_FORMS = "auto, 20s, 5m, 10% or all"
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_MAX_SEGMENTS = 32
+_MAX_SEGMENTS = 16
 """The most segments that ``auto`` reads. If none of them fits, the rest seldom do (docs/choices.md)."""
 _PATHS = ("templates", "readings")
 _MAX_SMALL_FILE = 16 << 20
@@ -175,7 +175,7 @@ class Settings(Limits):
     """The most tokens of a margin; None: 128 for a quotation, which costs no decoding, 64 in the model's own words."""
     within: str | None = None
     """The bound on reading for an answer: seconds ("20s", "5m"), a share of the text ("10%"), "all", or "auto": of
-    segments that are read alone the likely ones, until a better one is unlikely, 32 at most; otherwise all. None: auto.
+    segments that are read alone the likely ones, until a better one is unlikely, 16 at most; otherwise all. None: auto.
     """
     answer: str = "auto"
     """The kind of answer, one of ANSWERS; auto: words of the text, or yes or no, as the model chooses; free: an

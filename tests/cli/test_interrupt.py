@@ -57,10 +57,10 @@ def test_enter_reads_on_until_all_is_read(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr("builtins.input", enter)
     options = ("--segment-tokens", "32", "--no-save", "--answer", "list")
     shown = terminal(*SHALLOW, *options, str(path), "What stands in a part?", monkeypatch=monkeypatch)
-    assert "32 of " in shown
+    assert "16 of " in shown
     assert "likely that another one answers better" in shown
     assert "--within all reads the rest" in " ".join(shown.split())
-    assert "reading on after 32 of " in shown
+    assert "reading on after 16 of " in shown
     assert len(asked) == 1
 
 

@@ -140,9 +140,9 @@ def test_reading_on_ends_at_a_better_segment_and_answers_again(monkeypatch: pyte
         found = list(runtime.stream(document, QUESTION, read_on=True))
         rest = finished(list(runtime.stream(document, QUESTION, read_on=True)))
     last = finished(found)
-    assert first.read_segments == 32
+    assert first.read_segments == 16
     assert GOLD not in shown(document, first)
-    assert read(found) == list(range(32, last.read_segments))
+    assert read(found) == list(range(16, last.read_segments))
     (revised,) = [event.segments for event in found if isinstance(event, events.AnswerRevised)]
     assert GOLD in shown(document, last)
     assert last.sources[0].segment == read(found)[-1]
