@@ -19,6 +19,6 @@ def test_the_judge_s_file_and_cache_count_beside_a_writer(make_entry: Callable[.
 
 
 def test_who_writes(make_entry: Callable[..., ModelEntry]) -> None:
-    assert make_entry(rank=1).writes
-    assert not make_entry(rank=0).writes
-    assert not make_entry(rank=1, settings={"prose": False}).writes
+    assert make_entry().writes
+    assert not make_entry(embeds=True).writes
+    assert not make_entry(settings={"prose": False}).writes

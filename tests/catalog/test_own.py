@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.catalog.conftest import sha256
+from tests.tiny import write_tiny_embedder
 from wim_edge.catalog import Catalog, HubSource, PathSource, own
 from wim_edge.catalog.catalog import own_file
 from wim_edge.errors import DownloadError, InvalidRequestError, ModelFileError
@@ -49,6 +50,10 @@ def test_a_file_is_added_with_what_its_header_says(file: Path, paths: Paths) -> 
     assert catalog.get("another").bytes == file.stat().st_size
     with pytest.raises(InvalidRequestError, match="has a model another"):
         own.add(own.from_file(file, "another", paths), paths)
+    embedder = own.from_file(write_tiny_embedder(file), "e5", paths)
+    assert (embedder.embeds, embedder.rank) == (True, 0)  # no default
+    own.add(embedder, paths)
+    assert Catalog.load(paths).get("e5") == embedder
 
 
 def test_kv_bytes_are_those_of_the_shipped_entries(paths: Paths) -> None:

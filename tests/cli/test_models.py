@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from pathlib import Path
 
@@ -76,8 +77,9 @@ def test_list_as_json(home: Path) -> None:
     assert rows["qwen3-8b"]["memory_bytes"] == 5_027_783_488 + 8192 * 147_456 + judge + 200 * 1024**2
     assert (rows["qwen3-8b"]["judge"], rows[EMBEDDED]["judge"]) == (EMBEDDED, None)
     write_tiny_embedder(home / "config/mine.gguf")
-    assert "embeds" in run("list").output
-    assert {row["name"] for row in json.loads(run("list", "--json").output) if row["embeds"]} == {"mine"}
+    assert re.search(r" mine .* yes +yes +yes *\n", run("list").output)
+    embed = {row["name"] for row in json.loads(run("list", "--json").output) if row["embeds"] and not row["writes"]}
+    assert embed == {"mine", SCOUT, "embeddinggemma-300m", "qwen3-embedding-0.6b"}
 
 
 def test_info_shows_sources_and_the_header_of_a_file_that_is_here() -> None:

@@ -139,12 +139,14 @@ def is_here(name: str, paths: Paths) -> bool:
 def judge_for(entry: ModelEntry, catalog: Catalog, paths: Paths) -> ModelEntry | None:
     """Returns the judge that a writer needs, fetched or not; None for a model that does not write (embedding models,
     those whose settings have ``prose = false``) and for the judge itself."""
+    return catalog.get(EMBEDDED) if entry.name != EMBEDDED and entry.writes and not embeds(entry, paths) else None
+
+
+def embeds(entry: ModelEntry, paths: Paths) -> bool:
+    """Returns whether it is an embedding model: its entry or, if it is on this disk, its file says so."""
     from wim_edge.engine.gguf import is_embedding_model
 
-    found = locate(entry, paths)
-    if entry.name == EMBEDDED or not entry.writes or (found is not None and is_embedding_model(found)):
-        return None
-    return catalog.get(EMBEDDED)
+    return entry.embeds or ((found := locate(entry, paths)) is not None and is_embedding_model(found))
 
 
 def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelEntry]:
@@ -155,11 +157,8 @@ def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelE
 
 
 def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
-    """Returns the facts to show of a model. Sizes are in bytes; those of the file itself, if it is on this disk, which
-    also tells whether it is an embedding model (`embeds`). Memory is that of the model and of its `judge`."""
-    from wim_edge.engine.gguf import is_embedding_model
-
-    found, judge = locate(entry, paths), judge_for(entry, catalog, paths)
+    """Returns the facts of a model. `bytes` are its file's, if that is on this disk; memory is with its `judge`."""
+    found, judge, is_embedder = locate(entry, paths), judge_for(entry, catalog, paths), embeds(entry, paths)
     size = found.stat().st_size if found else entry.bytes
     need = entry.memory_bytes(size, judge)
     return {
@@ -173,8 +172,8 @@ def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
         "memory_bytes": need,
         "fits": fits_machine(need),
         "path": str(found) if found else None,
-        "embeds": found is not None and is_embedding_model(found),
-        "writes": entry.writes,
+        "embeds": is_embedder,
+        "writes": entry.writes and not is_embedder,
     }
 
 

@@ -96,6 +96,7 @@ class ModelEntry:
     """The weights of `wim_edge.support.SupportWeights`, by name."""
     confirmation: Mapping[str, object] = field(default_factory=dict)
     """The weights of `wim_edge.support.Confirmation`, by name."""
+    embeds: bool = False  # an embedding model
 
     @property
     def sha256(self) -> str | None:
@@ -105,7 +106,7 @@ class ModelEntry:
     @property
     def writes(self) -> bool:
         """True for a model that words answers; False for one that embeds, or only points."""
-        return bool(self.rank) and self.settings.get("prose") is not False
+        return not self.embeds and self.settings.get("prose") is not False
 
     def memory_bytes(self, file_bytes: int | None = None, judge: ModelEntry | None = None) -> int:
         """Estimates the memory for this model with an f16 KV cache of USUAL_CONTEXT tokens (at most its own context).

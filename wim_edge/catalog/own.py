@@ -24,13 +24,13 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
     """Returns the entry for a model file: description, size, context and KV bytes as its header states them.
 
     Its rank is above that of all known models with smaller files, so that the best that fits stays the default; a model
-    without a chat template comes last. Raises ModelFileError for what is no model.
+    without a chat template comes last, one that embeds is never it. Raises ModelFileError for what is no model.
     """
-    from wim_edge.engine.gguf import read_header
+    from wim_edge.engine.gguf import is_embedding_model, read_header
     from wim_edge.engine.memory_estimate import kv_bytes
 
-    header = read_header(path, embeds=True)
-    states = kv_bytes(header, 0)  # of recurrent layers, whatever the context
+    header, embeds = read_header(path, embeds=True), is_embedding_model(path)
+    states = kv_bytes(header, 0)  # of recurrent layers, independent of the context
     smaller = [one.rank for one in catalog if one.bytes < header.nbytes and one.name != name]
     return ModelEntry(
         name,
@@ -38,10 +38,11 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
         licence or str(header.metadata.get("general.license") or "not stated"),
         str(header.metadata.get("general.size_label") or _label(header)),
         header.number("context_length") or 512,
-        1 + max(smaller, default=0) if header.chat_template else 1,
+        0 if embeds else 1 + max(smaller, default=0) if header.chat_template else 1,
         header.nbytes,
         (source,),
         -(-(kv_bytes(header, _KV_CELLS) - states) // _KV_CELLS) or None,
+        embeds=embeds,
     )
 
 
@@ -79,6 +80,7 @@ def as_toml(entry: ModelEntry) -> str:
     fields: dict[str, Any] = {
         "description": entry.description, "licence": entry.licence, "parameters": entry.parameters,
         "context": entry.context, "rank": entry.rank, "bytes": entry.bytes, **kv,
+        **({"embeds": True} if entry.embeds else {}),
     }  # fmt: skip
     match one:
         case HubSource(repo, file, revision):

@@ -58,6 +58,7 @@ class _Entry(_Strict):
     support: Table = {}
     confirmation: Table = {}
     chat: Table = {}
+    embeds: bool = False
 
 
 class _Kind(Struct):

@@ -41,10 +41,10 @@ def list_models(as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    head = ("Model", "Parameters", "Context", "Size", "Memory", "Fits", "On disk")
+    head = ("Model", "Parameters", "Context", "Size", "Memory", "Fits", "Here", "Embeds")
     cells = [
         (row["name"], row["parameters"], f"{row['context']:,}", megabytes(row["bytes"]), megabytes(row["memory_bytes"]),
-         "yes" if row["fits"] else "no", "embeds" if row["embeds"] else "yes" if row["path"] else "") for row in rows
+         "yes" if row["fits"] else "no", "yes" if row["path"] else "", "yes" if row["embeds"] else "") for row in rows
     ]  # fmt: skip
     print_table(head, cells, head[1:5])
     with suppress(ModelNotFoundError):
