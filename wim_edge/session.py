@@ -338,7 +338,7 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
         cite(answer.text, passages) if answer.is_written else (),
         session.judge,
         tuple(one.shown for one in answer.candidates[:_MAX_EXPLAINED]),
-        answer.confidence,
+        answer.confidence, reading.may_read_on and not answering.is_of_whole,
     )  # fmt: skip
 
 

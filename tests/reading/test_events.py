@@ -40,7 +40,7 @@ def test_events_are_frozen_and_have_the_documented_json() -> None:
     assert set(by_type["answer.finished"]) == {
         "type", "text", "finish_reason", "pattern", "model", "sources", "usage", "read_segments", "segments",
         "unread_probability", "status", "short", "span", "quotes", "support", "unsupported", "evidence", "citations",
-        "judge", "candidates", "confidence",
+        "judge", "candidates", "confidence", "has_more",
     }  # fmt: skip
     assert set(by_type["answer.finished"]["usage"]) == {
         "prefilled_tokens", "reused_tokens", "decoded_tokens", "seconds", "peak_rss_bytes",

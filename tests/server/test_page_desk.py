@@ -40,7 +40,7 @@ def margin(segment: int, document: str, chars: tuple[int, int], text: str) -> It
 
 
 def finished(text: str, **more: Any) -> events.AnswerFinished:
-    return events.AnswerFinished(text, "stop", "wim", "m", (), USAGE, 1, 2, 0.25, **more)
+    return events.AnswerFinished(text, "stop", "wim", "m", (), USAGE, 1, 2, 0.25, has_more=True, **more)
 
 
 def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_a_reading_that_was_stopped_is_shown_as_far_as_it_went(
     script(monkeypatch, begun("a", segments=2),
            *margin(0, "a", (0, 24), "The ferry sails at noon."),
            events.ReadingRanked((events.RankedSegment(0, "a", (0, 24), 0.02, False),)),
-           events.AnswerFinished("", "cancelled", "wim", "m", (), USAGE, 1, 2, 0.25))  # fmt: skip
+           events.AnswerFinished("", "cancelled", "wim", "m", (), USAGE, 1, 2, 0.25, has_more=True))  # fmt: skip
     ask(page, "When does it sail?")
     card = last(page)
     expect(card.locator(".word")).to_have_text("Stopped")

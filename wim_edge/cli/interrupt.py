@@ -138,9 +138,7 @@ def may_read_on(last: Event | None) -> bool:
     """Returns True if the text that was not read for this answer may hold a better passage."""
     from wim_edge.reading.events import AnswerFinished
 
-    if not isinstance(last, AnswerFinished) or last.finish_reason == "cancelled":
-        return False
-    return last.unread_probability is not None and last.read_segments < last.segments
+    return isinstance(last, AnswerFinished) and last.has_more and last.finish_reason != "cancelled"
 
 
 def ask_to_read_on() -> bool:

@@ -287,6 +287,8 @@ class AnswerFinished(Event):
     """The candidate answers, best first, with the terms of their scores."""
     confidence: float | None = None
     """P(the short answer is right): ``support`` times its share, as the writer's sentence changes it; None: unknown."""
+    has_more: bool = False
+    """True if segments are left that could be read on (``read_on``)."""
 
 
 @dataclass(frozen=True)

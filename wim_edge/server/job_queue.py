@@ -98,12 +98,6 @@ class Job:
         return not self._waiters if self._was_followed else None
 
     @property
-    def has_more(self) -> bool:
-        """True if the answer comes from a part of the text."""
-        last = self.events[-1]
-        return last.get("unread_probability") is not None and last["read_segments"] < last["segments"]
-
-    @property
     def is_finished(self) -> bool:
         return self.state not in ("waiting", "running")
 
@@ -270,7 +264,7 @@ class JobQueue:
             self._begun = time.monotonic()  # without the time to load the model
             self._tell(job, job.begin(runtime))
             self._usual += (time.monotonic() - self._begun - self._usual) / 4
-            while job.read_on is not None and job.has_more and self._may_read_on(job):
+            while job.read_on is not None and job.events[-1].get("has_more") and self._may_read_on(job):
                 read = job.events[-1]["read_segments"]
                 self._tell(job, job.read_on(runtime))
                 if job.events[-1].get("read_segments") == read:  # no progress
