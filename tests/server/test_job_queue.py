@@ -97,6 +97,8 @@ def test_all_in_line_are_answered_in_their_order(client: Client, model: Slow) ->
     while not {(True, True, True)} <= seen:
         seen.add(tuple(client.asked(number)["state"] == "done" for number in reversed(asked)))  # the last one first
     assert all(list(done) == sorted(done) for done in seen)
+    before = [event["before"] for event in client.told(asked[2]) if event["type"] == "queued"]
+    assert before == [*range(before[0], -1, -1)]
 
 
 def test_what_fails_is_the_last_event_and_the_next_one_is_served(client: Client, model: Slow) -> None:

@@ -45,7 +45,7 @@ class BusyError(WimEdgeError):
 
 @dataclass(frozen=True)
 class Queued(Event):
-    """The request is in line behind ``before`` others; the first event of every stream."""
+    """The request is in line behind ``before`` others: the first event of every stream, and again as the line moves."""
 
     type = "queued"
     before: int
@@ -248,6 +248,9 @@ class JobQueue:
                     break
                 job = self._running = self._line.popleft()
                 job.state, self._begun = "running", time.monotonic()
+                for before, one in enumerate((job, *self._line)):
+                    if one.events[-1]["before"] != before:
+                        one.tell(Queued(before))
             state = self._do(job)
             with self._changed:
                 self._running = None
