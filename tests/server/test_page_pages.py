@@ -96,6 +96,8 @@ def test_the_words_of_a_page_can_be_selected(ferry: Any) -> None:
 def test_nobody_is_left_out_of_a_page(ferry: Any) -> None:
     ferry.wait_for_selector(".line")
     assert violations(ferry) == []
+    ferry.emulate_media(color_scheme="dark")
+    assert "brightness" in ferry.locator(".sheet img").first.evaluate("(one) => getComputedStyle(one).filter")
     ferry.set_viewport_size({"width": 390, "height": 844})
     assert ferry.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

@@ -27,6 +27,10 @@ No dogs on the ferry (yet).
 """
 
 
+TINTED = '''(words) => words === [...CSS.highlights.get("found")].map(
+    ({ startContainer, startOffset, endOffset }) => startContainer.data.slice(startOffset, endOffset)).join()'''
+
+
 def find(page: Any, words: str, told: str) -> None:
     page.fill("#find", words)
     expect(page.locator("#hits")).to_have_text(told)
@@ -41,6 +45,7 @@ def test_words_are_found_and_contents_lead_to_places(page: Any, tmp_path: Path) 
     page.keyboard.press("Enter")
     expect(page.locator("#hits")).to_have_text("2 of 4")
     expect(page.locator("#text mark")).to_have_text("ferry")
+    page.wait_for_function(TINTED, arg="Ferry,FERRY,ferry")  # all others, as the one that is marked changes
     page.keyboard.press("Shift+Enter")
     page.keyboard.press("Shift+Enter")
     expect(page.locator("#hits")).to_have_text("4 of 4")  # around the end
@@ -53,6 +58,7 @@ def test_words_are_found_and_contents_lead_to_places(page: Any, tmp_path: Path) 
     expect(page.locator("#text mark")).to_have_text("(yet).")
     find(page, "zebra", "No matches")
     find(page, "", "")
+    page.wait_for_function(TINTED, arg="")
     page.click("#open-contents")
     assert page.locator("#sections li").all_inner_texts() == ["Ferry", "Prices", "Dogs 🐕"]
     assert violations(page) == []
@@ -81,6 +87,8 @@ def test_they_are_shown_on_the_pages_of_a_pdf(page: Any, tmp_path: Path) -> None
     page.wait_for_selector(".sheet img")
     find(page, "information", "1 of 1")  # broken where the line ends
     expect(page.locator(".sheet mark")).to_have_count(2)
+    find(page, "th", "1 of 2")
+    page.wait_for_function(TINTED, arg="th")
     page.click("#open-contents")
     assert page.locator("#sections li").all_inner_texts() == ["Care\n2", "Light\n3"]
     page.locator("#sections .link").nth(1).click()

@@ -20,14 +20,13 @@ export class Pages {
     this.watch.disconnect();
     this.segments.clear();
     this.marked = this.now = null;
-    this.id = document.id;
     this.offsets = new Offsets(document.text);
     this.sheets = document.sheets.map((page, at) => {
       const picture = make("img", { alt: page.end > page.start ? "" : `Page ${at + 1}, a picture without text` });
       const tints = make("div"), lines = make("div"), made = make("div", { className: "sheet" }, picture, tints, lines);
       made.style.aspectRatio = `${page.width} / ${page.height}`;
       made.dataset.at = at;
-      return { ...page, at, made, picture, tints, lines };
+      return { ...page, at, made, picture, tints, lines, path: `documents/${document.id}/pages/${at + 1}` };
     });
     this.element.replaceChildren(...this.sheets.map(({ made, at }) =>
       make("figure", { "aria-label": `Page ${at + 1}` }, made, make("figcaption", {}, `${at + 1} of ${this.sheets.length}`))));
@@ -45,17 +44,13 @@ export class Pages {
       return;
     }
     const pixels = Math.ceil((sheet.made.clientWidth * devicePixelRatio) / STEP) * STEP;
-    sheet.picture.src = `${this.url(sheet)}/image?width=${Math.min(Math.max(pixels, STEP), WIDEST)}`;
+    sheet.picture.src = `api/${sheet.path}/image?width=${Math.min(Math.max(pixels, STEP), WIDEST)}`;
     return this.write(sheet).catch(() => {});  // without its words the picture is there all the same
-  }
-
-  url(sheet) {
-    return `api/documents/${this.id}/pages/${sheet.at + 1}`;
   }
 
   // Load where the words stand, once, and lay the text over the picture
   async write(sheet) {
-    sheet.loading ??= api(this.url(sheet).slice("api/".length) + "/words");
+    sheet.loading ??= api(`${sheet.path}/words`);
     try {
       sheet.words = (await sheet.loading).words;
     } catch (error) {
@@ -64,14 +59,20 @@ export class Pages {
     }
     if (!sheet.isNear) return;
     sheet.lines.replaceChildren(...this.boxes(sheet, sheet.start, sheet.end).map((line) => {
-      const made = make("span", { className: "line" }, this.offsets.slice(line.start, line.end) + "\n");
+      const text = this.offsets.slice(line.start, line.end), made = make("span", { className: "line" }, text + "\n");
       const high = (line.bottom - line.top) * sheet.height, wide = (line.right - line.left) * sheet.width;
-      const natural = pen.measureText(made.textContent).width / 100 || 1;
+      const natural = pen.measureText(text).width / 100 || 1;
       made.style.cssText = `left: ${100 * line.left}%; top: ${100 * line.top}%; font-size: ${(100 * high) / sheet.width}cqw;
         transform: scaleX(${wide / (natural * high)})`;
+      made.dataset.start = this.offsets.unit(line.start);
       return made;
     }));
     this.tint(sheet);
+  }
+
+  // The nodes that hold text, each with the unit that it begins with
+  nodes() {
+    return [...this.element.querySelectorAll(".line")].map((line) => [line.firstChild, Number(line.dataset.start)]);
   }
 
   // Boxes around the words of characters [from, to), one a line
@@ -95,9 +96,8 @@ export class Pages {
     for (const [segment, { start, end, relevance }] of this.segments) {
       if (end <= sheet.start || start >= sheet.end) continue;
       for (const bar of bars(this.boxes(sheet, start, end))) {
-        const one = placed("i", bar);
+        const one = placed("i", bar, { className: segment === this.now ? "now" : "" });
         one.dataset.segment = segment;
-        one.className = segment === this.now ? "now" : "";
         one.style.setProperty("--r", relevance);
         made.push(one);
       }
@@ -107,11 +107,7 @@ export class Pages {
       const above = marked[at - 1];
       if (above && above.top < box.top && box.top < above.bottom) above.bottom = box.top = (above.bottom + box.top) / 2;
     });
-    for (const box of marked) {
-      const mark = placed("mark", box, this.offsets.slice(box.start, box.end));
-      mark.tabIndex = -1;
-      made.push(mark);
-    }
+    made.push(...marked.map((box) => placed("mark", box, { tabIndex: -1 }, this.offsets.slice(box.start, box.end))));
     const hadFocus = sheet.tints.contains(window.document.activeElement);
     sheet.tints.replaceChildren(...made);
     if (hadFocus) sheet.tints.querySelector("mark")?.focus({ preventScroll: true });
@@ -178,14 +174,13 @@ export class Pages {
 
   // Mark characters where they stand, without going there
   mark(chars) {
+    const before = this.marked;
     this.marked = chars;
-    this.tintNear(chars);
+    for (const one of [before, chars]) if (one) this.tintNear(one);
   }
 
   unmark() {
-    const before = this.marked;
-    this.marked = null;
-    if (before) this.tintNear(before);
+    this.mark(null);
   }
 
   async reveal(segment, block = "center") {
@@ -205,14 +200,13 @@ export class Pages {
   }
 
   async go([start, end], _segment, focus = true) {
-    const before = this.marked, mark = [start, Math.max(end, start + 1)];
-    this.marked = mark;
-    if (before) this.tintNear(before);
+    const mark = [start, Math.max(end, start + 1)];
+    this.mark(mark);
     await this.write(this.sheetAt(start)).catch(() => {});
     if (this.marked !== mark) return;  // another place was wanted in the meantime
     const sheet = await this.scrollTo(...mark, "center");
     await this.draw(sheet, true);
-    this.sheets.filter((one) => one.words && start < one.end && end > one.start).forEach((one) => this.tint(one));
+    this.tintNear(mark);
     if (focus) sheet.made.querySelector("mark")?.focus({ preventScroll: true });
   }
 }
@@ -228,8 +222,8 @@ const bars = (boxes) => boxes.reduce((found, box, at) => {
   return goesOn ? [...found.slice(0, -1), around(bar, box)] : [...found, box];
 }, []);
 
-function placed(tag, { left, top, right, bottom }, text = "") {
-  const made = make(tag, {}, text);
+function placed(tag, { left, top, right, bottom }, properties = {}, ...children) {
+  const made = make(tag, properties, ...children);
   made.style.cssText = `left: ${100 * left}%; top: ${100 * top}%; width: ${100 * (right - left)}%; height: ${100 * (bottom - top)}%`;
   return made;
 }

@@ -25,6 +25,8 @@ export class Places {
     };
     $("hit-before").onclick = () => this.step(-1);
     $("hit-after").onclick = () => this.step(1);
+    const drawn = new MutationObserver(() => this.tint());
+    for (const id of ["text", "sheets"]) drawn.observe($(id), { childList: true, subtree: true });
   }
 
   // The document on the desk is another one
@@ -75,14 +77,14 @@ export class Places {
 
   // Look for what was typed, without case, over the ends of lines and of cells; the first place from here
   look() {
-    clearTimeout(this.timer);
-    this.timer = null;
+    this.timer = clearTimeout(this.timer);
     const words = $("find").value.trim().split(/[\s|]+/), source = words.map((word) => [...word].map(alike).join("")).join("[\\s|]+");
     this.hits = [];
     if (source) for (const { index, 0: found } of this.document.text.matchAll(new RegExp(source, "giu"))) {
       if (this.hits.push([index, index + found.length]) === MOST) break;
     }
     this.at = -1;
+    this.tint();
     if (!this.hits.length) {
       this.desk.unmark();
       return this.tell(source && "No matches");
@@ -102,6 +104,20 @@ export class Places {
     const { length } = this.hits, more = length === MOST ? " or more" : "";
     this.tell(`${(at + 1).toLocaleString()} of ${length.toLocaleString()}${more}`);
     this.go(this.hits[at], false);
+  }
+
+  // Tint each place that is drawn; the one that is marked alone where all of its row is
+  tint() {
+    if (!window.Highlight) return;
+    const found = new Highlight(), { hits } = this;
+    CSS.highlights.set("found", found);
+    if (hits.length) for (const [node, start] of this.desk.view.nodes()) {
+      const end = start + node.length;
+      for (let at = firstOf(hits.length, (one) => hits[one][1] > start); at < hits.length && hits[at][0] < end; at++) {
+        const from = Math.max(0, hits[at][0] - start), to = Math.min(node.length, hits[at][1] - start);
+        if (at !== this.at || node.parentElement.closest(".row")) found.add(new StaticRange({ startContainer: node, startOffset: from, endContainer: node, endOffset: to }));
+      }
+    }
   }
 
   tell(text) {

@@ -19,10 +19,7 @@ export class Reader {
     this.blocks = [];  // divs that end with lines; the browser draws those alone that are in view
     for (let start = 0; start < this.text.length;) {
       const end = this.lineEnd(start + UNREAD);
-      const part = this.unread(start, end), made = make("div", { className: "block" }, part.made);
-      const block = { made, start, end, parts: [part] };
-      estimate(made);
-      this.blocks.push(block);
+      this.blocks.push(blockOf([this.unread(start, end)]));
       start = end;
     }
     this.element.replaceChildren(...this.blocks.map((one) => one.made));
@@ -30,13 +27,11 @@ export class Reader {
 
   // Parts of a block are what is read, a segment each, and what is not; units [start, end)
   unread(start, end) {
-    const made = make("span", { className: "unread" });
-    this.fill(made, start, end);
-    return { made, start, end, read: false };
+    return { made: make("span", { className: "unread" }, ...this.content(start, end)), start, end, read: false };
   }
 
-  // Have an element hold the text of units [start, end), with what is laid out in it
-  fill(made, start, end) {
+  // The text of units [start, end), with what is laid out in it
+  content(start, end) {
     let low = firstOf(this.marks.length, (one) => this.marks[one].end >= start), at = start;
     const children = [];
     for (; low < this.marks.length && this.marks[low].start < end; low++) {
@@ -51,7 +46,7 @@ export class Reader {
       at = Math.max(at, to);
     }
     if (at < end) children.push(this.text.slice(at, end));
-    made.replaceChildren(...children);
+    return children;
   }
 
   // Where the line ends that unit number `at` is in, and one that does not end is cut, between characters
@@ -68,12 +63,10 @@ export class Reader {
   }
 
   read(event) {
-    this.marked = this.marked?.();
-    const [start, end] = event.chars;
-    const made = make("span", { className: "segment" });
+    this.unmark();
+    this.rest();
+    const [start, end] = event.chars, made = make("span", { className: "segment now" });
     this.put(made, this.unit(start), this.unit(end));
-    this.element.querySelector(".now")?.classList.remove("now");
-    made.classList.add("now");
     this.segments.set(event.segment, { made, start, end });
   }
 
@@ -93,7 +86,7 @@ export class Reader {
       return;
     }
     const old = block.parts[at], [from, to] = [Math.max(start, old.start), Math.min(end, old.end)];
-    this.fill(made, from, to);
+    made.replaceChildren(...this.content(from, to));
     const parts = [{ made, start: from, end: to, read: true }];
     if (old.start < from) parts.unshift(this.unread(old.start, from));
     if (to < old.end) parts.push(this.unread(to, old.end));
@@ -107,12 +100,11 @@ export class Reader {
     const block = this.blocks[number], { text } = this, middle = (block.start + block.end) / 2;
     const cost = ({ end }) => Math.abs(end - middle) + (text[end - 1] === "\n" ? 0 : UNREAD);
     const best = block.parts.slice(0, -1).reduce((one, other) => (cost(other) < cost(one) ? other : one));
-    const parts = block.parts.splice(block.parts.indexOf(best) + 1);
-    const made = make("div", { className: "block" }, ...parts.map((one) => one.made));
-    block.made.after(made);
-    this.blocks.splice(number + 1, 0, { made, start: best.end, end: block.end, parts });
+    const next = blockOf(block.parts.splice(block.parts.indexOf(best) + 1));
+    block.made.after(next.made);
+    this.blocks.splice(number + 1, 0, next);
     block.end = best.end;
-    [block.made, made].forEach(estimate);
+    estimate(block.made);
   }
 
   // Have a block reach to the end of the line that unit `to` is in, with parts of the next ones
@@ -127,7 +119,7 @@ export class Reader {
       if (!part.read && part.end > target) {
         moved = this.unread(part.start, target);
         part.start = target;
-        this.fill(part.made, target, part.end);
+        part.made.replaceChildren(...this.content(target, part.end));
       } else {
         next.parts.shift();
         if (part.read) target = Math.max(target, lineEnd(part.end));
@@ -136,7 +128,7 @@ export class Reader {
       if (!moved.read && !last.read) {
         moved.made.remove();
         last.end = moved.end;
-        this.fill(last.made, last.start, last.end);
+        last.made.replaceChildren(...this.content(last.start, last.end));
       } else {
         block.made.append(moved.made);
         block.parts.push(moved);
@@ -152,32 +144,36 @@ export class Reader {
   get top() {
     const { left, top, width } = this.element.getBoundingClientRect();
     const block = this.blocks.find(({ made }) => made.getBoundingClientRect().bottom > top + 8) ?? this.blocks[0];
-    let caret, part;  // between paragraphs there is none, but below
-    for (let y = top + 12; !part && y < top + 120; y += 12) {
+    const nodes = block ? [...this.nodes(block.made, block.start)] : [];
+    let caret, found;  // between paragraphs there is none, but below
+    for (let y = top + 12; !found && y < top + 120; y += 12) {
       caret = window.document.caretRangeFromPoint?.(left + width / 2, y);
-      part = caret && block?.parts.find(({ made }) => made.contains(caret.startContainer));
+      found = nodes.find(([node]) => node === caret?.startContainer);
     }
-    if (!part) return this.offsets.char(block?.start ?? 0);
-    const before = window.document.createRange();
-    before.setStart(part.made, 0);
-    before.setEnd(caret.startContainer, caret.startOffset);
-    return this.offsets.char(part.start + before.toString().length);
+    return this.offsets.char(found ? found[1] + caret.startOffset : block?.start ?? 0);
   }
 
   set top(char) {
     const at = this.unit(char), ink = this.text.slice(at, at + 999).search(/\S/);  // a line's end has no place
     const unit = at + Math.max(0, ink), [start, , made] = this.partAt(unit);
-    const nodes = window.document.createTreeWalker(made, NodeFilter.SHOW_TEXT), range = window.document.createRange();
-    let left = unit - start, node = nodes.nextNode();
-    for (; node && node.length <= left; node = nodes.nextNode()) left -= node.length;
     // A sign that is put away stands nowhere
-    for (; node && !node.parentElement.getClientRects().length; node = nodes.nextNode()) left = 0;
-    range.setStart(node ?? made, node ? left : 0);
-    if (node) range.setEnd(node, left + 1);
+    const isSeen = ([node, first]) => first + node.length > unit && node.parentElement.getClientRects().length;
+    const [node, first] = [...this.nodes(made, start)].find(isSeen) ?? [made, unit], range = window.document.createRange();
+    range.setStart(node, Math.max(0, unit - first));
+    if (node !== made) range.setEnd(node, Math.max(0, unit - first) + 1);
     settled(() => {
       made.closest(".block")?.scrollIntoView({ block: "start" });
       this.element.scrollTop += range.getBoundingClientRect().top - this.element.getBoundingClientRect().top - 8;
     });
+  }
+
+  // The nodes that hold text, each with the unit that it begins with
+  *nodes(within = this.element, at = 0) {
+    const nodes = window.document.createTreeWalker(within, NodeFilter.SHOW_TEXT);
+    for (let node = nodes.nextNode(); node; node = nodes.nextNode()) {
+      yield [node, at];
+      at += node.length;
+    }
   }
 
   // Nothing is read any more
@@ -196,13 +192,9 @@ export class Reader {
     const found = this.segments.get(segment) ?? [...this.segments.values()].find(within);
     const [first, last, made] = found ? [this.unit(found.start), this.unit(found.end), found.made] : this.partAt(this.unit(start));
     const [from, to] = this.whole(Math.max(this.unit(start), first), Math.min(this.unit(end), last), first, last);
-    const [before, mark, after] = ["span", "mark", "span"].map((tag) => make(tag));
-    mark.tabIndex = -1;
-    this.fill(before, first, from);
-    this.fill(mark, from, to);
-    this.fill(after, to, last);
-    made.replaceChildren(...before.childNodes, mark, ...after.childNodes);
-    this.marked = () => this.fill(made, first, last);
+    const mark = make("mark", { tabIndex: -1 }, ...this.content(from, to));
+    made.replaceChildren(...this.content(first, from), mark, ...this.content(to, last));
+    this.marked = () => made.replaceChildren(...this.content(first, last));
     if (scroll) settled(() => mark.scrollIntoView({ block: "center" }));
     if (focus) mark.focus({ preventScroll: true });
   }
@@ -231,6 +223,12 @@ export class Reader {
     const part = block.parts.find((one) => unit < one.end) ?? block.parts.at(-1);
     return [part.start, part.end, part.made];
   }
+}
+
+function blockOf(parts) {
+  const made = make("div", { className: "block" }, ...parts.map((one) => one.made));
+  estimate(made);
+  return { made, start: parts[0].start, end: parts.at(-1).end, parts };
 }
 
 // Scroll now, and again when what came into view has been drawn, and has another height than was thought
