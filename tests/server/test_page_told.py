@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,18 @@ QUOTES = tuple(events.Quote(text, "a", None, None, chars) for text, chars in ((N
 BEGUN = events.ReadingStarted("m", "wim-shallow", ("a",), 2, 18, 512, 0, "likelihood", within="auto")
 
 
-def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def ferry(page: Any, tmp_path: Path) -> None:
     add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+
+
+def test_each_stage_is_named_while_it_lasts(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Semaphore(0)
     ranked = events.ReadingRanked((events.RankedSegment(0, "a", (0, 24), 0.9, True),))
     last_one = finished("noon", short="noon", quotes=QUOTES[:1])
-    stages: tuple[list[events.Event], ...] = ([], [BEGUN, *margin(0, "a", (0, 24), NOON)], [ranked], [last_one])
+    stages: tuple[list[events.Event], ...] = (
+        [], [BEGUN, *margin(0, "a", (0, 24), NOON)], [ranked], [replace(BEGUN, judge="j"), ranked], [last_one],
+    )  # fmt: skip
 
     def stream(*_given: Any, **_more: Any) -> Iterator[events.Event]:
         for stage in stages:
@@ -50,8 +57,10 @@ def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypat
     expect(card.locator(".sum")).to_have_text("Checking likely passages first: 1 of 2")
     expect(card.locator(".now")).to_be_visible()
     go_on.release()
-    expect(card.locator(".sum")).to_have_text("Writing the answer")
+    expect(card.locator(".sum")).to_have_text("Comparing the likeliest answers")  # nobody writes
     expect(card.locator(".now")).to_be_hidden()
+    go_on.release()
+    expect(card.locator(".sum")).to_have_text("Writing the answer")  # a judge has pointed, and the model words it
     for _ in range(5):
         go_on.release()
     expect(card.locator(".word")).to_have_text("Found")
@@ -59,10 +68,7 @@ def test_each_stage_is_named_while_it_lasts(page: Any, tmp_path: Path, monkeypat
     expect(page.locator("#machine")).to_contain_text("idle")
 
 
-def test_a_sent_question_is_shown_before_the_server_accepts_it(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+def test_a_sent_question_is_shown_before_the_server_accepts_it(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     script(monkeypatch, BEGUN, finished("noon", short="noon", quotes=QUOTES[:1]))
     held: list[Any] = []
     page.route("**/api/questions", lambda route: held.append(route))
@@ -75,8 +81,7 @@ def test_a_sent_question_is_shown_before_the_server_accepts_it(
     expect(page.locator(".card .asked")).to_have_text(["When does it sail?"])
 
 
-def test_a_question_that_the_server_refuses_comes_back_into_the_input(page: Any, tmp_path: Path) -> None:
-    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+def test_a_question_that_the_server_refuses_comes_back_into_the_input(page: Any) -> None:
     held: list[Any] = []
     page.route("**/api/questions", lambda route: held.append(route))
     page.select_option("#kind", "list")
@@ -90,8 +95,7 @@ def test_a_question_that_the_server_refuses_comes_back_into_the_input(page: Any,
     expect(page.locator("#go")).to_be_enabled()
 
 
-def test_what_was_asked_before_stands_as_it_ended(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+def test_what_was_asked_before_stands_as_it_ended(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ends = {"answered": "Found", "unsure": "Check this", "not_found": "Not found"}
     for status in ends:
         text = "\n".join(["It may be so, as far as is known."] * 9)
@@ -107,8 +111,7 @@ def test_what_was_asked_before_stands_as_it_ended(page: Any, tmp_path: Path, mon
     expect(last(page).locator(".sum")).to_be_in_viewport()
 
 
-def test_a_summary_comes_from_the_whole_text(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+def test_a_summary_comes_from_the_whole_text(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"“{NOON}”\n\n“{RED}”"
     script(monkeypatch, BEGUN, events.AnswerFinished(text, "stop", "wim-shallow", "m", (), USAGE, 0, 2, None,
                                                      short=NOON, quotes=QUOTES))  # fmt: skip
@@ -120,8 +123,7 @@ def test_a_summary_comes_from_the_whole_text(page: Any, tmp_path: Path, monkeypa
     assert card.locator(".said").inner_text() == ""
 
 
-def test_an_item_with_a_quotation_leads_there(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+def test_an_item_with_a_quotation_leads_there(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"The ferry\n- Times: “{NOON}”\n- Colour: “{RED}”"
     told(page, monkeypatch, "What is it about?", BEGUN, *margin(0, "a", (0, 24), NOON),
          finished(text, short=NOON, quotes=QUOTES))  # fmt: skip
@@ -130,19 +132,14 @@ def test_an_item_with_a_quotation_leads_there(page: Any, tmp_path: Path, monkeyp
     expect(page.locator("mark")).to_have_text(RED)
 
 
-def test_a_sentence_that_holds_a_quotation_stays(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+def test_a_sentence_that_holds_a_quotation_stays(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     told(page, monkeypatch, "What does it say?", BEGUN,
          finished(f"The text says “{NOON}” of the ferry.", quotes=QUOTES[:1]))  # fmt: skip
     expect(last(page).locator(".said")).to_have_text(f"The text says “{NOON}” of the ferry.")
 
 
-def test_on_a_phone_the_way_to_the_conversation_is_named_for_what_is_there(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_phone_the_way_to_the_conversation_says_what_is_there(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.click("[data-to=shelf]")
-    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
     expect(page.locator("#to-answer")).to_have_text("Ask a question")
     page.click("#to-answer")
     told(page, monkeypatch, "When does it sail?", BEGUN, finished("noon", short="noon", quotes=QUOTES[:1]))

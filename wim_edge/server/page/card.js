@@ -1,8 +1,8 @@
 // A card: one question with its answer. `draw` brings it up to date with its state (told.js); what has not changed is
 // left alone, so that the keyboard's place and what is unfolded stay.
 
-import { button, fill, item, make, place, plain, span } from "./dom.js";
-import { advice, begin, details, elapsed, hasMore, isBusy, isChanged, labelled, line, markdown, others, own, quoted, says, share, state, tell, word } from "./told.js";
+import { button, fill, item, make, place, plain, show, span } from "./dom.js";
+import { advice, begin, details, elapsed, isBusy, isChanged, labelled, line, markdown, others, own, quoted, says, share, state, tell, word } from "./told.js";
 
 export class Card {
   // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, remove, select
@@ -159,7 +159,7 @@ export class Card {
     acts.stop.hidden = !busy;
     acts.now.disabled = acts.stop.disabled = Boolean(told.stopping);
     acts.stop.textContent = told.answer ? "Stop checking" : "Stop";
-    acts.more.hidden = !rest || !hasMore(told);
+    acts.more.hidden = !rest || !told.answer.has_more;
     acts.again.hidden = !rest || !isChanged(told);
     acts.copy.hidden = !told.answer?.text;
   }
@@ -187,11 +187,4 @@ export class Card {
     this.acts.copy.textContent = "Copied";
     setTimeout(() => (this.acts.copy.textContent = "Copy"), 1500);
   }
-
-}
-
-// An element with text, which is not there without any
-function show(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-  element.hidden = !text;
 }

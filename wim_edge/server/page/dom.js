@@ -19,6 +19,12 @@ export const span = (text, className = "") => make("span", { className }, text);
 export const item = (...children) =>
   make("li", {}, ...children.map((one) => (typeof one === "string" ? span(one) : one)));
 
+// An element with text, which is not there without any
+export function show(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+  element.hidden = !text;
+}
+
 const drawn = new WeakMap();
 
 // Draws an element's children anew where what they show has changed, so that the keyboard's place in them is not lost
@@ -86,6 +92,7 @@ export function settle() {
 window.addEventListener("pagehide", settle);
 
 export const megabytes = (n) => (n && n < 1e6 ? `${Math.max(1, Math.floor(n / 1e3))} kB` : n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(1)} GB`);
+export const many = (n, noun) => `${n.toLocaleString()} ${noun}${n === 1 ? "" : "s"}`;
 export const plain = (text) => text.split(/\s+/).join(" ");
 export const percent = (share) => (share > 0 && share < 0.01 ? "under 1%" : `${Math.round(100 * share)}%`);
 

@@ -1,7 +1,7 @@
 // What the machine does and holds: the models, and the documents whose reading is cached.
 
 import { api, streamed } from "./api.js";
-import { $, alertOf, button, doing, fill, item, make, megabytes, span } from "./dom.js";
+import { $, alertOf, button, doing, fill, item, make, many, megabytes, span } from "./dom.js";
 import { models as named } from "./told.js";
 
 export const options = {};
@@ -12,7 +12,7 @@ export async function showMachine() {
   const kept = readings.reduce((sum, one) => sum + one.bytes, 0);
   $("machine").textContent = [
     status.model ? named(status) : "no model loaded yet", `${megabytes(status.memory_bytes)} in use`,
-    readings.length ? `${readings.length} cached document${readings.length > 1 ? "s" : ""} (${megabytes(kept)})` : "",
+    readings.length ? `${many(readings.length, "cached document")} (${megabytes(kept)})` : "",
     status.waiting > 1 ? `busy, ${status.waiting - 1} in line` : status.waiting ? "busy" : "idle",
   ].filter(Boolean).join(" · ");
   $("machine").title = `${megabytes(status.memory_free_bytes)} of memory are free`;
@@ -22,11 +22,11 @@ export async function showMachine() {
   }
   const here = models.filter((one) => one.here && !one.embeds), model = status.model ?? status.settings.model?.value ?? here.filter((one) => one.fits).at(-1)?.name;
   $("able").textContent = here.length ? `Answers come from ${model.split(/[\\/]/).at(-1)}.` : "There is no model on this machine yet. Download one under “Models”.";
-  const few = recommended(models), listOf = (one) => (isEmbedding(one) ? "scouts" : few.has(one.name) ? "models" : "models-more");
+  const few = recommended(models, here), listOf = (one) => (one.embeds ? "scouts" : few.has(one.name) ? "models" : "models-more");
   const shown = models.map((one) => ({ ...one, asked: one.name === (options.model ?? model), judges: one.name === status.judge }));
   if (!fetching) for (const id of ["models", "models-more", "scouts"]) fill($(id), shown.filter((one) => listOf(one) === id), modelItem, redraw);
   redraw = false;
-  const usual = status.settings.judge?.value, { value: judge } = $("judge"), judges = models.filter((one) => one.here && !one.embeds).map((one) => [one.name, one.name]);
+  const usual = status.settings.judge?.value, { value: judge } = $("judge"), judges = here.map((one) => [one.name, one.name]);
   fill($("judge"), [[`default (${usual && usual !== "self" ? usual : "the model itself"})`, ""], ["the model itself", "self"], ...judges], ([label, value]) => new Option(label, value));
   $("judge").value = judge;
   const forget = (id) => doing(async () => {
@@ -37,9 +37,6 @@ export async function showMachine() {
     item(`${title} · ${model}, ${tokens.toLocaleString()} tokens, ${megabytes(bytes)}`, button("×", forget(id), "", `Forget ${title}`)));
 }
 
-// It neither writes nor judges
-const isEmbedding = ({ embeds, description }) => embeds || /--embedding-model|scout/.test(description);
-
 // What a model is good for, in plain words
 function goodFor({ writes, parameters }) {
   const billions = parseFloat(parameters) / (/m$/i.test(parameters) ? 1000 : 1);
@@ -48,14 +45,14 @@ function goodFor({ writes, parameters }) {
 }
 
 // What is here, and to make three: the one that quotes, a quick one that writes, and one that writes better
-function recommended(models) {
-  const writes = models.filter((one) => one.fits && one.writes).sort((one, other) => one.bytes - other.bytes), here = models.filter((one) => one.here && !one.embeds);
+function recommended(models, here) {
+  const writes = models.filter((one) => one.fits && one.writes).sort((one, other) => one.bytes - other.bytes);
   const more = [models.find((one) => one.name === "smollm2-135m"), writes[0], writes.find((one) => one.bytes > 2 * writes[0].bytes)].filter((one) => one && !here.includes(one));
   return new Set([...here, ...more.slice(0, Math.max(0, 3 - here.length))].map((one) => one.name));
 }
 
 function modelItem(one) {
-  const facts = span(`${isEmbedding(one) ? "" : `${goodFor(one)} · `}${one.parameters}, ${megabytes(one.bytes)}, ${one.licence}`, "facts");
+  const facts = span(`${one.embeds ? "" : `${goodFor(one)} · `}${one.parameters}, ${megabytes(one.bytes)}, ${one.licence}`, "facts");
   if (!one.here) {
     const pull = button("Download", doing(() => fetchModel(one.name, pull)), "", `Download ${one.name}`);
     pull.disabled = !one.fits;

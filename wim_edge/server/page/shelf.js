@@ -1,7 +1,7 @@
 // The shelf: documents, libraries and files of folders, which of them are asked, and how documents come and go.
 
 import { api, streamed } from "./api.js";
-import { $, alertOf, button, doing, fill, item, make, removable, span } from "./dom.js";
+import { $, alertOf, button, doing, fill, item, make, many, removable, show, span } from "./dom.js";
 
 const FILES_SHOWN = 8;  // more are found by searching
 
@@ -75,24 +75,18 @@ export class Shelf {
     $("more-files").hidden = !this.files.length;
     const add = (path) => doing(async () => this.added(await api("documents/named", { method: "POST", body: { path } })));
     fill($("files"), files.slice(0, FILES_SHOWN), ({ path, name }) => item(button(name, add(path), "link")));
-    $("files-left").hidden = files.length <= FILES_SHOWN;
-    $("files-left").textContent = `and ${(files.length - FILES_SHOWN).toLocaleString()} more: search for them`;
+    const left = files.length - FILES_SHOWN;
+    show($("files-left"), left > 0 ? `and ${left.toLocaleString()} more: search for them` : "");
     const { documents, library } = this.asked, n = this.chosen.size;
     const of = [n && (n === 1 ? "the ticked document" : `the ${n} ticked documents`), library && `the library ${library}`];
-    $("asking-of").hidden = !n && !library;
-    $("asking-of").textContent = `Asking ${of.filter(Boolean).join(" and ")}`;
+    show($("asking-of"), n || library ? `Asking ${of.filter(Boolean).join(" and ")}` : "");
     this.hasAny = documents.length > 0 || Boolean(library);
   }
 
   // One library is asked at a time
   madeLibrary({ name, documents, has_files: hasFiles, chosen }) {
-    const tick = make("input", { type: "checkbox", checked: chosen });
-    tick.onchange = () => {
-      this.library = tick.checked ? name : null;
-      this.draw();
-      this.chosenAnew();
-    };
-    const label = make("label", {}, tick, ` ${name} `, span(`${documents.toLocaleString()} document${documents === 1 ? "" : "s"}`, "facts"));
+    const tick = this.tick({ checked: chosen }, (isOn) => (this.library = isOn ? name : null));
+    const label = make("label", {}, tick, ` ${name} `, span(many(documents, "document"), "facts"));
     if (!hasFiles) return item(label);
     const bring = button("Sync", doing(() => this.sync(name, bring)), "quiet", `Bring ${name} in step with its files`);
     bring.title = "Read what is new or has changed in its files and folders, and let go of what is gone";
@@ -113,7 +107,7 @@ export class Shelf {
         if (type === "sync.finished") {
           const { unchanged = 0, skipped = 0, ...others } = files;
           const changes = Object.entries(others).map(([state, n]) => `${n.toLocaleString()} ${state}`);
-          told.textContent = `${name}: ${changes.join(", ") || `in step, ${unchanged.toLocaleString()} file${unchanged === 1 ? "" : "s"} unchanged`}`;
+          told.textContent = `${name}: ${changes.join(", ") || `in step, ${many(unchanged, "file")} unchanged`}`;
         }
       }
       if (wrong.length) told.textContent += ` (${wrong.slice(0, 3).join("; ")})`;
@@ -123,21 +117,26 @@ export class Shelf {
     }
   }
 
-  made(one, many) {
+  made(one, isOneOfSeveral) {
     const open = button("", doing(() => this.open(one.id)), "link");
-    const facts = [one.file === one.title ? "" : one.file, one.pages ? `${one.pages} pages` : `${one.chars.toLocaleString()} characters`];
+    const facts = [one.file === one.title ? "" : one.file, one.pages ? many(one.pages, "page") : many(one.chars, "character")];
     open.append(span(one.title, "name"), span(facts.filter(Boolean).join(" · "), "facts"));
     open.setAttribute("aria-current", one.here);
-    open.title = `${one.chars.toLocaleString()} characters`;
+    open.title = many(one.chars, "character");
     const remove = button("×", () => this.remove(one), "quiet", `Remove ${one.title}`);
-    if (!many && !one.chosen) return item(open, remove);
-    const tick = make("input", { type: "checkbox", checked: one.chosen, "aria-label": `Ask ${one.title}`, title: "Ask this document, together with others that are ticked" });
-    tick.onchange = () => {
-      this.chosen[tick.checked ? "add" : "delete"](one.id);
+    if (!isOneOfSeveral && !one.chosen) return item(open, remove);
+    const said = { "aria-label": `Ask ${one.title}`, title: "Ask this document, together with others that are ticked" };
+    return item(this.tick({ checked: one.chosen, ...said }, (isOn) => this.chosen[isOn ? "add" : "delete"](one.id)), open, remove);
+  }
+
+  // A box that ticks what is asked
+  tick(properties, choose) {
+    const onchange = ({ target }) => {
+      choose(target.checked);
       this.draw();
       this.chosenAnew();
     };
-    return item(tick, open, remove);
+    return make("input", { type: "checkbox", onchange, ...properties });
   }
 
   // At once to the eye, for good when nobody wants it back

@@ -1,7 +1,7 @@
 // One question's events folded into one state, and what the page says of it. A card is drawn from this alone, so that
 // its sentences agree with each other at every moment.
 
-import { percent, place, plain } from "./dom.js";
+import { many, percent, place, plain } from "./dom.js";
 
 const WINDOW_MS = 8000;
 const ENDS = { length: "cut at its longest", repeated: "ended where it repeated itself", early_exit: "stopped early" };
@@ -16,7 +16,7 @@ export const begin = (question) => ({
 // Changes the state as an event says. `idOf(name, at)` names a document that an event calls by its name
 export function tell(told, event, idOf) {
   switch (event.type) {
-    case "queued": Object.assign(told, { phase: "waiting", before: event.before }); break;
+    case "queued": Object.assign(told, { phase: "waiting", before: event.before, error: null }); break;
     case "question.settled": told.settled = event; break;
     case "recall.started": Object.assign(told, { phase: "recalling", recall: event }); break;
     case "recall.passages": event.passages.forEach((one) => told.titles.set(one.document, one.title)); break;
@@ -32,7 +32,7 @@ export function tell(told, event, idOf) {
       if (event.text) told.passages.set(event.segment, { ...event });
       break;
     case "reading.ranked":
-      if (!told.answer) told.phase = "writing";
+      told.phase = "writing";
       event.ranking.forEach((one) => scored(told, one.segment, one.relevance, one.chosen));
       break;
     case "answer.provisional": if (!told.answer) told.provisional = event; break;
@@ -42,8 +42,8 @@ export function tell(told, event, idOf) {
       Object.assign(told, { phase: "writing", written: told.written + event.text });
       break;
     case "warning": told.warnings.push(event.text); break;
-    case "answer.finished": Object.assign(told, { answer: event, provisional: null, phase: "done", nRead: event.read_segments, answeredAs: told.judged }); break;
-    case "error": Object.assign(told, { error: event, phase: "failed" });
+    case "answer.finished": Object.assign(told, { answer: event, provisional: null, error: null, written: "", phase: "done", nRead: event.read_segments, answeredAs: told.judged }); break;
+    case "error": Object.assign(told, told.answer && event.error === "Cancelled" ? { phase: "done" } : { error: event, phase: "failed" });
   }
 }
 
@@ -75,12 +75,8 @@ function scored(told, segment, relevance, chosen) {
 
 // It chooses what it reads, so that nobody knows how much that will be
 const chooses = ({ plan }) => plan.within === "auto" || plan.read_segments > 0;
-const many = (n, noun) => `${n.toLocaleString()} ${noun}${n === 1 ? "" : "s"}`;
 export const isChanged = (told) => JSON.stringify(told.judged) !== JSON.stringify(told.answeredAs);
-// Answered from the whole text at once, without checking passages
-const isOfWhole = ({ read_segments: read, segments, finish_reason: end }) => !read && segments > 0 && end === "stop";
-export const hasMore = ({ answer }) => Boolean(answer) && answer.read_segments < answer.segments && !isOfWhole(answer);
-export const isBusy = (told) => told.live && (!told.answer || told.phase === "reading");
+export const isBusy = (told) => told.live && told.phase !== "done";
 export const models = ({ model, judge }) => (judge ? `${model}, judged by ${judge}` : model);
 
 // What came of it; of a question of before, whose events are not loaded yet, as the list of questions has it
@@ -105,22 +101,23 @@ export function line(told) {
   const { answer, plan } = told;
   if (told.error || (!told.live && !answer)) return "";
   if (told.live && told.stopping) return told.stopping;
-  if (answer && !(told.live && told.phase === "reading")) return summed(answer);
+  if (answer && !isBusy(told)) return summed(answer);
   const still = answer || told.provisional ? "Still checking" : "Checking";
   switch (told.phase) {
     case "waiting": return told.before ? `Behind ${many(told.before, "other question")}` : "";
     case "recalling": return `Looking through ${many(told.recall.documents, "document")} of ${told.recall.library}`;
     case "comparing": return `Comparing ${told.compared.segments} of ${many(told.compared.of, "passage")}`;
-    case "writing": return "Writing the answer";
+    case "writing": return plan?.judge || told.written ? "Writing the answer" : "Comparing the likeliest answers";
   }
-  if (chooses(told)) return `${still} likely passages first: ${told.nRead} of ${plan.segments.toLocaleString()}`;
+  if (told.question.options.answer === "summary" && !told.nRead && !told.tokens) return "Summarizing";
+  if (chooses(told)) return `${still}${plan.within ? " likely passages first" : ""}: ${told.nRead} of ${plan.segments.toLocaleString()}`;
   return told.tokens ? `${still}: ${percent(told.tokens.tokens / told.tokens.of)}${left(told)}` : `${still} ${many(plan.segments, "passage")}`;
 }
 
 function summed(answer) {
   const { read_segments: read, segments, usage, finish_reason: end } = answer, { total } = usage.seconds;
   const part = read < segments ? `${read.toLocaleString()} of ${many(segments, "passage")}` : many(segments, "passage");
-  return [isOfWhole(answer) ? "From the whole text" : segments ? `Checked ${part}` : "", total < 0.05 ? "at once" : `${total.toFixed(total < 10 ? 1 : 0)} s`, ENDS[end]].filter(Boolean).join(" · ");
+  return [!read && segments && end === "stop" ? "From the whole text" : segments ? `Checked ${part}` : "", total < 0.05 ? "at once" : `${total.toFixed(total < 10 ? 1 : 0)} s`, ENDS[end]].filter(Boolean).join(" · ");
 }
 
 function left({ samples, tokens: { tokens, of } }) {
@@ -162,12 +159,12 @@ export function details(told) {
   if (answer?.status === "not_found" && answer.support != null) rows.push(["The documents answer this", percent(answer.support)]);
   else if (answer?.confidence != null) rows.push(["This answer is right", percent(answer.confidence)]);
   const unread = answer?.unread_probability;
-  if (hasMore(told) && unread != null) rows.push(["A better passage elsewhere", unread > 0.99 ? "nothing found so far" : percent(unread)]);
+  if (answer?.has_more && unread != null) rows.push(["A better passage elsewhere", unread > 0.99 ? "nothing found so far" : percent(unread)]);
   if (answer) {
     const { prefilled_tokens: read, reused_tokens: known } = answer.usage;
     if (read || known) rows.push(["Tokens read", `${read.toLocaleString()}${known ? `, ${known.toLocaleString()} known from before` : ""}`]);
     const seen = new Set([...told.read.values()].map((one) => one.document)), unseen = [...told.names.keys()].filter((name) => !seen.has(name));
-    if (hasMore(told) && seen.size && unseen.length) rows.push(["Nothing read of", unseen.slice(0, 3).join(", ") + (unseen.length > 3 ? ` and ${unseen.length - 3} more` : "")]);
+    if (answer.has_more && seen.size && unseen.length) rows.push(["Nothing read of", unseen.slice(0, 3).join(", ") + (unseen.length > 3 ? ` and ${unseen.length - 3} more` : "")]);
   }
   rows.push(["Asked", new Date(1000 * question.asked).toLocaleString([], { dateStyle: "short", timeStyle: "short" })]);
   return rows;
