@@ -64,7 +64,7 @@ def test_a_bit_that_flipped_is_noticed(tmp_path: Path, at: int, says: str) -> No
 @pytest.mark.parametrize(
     ("change", "says"),
     [(lambda data: data[:20], "cut short"), (lambda data: data[:-1], "its end is missing"),
-     (lambda data: data[100:], "not the length"), (lambda data: b"more" + data, "not the length")],
+     (lambda data: data[100:], "its length is wrong"), (lambda data: b"more" + data, "its length is wrong")],
 )  # fmt: skip
 def test_a_file_of_another_length_is_none(tmp_path: Path, change: object, says: str) -> None:
     path = written(tmp_path)

@@ -119,7 +119,7 @@ def test_names_and_libraries_that_are_none(home: Path) -> None:
     with pytest.raises(LibraryError, match="no library papers"):
         Library("papers")
     for name in ("", "..", "a/b", ".a", "a b", "x" * 65, "-a"):
-        with pytest.raises(InvalidRequestError, match="no name"):
+        with pytest.raises(InvalidRequestError, match="not a library name"):
             Library(name, create=True)
     Library("one", create=True)
     assert known_libraries() == ["one"]

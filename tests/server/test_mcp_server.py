@@ -146,7 +146,7 @@ def test_libraries_that_were_named_are_listed_read_and_asked(model: Slow, folder
         for tool, given in (("ask_library", asked), ("find_passages", asked), ("list_documents", {}),
                             ("get_text", {"path": "tide"})):  # fmt: skip
             said = await call.error(tool, {**given, "library": "secret"})
-            assert "none that may be asked. Libraries: papers." in said
+            assert "may not be asked. Libraries: papers." in said
         assert "has no document none" in await call.error("get_text", {"path": "none", "library": "papers"})
 
     using(model, folder, use, ("papers",))
