@@ -75,7 +75,7 @@ def logits(home: Path, out: Path, f16: bool) -> dict[str, Any]:
     sys.path.insert(0, str(ROOT))
     from tests.tiny import write_tiny
     from wim_edge.catalog import Catalog, fetch
-    from wim_edge.engine.tune import requantize
+    from wim_edge.engine.bindings import requantize
     from wim_edge.settings import Paths
 
     paths = Paths.from_environment({"WIM_EDGE_HOME": str(home)})

@@ -173,8 +173,8 @@ def smollm2_as_it_is() -> Path:
 
 @pytest.fixture(scope="session")
 def smollm2(smollm2_as_it_is: Path, shared: Path) -> Path:
-    """The same model in F16, as `wim-edge tune` makes it: twice as fast."""
-    from wim_edge.engine.tune import requantize
+    """The same model in F16: twice as fast."""
+    from wim_edge.engine.bindings import requantize
 
     return made_once(shared, shared / "SmolLM2-135M-Instruct.F16.gguf",
                      lambda path: requantize(smollm2_as_it_is, path, "F16"))  # fmt: skip

@@ -25,13 +25,13 @@ def model(tmp_path: Path) -> Path:
     return write_tiny(tmp_path / "tiny.gguf", "llama")
 
 
-def found(model: Path) -> tuned.Tuned:
+def found(model: Path) -> dict[str, object]:
     return tuned.load(Paths.from_environment(), model)
 
 
 @real
 def test_the_users_settings_stand_before(model: Path) -> None:
-    found = tuned.Tuned({"n_threads": 1, "n_batch": 256, "flash_attn": True})
+    found = {"n_threads": 1, "n_batch": 256, "flash_attn": True}
     tuned.save(Paths.from_environment(), model, found)
     with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
         assert (opened.settings.n_batch, opened.settings.n_threads, opened.settings.flash_attn) == (64, 1, True)
@@ -42,9 +42,9 @@ def test_the_users_settings_stand_before(model: Path) -> None:
 @real
 @pytest.mark.parametrize("setting", [{"flash_attn": 7}, {"flash_attn": "x"}, {"n_batch": 512.5}, {"kv_type": [1]}])
 def test_settings_of_another_type_are_not_used(model: Path, setting: dict[str, object]) -> None:
-    tuned.save(Paths.from_environment(), model, tuned.Tuned(setting, "x" * 300))
-    assert not found(model).settings
-    tuned.save(Paths.from_environment(), model, tuned.Tuned({}, "x" * 300))
+    tuned.save(Paths.from_environment(), model, setting)
+    assert not found(model)
+    tuned.save(Paths.from_environment(), model, {})
     loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()).close()
 
 
@@ -54,8 +54,8 @@ def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.Monke
     from wim_edge.engine import tune
 
     paths = Paths.from_environment()
-    tuned.save(paths, model, tuned.Tuned({"n_threads": 1}))
-    assert found(model).settings == {"n_threads": 1}
+    tuned.save(paths, model, {"n_threads": 1})
+    assert found(model) == {"n_threads": 1}
     store = paths.config / "tuned.json"
     if change == "file":
         os.utime(model, (1, 1))
@@ -67,7 +67,7 @@ def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.Monke
         store.write_text(json.dumps({str(model): {"x": 1}}))
     else:
         store.write_text(store.read_text().replace('"n_threads": 1', '"n_threads": -1'))
-    assert found(model) == tuned.Tuned()
+    assert found(model) == {}
 
 
 def three_tuned(folder: Path) -> tuple[Path, list[Path]]:
@@ -75,7 +75,7 @@ def three_tuned(folder: Path) -> tuple[Path, list[Path]]:
     paths, models = Paths.from_environment(), [folder / f"{n}.gguf" for n in (1, 2, 3)]
     for n, path in enumerate(models, 1):
         path.write_bytes(b"any file")
-        tuned.save(paths, path, tuned.Tuned({"n_threads": n}))
+        tuned.save(paths, path, {"n_threads": n})
     return paths.config / "tuned.json", models
 
 
@@ -91,9 +91,9 @@ def test_damage_to_one_entry_costs_no_other_one(tmp_path: Path, damage: Callable
     store, (one, two, three) = three_tuned(tmp_path)
     damaged = damage(store.read_text())
     store.write_text(damaged)
-    assert [found(path).settings for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 2}, {}]
-    tuned.save(Paths.from_environment(), two, tuned.Tuned({"n_threads": 5}))
-    assert [found(path).settings for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 5}, {}]
+    assert [found(path) for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 2}, {}]
+    tuned.save(Paths.from_environment(), two, {"n_threads": 5})
+    assert [found(path) for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 5}, {}]
     assert set(json.loads(store.read_text())) == {str(one), str(two)}
     assert store.with_name("tuned.json.damaged").read_text() == damaged
 
@@ -102,7 +102,7 @@ def test_damage_to_one_entry_costs_no_other_one(tmp_path: Path, damage: Callable
 def test_commas_that_are_lost_cost_nothing(tmp_path: Path) -> None:
     store, models = three_tuned(tmp_path)
     store.write_text(store.read_text().replace(",\n", "\n"))
-    assert [found(path).settings["n_threads"] for path in models] == [1, 2, 3]
+    assert [found(path)["n_threads"] for path in models] == [1, 2, 3]
 
 
 @real
@@ -114,7 +114,7 @@ def test_an_entry_that_is_none_of_ours_stays_as_it_is(tmp_path: Path, entry: obj
     tuned.save(Paths.from_environment(), two, None)
     del before[str(two)]
     assert json.loads(store.read_text()) == before
-    assert found(one).settings == {"n_threads": 1}
+    assert found(one) == {"n_threads": 1}
     assert not list(store.parent.glob("*.damaged"))
 
 
@@ -128,8 +128,8 @@ def test_what_is_no_such_file_is_moved_aside(model: Path, instead: bytes | None)
         store.mkdir()
     else:
         store.write_bytes(instead)
-    tuned.save(paths, model, tuned.Tuned({"n_threads": 1}))
-    assert found(model).settings == {"n_threads": 1}
+    tuned.save(paths, model, {"n_threads": 1})
+    assert found(model) == {"n_threads": 1}
     aside = store.with_name("tuned.json.damaged")
     assert aside.is_dir() if instead is None else aside.read_bytes() == instead
 

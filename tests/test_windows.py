@@ -130,8 +130,8 @@ def test_a_damaged_file_of_tuned_goes_aside(tmp_path: Path) -> None:
     model.write_bytes(b"GGUF")
     paths.config.mkdir(parents=True)
     (paths.config / "tuned.json").write_text("rubbish", encoding="utf-8")
-    tuned.save(paths, model, tuned.Tuned({"n_threads": 1}))
-    assert tuned.load(paths, model).settings == {"n_threads": 1}
+    tuned.save(paths, model, {"n_threads": 1})
+    assert tuned.load(paths, model) == {"n_threads": 1}
     assert (paths.config / "tuned.json.damaged").exists()
 
 
@@ -160,9 +160,9 @@ def test_a_library_in_use_stays_whole() -> None:
 
 @pytest.mark.parametrize("name", ["con", "Aux", "nul.old", "COM1", "lpt9.x", "papers."])
 def test_no_name_that_a_user_gives_is_a_device(name: str) -> None:
-    with pytest.raises(InvalidRequestError, match="no name for a library"):
+    with pytest.raises(InvalidRequestError, match="is not a library name"):
         folder_of(name)
-    with pytest.raises(InvalidRequestError, match="no name for a model"):
+    with pytest.raises(InvalidRequestError, match="is not a model name"):
         own.name_for(name.lower(), "x.gguf")
     assert folder_of("console.1").name == "console.1"
 

@@ -22,7 +22,6 @@ from wim_edge.reading.resolved_settings import resolve as resolve_settings
 from wim_edge.settings import ITSELF, NO_ADAPTER, NO_MODEL, Paths, Settings, adapter_file
 from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.system.journal import templates_digest
-from wim_edge.tuned import Tuned
 from wim_edge.tuned import load as load_tuned
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class LoadedModels:
         self._is_given: bool = model is not None if lender is None else lender._is_given
         self._found: ResolvedModel | None = None
         """The file of the model, once it is found."""
-        self._tuned = Tuned()
+        self._tuned: dict[str, Any] = {}
         self._given_judge: Model | None = judge if lender is None else lender._given_judge
         self._judge: LoadedModels | None = None
         self._given_embedder = embedder
@@ -131,7 +130,7 @@ class LoadedModels:
         if self._lender is not None:
             self._lender.check_file()
         elif self._model is None:
-            prepare_model_file(self.find(), self.settings, self._tuned)
+            check_model_file(self.find(), self.settings)
 
     def check_fits(self, documents: Sequence[Document]) -> None:
         """Raises ContextOverflowError if the pattern reads the documents whole and no context of the model holds them,
@@ -145,7 +144,8 @@ class LoadedModels:
         from wim_edge.engine import preflight
         from wim_edge.engine.gguf import read_header
 
-        path, settings = prepare_model_file(found, self.settings, self._tuned), resolved.settings
+        check_model_file(found, self.settings)
+        path, settings = found.path, resolved.settings
         header = read_header(path)
         trained = header.number("context_length", USUAL_CONTEXT)
         free = preflight.free_memory(header, preflight.gpu_layers(header, settings.n_gpu_layers))
@@ -174,7 +174,7 @@ class LoadedModels:
         """
         settings = self.settings.with_changes(pattern=pattern)
         suggested = self._found.suggested if self._found else {}
-        return resolve_settings(settings, suggested, self._tuned.settings if here else {}, automatic)
+        return resolve_settings(settings, suggested, self._tuned if here else {}, automatic)
 
     def chat(self) -> tuple[ChatFormat, str | None]:
         """Returns the format of a conversation with the model, and a warning if it was guessed."""
@@ -287,8 +287,8 @@ def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
     tuned = load_tuned(Paths.from_environment(), found.path)
-    path = prepare_model_file(found, settings, tuned)
-    return Model(path, resolve_settings(settings, found.suggested, tuned.settings).settings, found.name)
+    check_model_file(found, settings)
+    return Model(found.path, resolve_settings(settings, found.suggested, tuned).settings, found.name)
 
 
 def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
@@ -301,9 +301,9 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
     return EmbeddingModel(found.path, settings, found.name)
 
 
-def prepare_model_file(found: ResolvedModel, settings: Settings, tuned: Tuned) -> Path:
-    """Returns the file to load for a model: its own or its tuned copy. A file that is in no catalog is first loaded in
-    a child process. Raises what `open_model` raises."""
+def check_model_file(found: ResolvedModel, settings: Settings) -> None:
+    """Checks the file to load for a model; one that is in no catalog is first loaded in a child process. Raises what
+    `open_model` raises."""
     from wim_edge.engine import load_check, rpc
     from wim_edge.engine.preflight import check_weights
 
@@ -311,7 +311,6 @@ def prepare_model_file(found: ResolvedModel, settings: Settings, tuned: Tuned) -
     check_weights(found.path, settings)
     if settings.rpc is None and _is_unknown(found):
         load_check.check(found.path)
-    return Path(tuned.copy) if tuned.copy and os.path.isfile(tuned.copy) else found.path
 
 
 def _is_unknown(found: ResolvedModel) -> bool:

@@ -7,12 +7,10 @@ entry counts only for the file, machine and build that it was measured with, and
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,35 +26,25 @@ _MAX_SPEEDS = 64
 """The most models whose speeds are kept."""
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """The fastest way to run a model: settings, and a copy of its file in another weight type if that is faster."""
-
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    copy: str | None = None
-    """The path of the copy; None: the original file."""
-
-
-def load(paths: Paths, model: Path) -> Tuned:
-    """Returns what was found for this file; nothing if it, the machine or the build has changed since."""
+def load(paths: Paths, model: Path) -> dict[str, Any]:
+    """Returns the fastest settings for this file; none if it, the machine or the build has changed since."""
     entry = _read(paths)[0].get(str(model.absolute()))
     if not isinstance(entry, dict):
-        return Tuned()
+        return {}
     from wim_edge.engine.tune import machine
 
     try:
         if entry["file"] != _file(model) or entry["machine"] != machine():
-            return Tuned()
+            return {}
         known = {name: value for name, value in entry["settings"].items() if name in TUNABLE}
         Settings(**known)  # raises if the file was edited to an invalid value
-        copy = entry["copy"]
-        return Tuned(known, copy if isinstance(copy, str) and "\0" not in copy else None)
+        return known
     except (KeyError, TypeError, AttributeError, OSError, InvalidRequestError):  # anyone may edit the file
-        return Tuned()
+        return {}
 
 
-def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
-    """Saves what was found for this file, or removes its entry if ``tuned`` is None.
+def save(paths: Paths, model: Path, settings: Mapping[str, Any] | None) -> None:
+    """Saves the fastest settings for this file, or removes its entry if they are None.
 
     A damaged file is moved aside, and its readable entries are kept. Raises LibraryError if nothing can be saved.
     """
@@ -64,8 +52,8 @@ def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
 
     entries, damaged = _read(paths)
     entries.pop(str(model.absolute()), None)
-    if tuned is not None:
-        entries[str(model.absolute())] = {"file": _file(model), "machine": machine(), **asdict(tuned)}
+    if settings is not None:
+        entries[str(model.absolute())] = {"file": _file(model), "machine": machine(), "settings": dict(settings)}
     store = _store(paths)
     try:
         paths.config.mkdir(parents=True, exist_ok=True)
@@ -77,11 +65,6 @@ def save(paths: Paths, model: Path, tuned: Tuned | None) -> None:
     except OSError as error:
         hint = "Free some space, and tune again."
         raise LibraryError(f"{store}: what tune found cannot be saved ({error.strerror})", hint) from error
-
-
-def copies(paths: Paths, model: Path) -> Path:
-    """Returns the folder of this file's copies in other weight types."""
-    return paths.models / "tuned" / hashlib.blake2b(os.fsencode(model.absolute()), digest_size=6).hexdigest()
 
 
 def changes(settings: Settings) -> dict[str, Any]:

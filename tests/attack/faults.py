@@ -64,7 +64,7 @@ def make_home(home: Path, server: ForkServer) -> None:
     for module, arguments in (
         ("wim_edge", ("read", f"{home}/texts/old.txt", *SHORT[:6])),
         ("wim_edge", ("library", "add", f"{home}/texts/old.txt", "--model", "tiny")),
-        ("tests.attack.tune", ("tune", "tiny", "--no-copies")),
+        ("tests.attack.tune", ("tune", "tiny")),
         ("tests.attack.visit", ()),
     ):
         made = command(server, "", arguments, home, seconds=5 * SECONDS, module=module,

@@ -68,7 +68,7 @@ def test_kv_bytes_are_those_of_the_shipped_entries(paths: Paths) -> None:
 @pytest.mark.parametrize("name", ["Big", "a b", "x.gguf", ""])
 def test_names_are_those_of_models_toml(file: Path, paths: Paths, name: str) -> None:
     if name:
-        with pytest.raises(InvalidRequestError, match="no name"):
+        with pytest.raises(InvalidRequestError, match="not a model name"):
             own.from_file(file, name, paths)
     else:
         assert own.from_file(file, name, paths).name == "my-model_q4"

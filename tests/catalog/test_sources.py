@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.catalog.conftest import Make, sha256
-from tests.tiny import write_tiny_embedder
+from tests.tiny import write_tiny, write_tiny_embedder
 from wim_edge.catalog import (
     HubSource,
     ModelEntry,
@@ -23,6 +23,7 @@ from wim_edge.catalog import (
     own_copy,
     remove,
 )
+from wim_edge.engine.gguf import read_header
 from wim_edge.errors import DiskError, DownloadError, ModelError, ModelFileError, ModelNotFoundError
 from wim_edge.settings import Paths
 
@@ -52,6 +53,31 @@ class TestPath:
     def test_nothing_there(self, make_entry: Make, paths: Paths, tmp_path: Path) -> None:
         with pytest.raises(ModelNotFoundError, match="no such file"):
             fetch(make_entry(source=PathSource(tmp_path / "mine.gguf")), paths)
+
+
+@pytest.mark.real  # llama.cpp makes the copy
+class TestRequantized:
+    def test_the_copy_is_made_once_used_and_removed(self, make_entry: Make, paths: Paths, tmp_path: Path) -> None:
+        file = write_tiny(tmp_path / "mine.gguf", "llama")
+        entry = make_entry(source=PathSource(file), requantized="Q8_0")
+        assert locate(entry, paths) == fetch(entry, paths) == file
+        copy = paths.models / "tiny" / "tiny-Q8_0.gguf"
+        assert locate(entry, paths) == copy
+        assert read_header(copy).nbytes < read_header(file).nbytes
+        whole = copy.read_bytes()
+        copy.write_bytes(whole[:-100])
+        fetch(entry, paths)
+        assert copy.read_bytes() == whole
+        assert remove(entry, paths) == len(whole)
+        assert locate(entry, paths) == file
+        assert not copy.parent.exists()
+
+    def test_without_room_the_file_is_used_as_it_is(self, make_entry: Make, paths: Paths, tmp_path: Path) -> None:
+        file = write_tiny(tmp_path / "mine.gguf", "llama")
+        entry = make_entry(source=PathSource(file), requantized="Q8_0")
+        paths.models.parent.mkdir(parents=True, exist_ok=True)
+        paths.models.write_text("a file where the folder would be")
+        assert locate(entry, paths) == fetch(entry, paths) == file
 
 
 class TestSeveralSources:

@@ -73,7 +73,7 @@ def test_list_as_json(home: Path) -> None:
     assert rows["mine"]["path"] == str(home / "config/mine.gguf")
     assert (rows["mine"]["bytes"], rows["mine"]["fits"], rows["mine"]["embeds"]) == (len(gguf()), True, False)
     assert rows["qwen3-8b"]["path"] is None
-    judge = 98_362_432 + 8192 * 23_040
+    judge = 144_811_072 + 8192 * 23_040
     assert rows["qwen3-8b"]["memory_bytes"] == 5_027_783_488 + 8192 * 147_456 + judge + 200 * 1024**2
     assert (rows["qwen3-8b"]["judge"], rows[EMBEDDED]["judge"]) == (EMBEDDED, None)
     write_tiny_embedder(home / "config/mine.gguf")

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from wim_edge import loaded_models, tuned
-from wim_edge.catalog import ResolvedModel
+from wim_edge import tuned
 from wim_edge.cli import main
-from wim_edge.settings import Paths, Settings
+from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
 
@@ -54,69 +53,32 @@ def run(*args: object) -> Result:
     return CliRunner().invoke(main, ["tune", *map(str, args)])
 
 
-def found(model: Path) -> tuned.Tuned:
+def found(model: Path) -> dict[str, Any]:
     return tuned.load(Paths.from_environment(), model)
 
 
 def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["flash attention on"] = (200.0, 10.0)
     scripted["batches of 256"] = (99.0, 10.0)
-    result = run(model, "--no-copies")
+    result = run(model)
     assert result.exit_code == 0, result.output
     assert "chosen: flash_attn True; " in result.stdout
-    assert found(model) == tuned.Tuned({"flash_attn": True}, None)
+    assert found(model) == {"flash_attn": True}
 
 
 def test_nothing_faster_is_said(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 256"] = (102.0, 10.0)  # noise
-    assert "chosen: as it is" in run(model, "--no-copies").stdout
-    assert found(model) == tuned.Tuned()
-
-
-def test_no_copy_is_made_in_the_type_that_the_weights_have(
-    model: Path, scripted: dict[str, tuple[float, float]], tmp_path: Path
-) -> None:
-    from wim_edge.engine.tune import requantize
-
-    requantize(model, tmp_path / "q8.gguf", "Q8_0")
-    labels = {way["label"] for way in json.loads(run(tmp_path / "q8.gguf", "--json").stdout)["ways"]}
-    assert "weights F16" in labels
-    assert "weights Q8_0" not in labels
+    assert "chosen: as it is" in run(model).stdout
+    assert found(model) == {}
 
 
 def test_what_was_not_done_in_time_is_told(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 1024"] = (0.0, 10.0)
-    line = next(line for line in run(model, "--no-copies").stdout.splitlines() if line.startswith("batches of 1024"))
+    line = next(line for line in run(model).stdout.splitlines() if line.startswith("batches of 1024"))
     assert "not finished" in line
     assert "inf" not in line
-    ways = json.loads(run(model, "--no-copies", "--json").stdout, parse_constant=pytest.fail)["ways"]
+    ways = json.loads(run(model, "--json").stdout, parse_constant=pytest.fail)["ways"]
     assert {way["label"]: way["cost"] for way in ways}["batches of 1024"] is None
-
-
-@pytest.mark.parametrize(("kind", "taken"), [("Q8_0", True), ("Q4_0", False)])
-def test_a_copy_is_taken_if_it_predicts_the_same(
-    model: Path, scripted: dict[str, tuple[float, float]], kind: str, taken: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from wim_edge.engine import tune
-
-    monkeypatch.setattr(tune, "WEIGHT_TYPES", {kind: tune.WEIGHT_TYPES[kind]})
-    scripted[f"weights {kind}"] = (1000.0, 10.0)
-    monkeypatch.setattr(tune, "MOST_KL", 1e9 if taken else 1e-12)
-    facts = json.loads(run(model, "--json").stdout)
-    way = facts["ways"][-1]
-    assert way["error"] is None
-    assert way["divergence"] >= 0
-    folder = tuned.copies(Paths.from_environment(), model)
-    assert bool(list(folder.glob("*"))) == taken == bool(facts["chosen"]["copy"])
-    if taken:
-        with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
-            assert str(opened.info.path) == facts["chosen"]["copy"]
-            assert opened.info.name == "tiny"
-        Path(facts["chosen"]["copy"]).unlink()
-        with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()) as opened:
-            assert opened.info.path == model
-        assert "freed" in run(model, "--forget").stdout
-        assert found(model) == tuned.Tuned()
 
 
 def test_a_real_measurement(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,4 +88,4 @@ def test_a_real_measurement(model: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(tune, "DECODE_SECONDS", 0.1)
     facts = json.loads(run(model, "--json").stdout)
     assert facts["ways"][0]["prefill"] > 0
-    assert {way["label"] for way in facts["ways"]} >= {"as it is", "flash attention on", "weights Q8_0", "weights F16"}
+    assert {way["label"] for way in facts["ways"]} >= {"as it is", "flash attention on", "KV cache q8_0"}

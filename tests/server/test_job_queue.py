@@ -128,7 +128,7 @@ def test_the_judge_is_loaded_first_and_the_writer_when_it_is_asked(
         return FakeModel(lambda _: "4,000 crowns")
 
     monkeypatch.setattr(loaded_models, "open_model", open_model)
-    monkeypatch.setattr(loaded_models, "prepare_model_file", lambda found, settings, tuned: found.path)
+    monkeypatch.setattr(loaded_models, "check_model_file", lambda *_: None)
 
     def nothing(_: Runtime) -> Iterator[events.Event]:
         yield events.Warning("nothing is asked")

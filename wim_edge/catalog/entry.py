@@ -97,6 +97,9 @@ class ModelEntry:
     confirmation: Mapping[str, object] = field(default_factory=dict)
     """The weights of `wim_edge.support.Confirmation`, by name."""
     embeds: bool = False  # an embedding model
+    requantized: str | None = None
+    """The weight type of a copy that `fetch` makes, with which processors compute much faster than with the file's."""
+    requantized_bytes: int | None = None
 
     @property
     def sha256(self) -> str | None:
@@ -116,4 +119,4 @@ class ModelEntry:
         """
         kv = (self.kv_bytes_per_token or 0) * min(USUAL_CONTEXT, self.context)
         beside = judge.memory_bytes() - WORKING_SPACE if judge else 0
-        return (self.bytes if file_bytes is None else file_bytes) + kv + beside + WORKING_SPACE
+        return max(file_bytes or self.bytes, self.requantized_bytes or 0) + kv + beside + WORKING_SPACE

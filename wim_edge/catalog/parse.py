@@ -59,6 +59,8 @@ class _Entry(_Strict):
     confirmation: Table = {}
     chat: Table = {}
     embeds: bool = False
+    requantized: Annotated[Literal["Q8_0", "F16"], Meta(description="Q8_0 or F16")] | None = None
+    requantized_bytes: Count | None = None
 
 
 class _Kind(Struct):

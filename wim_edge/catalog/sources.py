@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from wim_edge.catalog import hub, packages
 from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PackageSource, PathSource
 from wim_edge.catalog.model_files import Progress, check_sha256, silent
-from wim_edge.errors import DiskError, DownloadError, ModelError, ModelNotFoundError
+from wim_edge.errors import DiskError, DownloadError, EngineError, ModelError, ModelNotFoundError
 from wim_edge.settings import Paths, check_online
 
 
 def locate(entry: ModelEntry, paths: Paths) -> Path | None:
-    """Returns the entry's file on this disk, or None; uses no network, and imports no package's code."""
-    found = locate_source(entry, paths)
-    return found and found[1]
+    """Returns the entry's file on this disk, the requantized copy first, or None; uses no network, and imports no
+    package's code."""
+    copy, found = requantized_copy(entry, paths.models), locate_source(entry, paths)
+    return copy if copy and copy.is_file() else found and found[1]
 
 
 def locate_source(entry: ModelEntry, paths: Paths) -> tuple[ModelSource, Path] | None:
@@ -48,8 +50,37 @@ def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None)
             return path
 
 
+def requantized_copy(entry: ModelEntry, models: Path) -> Path | None:
+    """Returns the path of the entry's requantized copy, which need not exist; None if it is used as it is."""
+    return models / entry.name / f"{entry.name}-{entry.requantized}.gguf" if entry.requantized else None
+
+
 def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
     """Returns the entry's file on this disk, downloaded if need be; its checksum and GGUF header are verified.
+
+    Makes the entry's requantized copy, too; where that fails, for example on a full disk, the file is used as it is.
+    Raises what `_fetch_verified` raises.
+    """
+    path, copy = _fetch_verified(entry, paths, progress), requantized_copy(entry, paths.models)
+    if copy and entry.requantized and not _is_whole(copy):
+        from wim_edge.engine.bindings import requantize
+
+        with suppress(OSError, EngineError):
+            requantize(path, copy, entry.requantized)
+    return path
+
+
+def _is_whole(path: Path) -> bool:
+    from wim_edge.engine.gguf import read_header
+
+    try:
+        return read_header(path).nbytes > 0
+    except ModelError:
+        return False
+
+
+def _fetch_verified(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
+    """Returns the entry's verified file.
 
     Tries the sources in order: after a failure or a bad file the next one, but not after a full disk. A bad file of
     ours is deleted and fetched once more; other files stay.
@@ -134,7 +165,9 @@ def removable(entry: ModelEntry, paths: Paths) -> Path:
     Raises ModelError, with what to do in its hint, if the file is not ours to delete (the user's
     own, an installed package's, the Hugging Face cache's), and ModelNotFoundError if there is none.
     """
-    located = locate_source(entry, paths)
+    copy, located = requantized_copy(entry, paths.models), locate_source(entry, paths)
+    if copy and copy.is_file():
+        return copy
     if located is None:
         raise ModelNotFoundError(f"{entry.name} is not on this disk", "`wim-edge models list` shows what is.")
     source, found = located
@@ -154,9 +187,9 @@ def remove(entry: ModelEntry, paths: Paths) -> int:
     """Deletes our copies of the entry's file and returns the bytes freed. Raises what :func:`removable` raises."""
     removable(entry, paths)
     freed = 0
-    for source in entry.sources:
-        copy = own_copy(entry, paths.models, source)
-        if isinstance(source, PathSource) or not copy.is_file():
+    ours = [(own_copy(entry, paths.models, one), one) for one in entry.sources if not isinstance(one, PathSource)]
+    for copy, source in [*ours, (requantized_copy(entry, paths.models), None)]:
+        if copy is None or not copy.is_file():
             continue
         freed += copy.stat().st_size
         copy.unlink()

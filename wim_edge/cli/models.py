@@ -111,14 +111,16 @@ def pull(name: str, alone: bool) -> None:
 
 
 def _pull(entry: ModelEntry, paths: Paths) -> None:
-    here = catalog.locate(entry, paths)
+    here = catalog.locate_source(entry, paths)
     if here is None:
         click.echo(f"licence: {entry.licence}", err=True)
     path = _fetch(entry, paths)
     located = catalog.locate_source(entry, paths)
-    if here != path and located is not None:
+    if here != located and located is not None:
         click.echo(f"from {located[0]}", err=True)
-    click.echo(f"{entry.name} is {'already ' if here == path else ''}on this disk, and verified: {path}")
+    click.echo(f"{entry.name} is {'already ' if here and here == located else ''}on this disk, and verified: {path}")
+    if entry.requantized and (used := catalog.locate(entry, paths)) != path:
+        click.echo(f"used with its weights as {entry.requantized}, which compute faster: {used}")
 
 
 def _fetch(entry: ModelEntry, paths: Paths) -> Path:

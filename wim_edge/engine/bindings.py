@@ -27,6 +27,7 @@ from typing import Any
 
 from wim_edge.engine.gguf import GGUFHeader, shards
 from wim_edge.errors import EngineError, ModelFileError
+from wim_edge.system.atomic_files import replace_file
 
 
 @contextmanager
@@ -54,6 +55,8 @@ with _short_spins():
 lib = llama_cpp
 BUILD: str = llama_cpp.__version__
 """The version of llama-cpp-python, which names the llama.cpp inside."""
+
+WEIGHT_TYPES = {"Q8_0": lib.LLAMA_FTYPE_MOSTLY_Q8_0, "F16": lib.LLAMA_FTYPE_MOSTLY_F16}
 
 log = logging.getLogger("wim_edge.llama")
 log.addHandler(logging.NullHandler())
@@ -106,6 +109,17 @@ def load_weights(path: Path, params: Any) -> Any:
             "The architecture may be newer than the installed llama-cpp-python; try another model.",
         )
     return handle
+
+
+def requantize(source: Path, target: Path, kind: str) -> None:
+    """Writes a copy of a model with other weights (one of WEIGHT_TYPES). Raises OSError, EngineError."""
+    params = lib.llama_model_quantize_default_params()
+    params.ftype, params.allow_requantize = WEIGHT_TYPES[kind], True
+    target.parent.mkdir(parents=True, exist_ok=True)
+    last_errors()
+    with replace_file(target) as part:
+        if lib.llama_model_quantize(os.fsencode(source), os.fsencode(part), byref(params)):
+            raise EngineError(f"llama.cpp cannot copy {source.name} as {kind}: {last_errors()}", "Use the original.")
 
 
 def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = False) -> list[int]:
