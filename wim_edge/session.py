@@ -234,7 +234,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
     before = session.answering if reading.reads_on else None
     answering = AnswerStage(reading, session.prompts, before, session.writer)
     goes_on = not session.is_answered or (reading.reads_on and reading.may_read_on) or _falls_short(reading)
-    if goes_on and not answering.is_of_whole:
+    if goes_on and not answering.of_whole:
         with suppress(Interrupted):
             yield from _with_provisional_answers(reading)
         if reading.resolved.settings.save:
@@ -246,7 +246,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         yield events.ReadingFinished(saved, plan.tokens, reading.model.info.name, _usage(reading, 0))
         return
     session.is_answered = cancelled = False  # not again, unless it goes well
-    if control.requested is not Decision.CANCEL and not answering.is_of_whole and _nothing_read(reading):
+    if control.requested is not Decision.CANCEL and not answering.of_whole and _nothing_read(reading):
         yield _NOTHING
         cancelled = True
     else:
@@ -325,20 +325,20 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
     reading, answer, reason = session.reading, answering.answer or Answer(), answering.finish_reason
     if cancelled:
         reason = "cancelled"
-    elif reading.is_stopped and not answering.is_of_whole:
+    elif reading.is_stopped and not answering.of_whole:
         reason = "early_exit"
     sources = answering.sources()
     passages = [reading.plan.segments[source.segment].text for source in sources]
     return events.AnswerFinished(
         answer.text, reason, reading.resolved.pattern.name, session.model, sources,
         _usage(reading, 0 if answering.is_unchanged else answering.n_tokens),
-        reading.n_read, len(reading.plan.segments), None if answering.is_of_whole else reading.unread,
+        reading.n_read, len(reading.plan.segments), None if answering.of_whole else reading.unread,
         answer.status, answer.short, answer.span, answer.quotes, answer.support, answer.unsupported,
         answer.evidence.to_dict() if answer.evidence else None,
         cite(answer.text, passages) if answer.is_written else (),
         session.judge,
         tuple(one.shown for one in answer.candidates[:_MAX_EXPLAINED]),
-        answer.confidence, reading.may_read_on and not answering.is_of_whole,
+        answer.confidence, reading.may_read_on and not answering.of_whole,
     )  # fmt: skip
 
 

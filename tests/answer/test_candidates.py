@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reading.mill import MILL, TABLE, ask
-from wim_edge import Document, Runtime, Settings, events
+from tests.reading.mill import MILL, SURE, TABLE, ask
+from wim_edge import Decision, Document, Runtime, Settings, events
 from wim_edge.answer.candidates import MAX_ROWS, WEIGHTS, RowRead, Terms, key, read_rows
 from wim_edge.documents.units import rows
 from wim_edge.testing import FakeModel
@@ -35,6 +35,22 @@ def test_the_cells_of_rows_are_candidates() -> None:
     assert {"12", "14", "Ada Quill", "Hugo Tindall"} <= cells
     assert answer.short == "14"
     assert answer.quotes[0].text == "| Hugo Tindall | 14 |"
+
+
+def test_the_rows_of_a_table_are_candidates_though_only_its_head_is_read() -> None:
+    names = ["Ada", "Bert", "Cleo", "Dora", "Emil", "Finn", "Gerd", "Hugo"]
+    head = "| person | what is the room number in the house |\n| --- | --- |\n"
+    text = head + "".join(f"| {name} Tindall | {10 + n} |\n" for n, name in enumerate(names))
+    settings = Settings(pattern="wim-shallow", prose=False, save=False, segment_tokens=64)
+    model = FakeModel(lambda prompt: "17" if "Hugo" in prompt else "nobody")
+    with Runtime(settings, model=model) as runtime:
+        runtime._loaded.support = SURE
+        question = "What is the room number in the house of Hugo?"
+        answer = runtime.ask(Document("t", text), question, on_margin=lambda _: Decision.ANSWER)
+    assert (answer.read_segments, answer.segments > 2, answer.short) == (1, True, "17")
+    assert answer.quotes[0].text == "| Hugo Tindall | 17 |"
+    first = answer.sources[0]
+    assert text[slice(*first.chars)].count("Hugo") == 1
 
 
 def test_words_that_differ_in_punctuation_alone_say_the_same() -> None:

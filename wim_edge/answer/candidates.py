@@ -20,11 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import asdict, astuple, dataclass, replace
-from math import exp, log
+from math import exp, inf, log
 
 from wim_edge import words
 from wim_edge.documents import Document, Segment
-from wim_edge.documents.units import Row, rows, unit_spans, whole_value
+from wim_edge.documents.tables import Table, tables_within
+from wim_edge.documents.units import Row, rows_within, unit_spans, whole_value
 from wim_edge.reading import events
 from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.reading import Reading
@@ -85,12 +86,13 @@ class AnswerCandidate:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A sentence, item or row of a passage, and its missed points."""
+    """A sentence, item or row, the log-probability that its passage answers, and its missed points."""
 
     index: int
     start: int
     end: int
     row: Row | None
+    passage: float
     missed: float
 
 
@@ -122,7 +124,7 @@ def candidates_of(
         again = read_paragraph(reading, best.index, best.start, best.end)
         found = _runs(reading, {**pointed, best.index: again}, units) if again and again.runs else found
     answers = None
-    best_first = sorted(units, key=lambda unit: -Terms(_passage(reading, unit.index), -unit.missed, 0.0, 0.0).score)
+    best_first = sorted(units, key=lambda unit: -Terms(unit.passage, -unit.missed, 0.0, 0.0).score)
     near = [(unit, unit.row) for unit in best_first if unit.row][:MAX_ROWS]
     for (unit, _), read in zip(near, read_rows(reading, [(one.index, row) for one, row in near]), strict=False):
         answers = read.answers if answers is None else max(answers, read.answers)
@@ -135,10 +137,11 @@ def _runs(reading: Reading, pointed: Mapping[int, Pointed], units: Seq[_Unit]) -
     found = []
     for index, run in ((index, run) for index, one in pointed.items() for run in one.runs):
         document = reading.plan.document_of(index)
-        missed = (unit.missed for unit in units if unit.index == index and unit.start <= run.start < unit.end)
+        at = (unit for unit in units if unit.index == index and unit.start <= run.start < unit.end)
+        passage, missed = next(((unit.passage, unit.missed) for unit in at), (_passage(reading, index), 0.0))
         start, end = whole_value(document.text, run.start, run.end)
         echo = _echo(document.text[start:end], asked)
-        terms = Terms(_passage(reading, index), -next(missed, 0.0), run.logprob, echo)
+        terms = Terms(passage, -missed, run.logprob, echo)
         found.append(AnswerCandidate(index, document, start, end, terms))
     return found
 
@@ -148,7 +151,7 @@ def _cells(reading: Reading, unit: _Unit, read: RowRead) -> Iterator[AnswerCandi
     left = asked - words.without_endings(" ".join(row.texts))
     for n, rated in read.cells:
         label = len(words.without_endings(row.labels[n]) & left)
-        terms = Terms(_passage(reading, unit.index), -unit.missed, rated, _echo(row.texts[n], asked), label)
+        terms = Terms(unit.passage, -unit.missed, rated, _echo(row.texts[n], asked), label)
         document = reading.plan.document_of(unit.index)
         yield AnswerCandidate(unit.index, document, *row.cells[n], terms, row=read.answers)
 
@@ -184,18 +187,33 @@ def _echo(text: str, asked: set[str]) -> float:
 
 
 def _units(reading: Reading, used: Seq[int]) -> list[_Unit]:
-    """Returns the sentences, items and rows of the passages ``used`` and of all that is scored."""
-    spans, held = [], []
-    for index in sorted({*used, *reading.ranking.known}):
-        segment = reading.plan.segments[index].segment
-        starts = {row.cells[0][0]: row for row in rows(reading.plan.document_of(index))}
-        starts = {at: row for at, row in starts.items() if segment.start <= at < segment.end}
-        for left, right in unit_spans(segment.text):
+    """Returns the sentences, items and rows of the passages ``used`` and of all that is scored.
+
+    A table is one passage: all its rows are units, read or not, as relevant as the best segment with a part of it.
+    """
+    plan, shown = reading.plan, {*used, *reading.ranking.known}
+    spans, held, best = [], [], dict[tuple[int, Table], float]()
+    for index in shown:
+        for at in _tables(plan.segments[index].segment, plan.document_of(index)):
+            best[at] = max(_passage(reading, index), best.get(at, -inf))
+    for index, planned in enumerate(plan.segments):
+        document, segment, own = plan.document_of(index), planned.segment, _passage(reading, index)
+        is_rejected = reading.ranking.verdicts.get(index) is False
+        parts = () if is_rejected else [at for at in _tables(segment, document) if at in best]
+        for left, right in unit_spans(segment.text) if index in shown or parts else ():
             start, end = segment.start + left, segment.start + right
-            spans.append((index, start, end, next((row for at, row in starts.items() if start <= at < end), None)))
-            held.append(words.without_endings(segment.text[left:right]))
-    missed = words.missed_points(held, words.without_endings(reading.plan.query))
+            row = next(iter(rows_within(document, start, end)), None)
+            passage = next((best[at] for at in parts if row and row.table == at[1]), own if index in shown else None)
+            if passage is not None:
+                spans.append((index, start, end, row, passage))
+                held.append(words.without_endings(segment.text[left:right]))
+    missed = words.missed_points(held, words.without_endings(plan.query))
     return [_Unit(*span, lost) for span, lost in zip(spans, missed, strict=True)]
+
+
+def _tables(segment: Segment, document: Document) -> list[tuple[int, Table]]:
+    """Returns the tables with a part in a segment, each with the document's number."""
+    return [(segment.document, table) for table in tables_within(document.text, segment.start, segment.end)]
 
 
 def _passage(reading: Reading, index: int) -> float:

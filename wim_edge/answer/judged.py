@@ -129,8 +129,10 @@ def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], 
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
     scores = [reading.ranking.scores[index] for index in passages if index in reading.ranking.scores]
     texts = [reading.plan.segments[index].text for index in passages]
-    spans = [reading.plan.segments[index].segment for index in passages]
-    texts += [source_label(reading.plan.documents[one.document], one.start, one.end, several=False) for one in spans]
+    texts += [
+        source_label(reading.plan.document_of(index), *reading.plan.segments[index].chars, several=False)
+        for index in passages
+    ]
     missing = words.missing(texts, reading.plan.query)
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
 
@@ -207,9 +209,7 @@ def answer_of(judged: Judged) -> Answer:
 
 def pointed_answer(reading: Reading, judged: Judged) -> Answer:
     """Returns the answer that needs no writer."""
-    if not judged.candidates:
-        return replace(answer_of(judged), text=_not_said(reading), status="not_found")
-    if judged.status == "not_found":
+    if not judged.candidates or judged.status == "not_found":
         return not_found(reading, judged)
     if len(judged.items) > 1:
         return _listed(reading, judged)
@@ -227,14 +227,10 @@ def pointed_answer(reading: Reading, judged: Judged) -> Answer:
 def not_found(reading: Reading, judged: Judged) -> Answer:
     """Returns the answer that nothing was found, with the nearest quotation."""
     carried = format_quotes(reading, judged.quotes[:1])
-    hardly = (judged.support or 0.0) < _HARDLY or reading.is_stopped
-    first, where = (_not_said(reading), "Nearest") if hardly or not carried else (MAY_NOT_SAY, "Perhaps here")
-    text = f"{first}\n\n{where}: {carried}" if carried else first
+    none, hardly = NOT_SO_FAR if reading.is_stopped else NOT_SAID, (judged.support or 0.0) < _HARDLY
+    first, where = (none, "Nearest") if hardly or reading.is_stopped else (MAY_NOT_SAY, "Perhaps here")
+    text = f"{first}\n\n{where}: {carried}" if carried else none
     return replace(answer_of(judged), text=text, status="not_found", short="", span=None)
-
-
-def _not_said(reading: Reading) -> str:
-    return NOT_SO_FAR if reading.is_stopped else NOT_SAID
 
 
 def _listed(reading: Reading, judged: Judged) -> Answer:

@@ -7,34 +7,21 @@ from collections.abc import Sequence as Seq
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import exp
 
 from wim_edge.answer.judged import Answer, Judged, judge, not_found, pointed_answer
 from wim_edge.answer.summary import summary
 from wim_edge.answer.wording import Wording, comes_first, quoted
 from wim_edge.answer.writer import LoadsModel, Writing, read_passages
-from wim_edge.documents import Document
-from wim_edge.documents.place_links import opens
 from wim_edge.engine.protocols import Sequence
 from wim_edge.reading import events
-from wim_edge.reading.plan import BLANK_LINE, source_label
+from wim_edge.reading.plan import BLANK_LINE, source_label, source_of
 from wim_edge.reading.prompts import MarginNote, Prompts
 from wim_edge.reading.reading import Reading
 
 _OTHER_TOKENIZER = 1.5  # the writer's tokens for one of the reader's, at most
 _SUMMED_UP = 6_000  # characters of an extract that a model sums up
 _EVALUATED = 16  # first tokens of a joined passage: they get much attention, so they must see the text before it
-
-
-def source_of(
-    document: Document, segment: int, chars: events.Chars, relevance: float, text: str, quote: events.Chars | None
-) -> events.Source:
-    """Returns the source for a segment, with its margin's text and offsets."""
-    place, path = document.place(*(quote or chars)), document.path
-    return events.Source(
-        segment, document.name, place.page, place.section, chars, relevance, text, quote, str(path) if path else None,
-        place.line, place.row, opens(path, place) if path else None, place.confidence,
-        place.page_label,
-    )  # fmt: skip
 
 
 @dataclass
@@ -60,26 +47,22 @@ class AnswerStage:
     """True if the answer of ``before`` stays."""
     _focus: bool = False
     """True if the answer comes from passages, False if from the whole context."""
-    _beside: list[int] = field(default_factory=list)
-    """The segment of the best candidate, if it is not in ``used``: a row of another passage."""
-    _of_whole: Answer | None = field(init=False)
+    _beside: dict[int, float] = field(default_factory=dict)
+    """The segment of the best candidate with its relevance, if it is not in ``used``: a row of another passage."""
+    of_whole: Answer | None = field(init=False)
+    """The summary extracted from the whole text, without reading; None: the answer is none."""
 
     def __post_init__(self) -> None:
         # A pattern without margins is only a prompt, and a writer with the whole context sums that up
         pattern = self.reading.resolved.pattern
         sums_up = self.reading.kind == "summary" and pattern.margins and not (pattern.deep and self._is_written)
-        self._of_whole = summary(self.reading.plan.documents) if sums_up else None
-
-    @property
-    def is_of_whole(self) -> bool:
-        """Returns whether the answer is a summary extracted from the whole text, without reading."""
-        return self._of_whole is not None
+        self.of_whole = summary(self.reading.plan.documents) if sums_up else None
 
     def run(self) -> Iterator[events.Event]:
         """Yields the answer's events. Raises Interrupted, ContextOverflowError."""
         reading = self.reading
-        if self._of_whole is not None:
-            yield from self._sum_up(self._of_whole)
+        if self.of_whole is not None:
+            yield from self._sum_up(self.of_whole)
             return
         yield from reading.write_waiting_margins()  # some wait if known segments were still being scored
         from_passages = reading.resolved.pattern.answers_from_passages or reading.cache.number > 0
@@ -199,7 +182,8 @@ class AnswerStage:
         if not ranking.known or ranking.independent:
             return None
         judged = judge(self.reading, self.used, alone=self._points)
-        self._beside = [one.index for one in judged.candidates[:1] if one.index not in self.used]
+        best = (one for one in judged.candidates[:1] if one.index not in self.used)
+        self._beside = {one.index: exp(one.terms.passage) for one in best}
         return judged
 
     @property
@@ -221,7 +205,7 @@ class AnswerStage:
             shown = next((one for one in quotes if self._holds(index, one)), None)
             if shown is not None:  # may be another sentence than the margin
                 text, quote = shown.text, shown.chars
-            relevance = 1.0 if self.is_of_whole else ranking.relevance(index)
+            relevance = 1.0 if self.of_whole else self._beside.get(index, ranking.relevance(index))
             found.append(source_of(plan.document_of(index), index, plan.segments[index].chars, relevance, text, quote))
         return tuple(found)
 

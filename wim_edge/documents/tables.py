@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -97,6 +97,13 @@ def table_at(text: str, at: int) -> Table | None:
     every = tables(text)
     number = bisect_right([table.start for table in every], at) - 1
     return every[number] if number >= 0 and at < every[number].end else None
+
+
+def tables_within(text: str, start: int, end: int) -> tuple[Table, ...]:
+    """Returns the tables that share characters ``[start, end)``, with their headers."""
+    every = tables(text)
+    first = bisect_right(every, start, key=lambda table: table.end)
+    return every[first : bisect_left(every, end, key=lambda table: table.header[0])]
 
 
 def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:

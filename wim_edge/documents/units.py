@@ -7,13 +7,14 @@ A quotation shows whole units, and a unit contains an answer.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from wim_edge.documents.document import Document
 from wim_edge.documents.segments import MONTH, sentences
-from wim_edge.documents.tables import ROW, RULE, cells_of, line_spans, table_at, tables
+from wim_edge.documents.tables import ROW, RULE, Table, cells_of, line_spans, table_at, tables
 
 ITEM = re.compile(r"(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
 """The mark at the beginning of a list item."""
@@ -36,12 +37,17 @@ _NEAR = 200  # the characters around a span in which the value it belongs to is 
 @dataclass(frozen=True)
 class Row:
     """A table row: its cells as characters of the document, their texts, the labels of their columns (empty if
-    unknown), and the title of the rows around it."""
+    unknown), the title of the rows around it, and its table (None if that has no header)."""
 
     cells: tuple[tuple[int, int], ...]
     texts: tuple[str, ...]
     labels: tuple[str, ...]
     group: str = ""
+    table: Table | None = None
+
+    @property
+    def start(self) -> int:
+        return self.cells[0][0]
 
     @property
     def text(self) -> str:
@@ -77,6 +83,13 @@ def rows(document: Document) -> tuple[Row, ...]:
     return tuple(found)
 
 
+def rows_within(document: Document, start: int, end: int) -> tuple[Row, ...]:
+    """Returns the rows that begin among the characters ``[start, end)``."""
+    found = rows(document)
+    first, last = (bisect_left(found, at, key=lambda row: row.start) for at in (start, end))
+    return found[first:last]
+
+
 def _each_row(text: str) -> Iterator[Row]:
     heads = {table.header[0] for table in tables(text)}
     group, labels = "", list[str]()
@@ -96,7 +109,8 @@ def _each_row(text: str) -> Iterator[Row]:
             header = cells_of(text[slice(*table.header)], table.header[0])
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
-        yield Row(tuple(cells), texts, tuple(labels) if len(labels) == len(cells) else ("",) * len(cells), group)
+        shown = tuple(labels) if len(labels) == len(cells) else ("",) * len(cells)
+        yield Row(tuple(cells), texts, shown, group, table)
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:

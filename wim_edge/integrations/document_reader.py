@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from wim_edge.answer.stage import source_of
 from wim_edge.asyncio_api import astream
 from wim_edge.documents import Document, document_of, read_document, with_unique_names
 from wim_edge.documents.readers import Documents, find_scans
@@ -24,6 +23,7 @@ from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.ingest import files_of
 from wim_edge.library.library import Library
 from wim_edge.reading import events
+from wim_edge.reading.plan import source_of
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 

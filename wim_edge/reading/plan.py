@@ -12,13 +12,14 @@ from functools import cached_property
 from itertools import accumulate
 
 from wim_edge.documents import Document, Segment, split
-from wim_edge.documents.place_links import page_text
+from wim_edge.documents.place_links import opens, page_text
 from wim_edge.documents.segments import Tokenize
 from wim_edge.documents.tables import header_above, tables
 from wim_edge.engine.available_memory import memory_hint
 from wim_edge.engine.memory_estimate import padded
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
+from wim_edge.reading import events
 from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.cuts import labels_apart_from
 from wim_edge.reading.prompts import Prompts
@@ -284,3 +285,15 @@ def source_label(document: Document, start: int, end: int, several: bool, *, lin
     elif lines and place.line is not None and "\n" in document.text.strip():
         parts.append(f"line {place.line}")
     return ", ".join(parts)
+
+
+def source_of(
+    document: Document, segment: int, chars: events.Chars, relevance: float, text: str, quote: events.Chars | None
+) -> events.Source:
+    """Returns the source for a segment, with its margin's text and offsets."""
+    place, path = document.place(*(quote or chars)), document.path
+    return events.Source(
+        segment, document.name, place.page, place.section, chars, relevance, text, quote, str(path) if path else None,
+        place.line, place.row, opens(path, place) if path else None, place.confidence,
+        place.page_label,
+    )  # fmt: skip
