@@ -27,8 +27,8 @@ No dogs on the ferry (yet).
 """
 
 
-TINTED = '''(words) => words === [...CSS.highlights.get("found")].map(
-    ({ startContainer, startOffset, endOffset }) => startContainer.data.slice(startOffset, endOffset)).join()'''
+TINTED = """(words) => words === [...CSS.highlights.get("found")].map(
+    ({ startContainer, startOffset, endOffset }) => startContainer.data.slice(startOffset, endOffset)).join()"""
 
 
 def find(page: Any, words: str, told: str) -> None:
