@@ -34,18 +34,19 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
 def made(tmp_path: Path) -> Path:
     (tmp_path / "b" / "models" / "m").mkdir(parents=True)
     (tmp_path / "b" / "models" / "m" / "m.gguf").write_text("GGUF")
-    (tmp_path / "b" / "bundle.json").write_text(json.dumps({"requirement": "wim-edge==0.1.0"}))
+    (tmp_path / "b" / "bundle.json").write_text(json.dumps({"requirement": "wim-edge==0.1.0", "models": ["m"]}))
     return tmp_path / "b"
 
 
 def test_it_installs_from_the_wheels_alone(run: list[list[str]], made: Path, tmp_path: Path) -> None:
     command = offline_install.install(made, tmp_path / "we")
     assert command.parent.parent == tmp_path / "we"
-    environment, pip, _ = run
+    environment, pip, _, pull = run
     assert environment == [str(tmp_path / "we")]
     assert "--no-index" in pip
     assert pip[-3:] == ["--find-links", str(made / "wheels"), "wim-edge==0.1.0"]
     assert (tmp_path / "kept" / "m" / "m.gguf").read_text() == "GGUF"
+    assert pull == [str(command), "--offline", "models", "pull", "m", "--alone"]
 
 
 def test_it_says_how_to_ask(

@@ -60,7 +60,7 @@ def make_bundle(
             shutil.copyfile(found, place)
             yield BundleStep(entry.name, place.stat().st_size)
         shutil.copyfile(offline_install.__file__, target / "install.py")
-        wanted = {"requirement": _requirement(extras, version=True)}
+        wanted = {"requirement": _requirement(extras, version=True), "models": [one.name for one in models]}
         (target / "bundle.json").write_text(json.dumps(wanted), encoding="utf-8")
     except OSError as error:
         raise write_error(error, target, sum(one.bytes for one in models)) from error

@@ -18,18 +18,21 @@ _MODELS = "from wim_edge.settings import Paths; print(Paths.from_environment().m
 
 def install(bundle: Path, target: Path) -> Path:
     """Installs from a bundle into a folder; returns the path of the command. Raises CalledProcessError, OSError."""
-    wanted = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["requirement"]
+    made = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     venv.create(target, with_pip=True, clear=False)
     programs = target / ("Scripts" if os.name == "nt" else "bin")
     python, ending = str(programs / "python"), ".exe" if os.name == "nt" else ""
     wheels = str(bundle / "wheels")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
-    subprocess.run([*pip, "--find-links", wheels, wanted], check=True)
+    subprocess.run([*pip, "--find-links", wheels, made["requirement"]], check=True)
     asked = subprocess.run([python, "-X", "utf8", "-c", _MODELS], check=True, capture_output=True, encoding="utf-8")
     kept = asked.stdout.strip()
     for file in (one for one in (bundle / "models").rglob("*") if one.is_file()):
         _copy(file, Path(kept, file.relative_to(bundle / "models")))
-    return programs / f"wim-edge{ending}"
+    command = programs / f"wim-edge{ending}"
+    for model in made.get("models", ()):  # verifies it, and makes its requantized copy
+        subprocess.run([str(command), "--offline", "models", "pull", model, "--alone"], check=True)
+    return command
 
 
 def _copy(file: Path, target: Path) -> None:
