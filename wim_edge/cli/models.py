@@ -100,9 +100,10 @@ def pull(name: str, alone: bool) -> None:
     entry = models.get(name)
     _pull(entry, paths)
     for other in [] if alone else catalog.companions(entry, models, paths):
-        if catalog.locate(other, paths):
+        if catalog.is_ready(other, paths):
             continue
-        click.echo(f"{other.name} {_WORK[other.name]}; fetching it too ({megabytes(other.bytes)})", err=True)
+        size = "" if catalog.locate(other, paths) else f"; fetching it too ({megabytes(other.bytes)})"
+        click.echo(f"{other.name} {_WORK[other.name]}{size}", err=True)
         try:
             _pull(other, paths)
         except ModelError as error:  # the model that was asked for is here

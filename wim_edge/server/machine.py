@@ -162,7 +162,7 @@ def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
     paths = Paths.from_environment()
     models = Catalog.load(paths)
     entry = models.get(name)
-    missing = [one for one in catalog.companions(entry, models, paths) if not catalog.locate(one, paths)]
+    missing = [one for one in catalog.companions(entry, models, paths) if not catalog.is_ready(one, paths)]
     with served.lock:
         job = served.pulls.get(name)
         if job is None or job.is_finished:
