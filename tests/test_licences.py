@@ -18,7 +18,7 @@ _ROWS = re.findall(r"^\| ([\w-]+)[^|]*\| ([^|]+) \| ([^|]+) \|$", (ROOT / "docs"
 
 
 def test_every_dependency_is_listed_where_it_is_needed() -> None:
-    listed = {name: "" if needed == "every install" else needed.strip("`") for name, needed, _ in _ROWS[1:]}
+    listed = {name: "" if needed == "all" else needed.strip("`") for name, needed, _ in _ROWS[1:]}
     assert {name: extra for name, extra in listed.items() if name != "---"} == _NEEDED
 
 

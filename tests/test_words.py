@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge.words import WordIndex, any_of_its_words, scores, searchable, without_endings
+from wim_edge.words import WordIndex, any_of_its_words, scores, searchable, with_pairs, without_endings
 
 
 def test_texts_that_share_words_score_by_their_rarity() -> None:
@@ -52,6 +52,10 @@ def test_english_is_searched_as_it_is_written() -> None:
     assert searchable("The harbour's lamps, 12 of them.") == "The harbour's lamps, 12 of them."
     assert searchable("naïve café") == "naïve café"
     assert searchable("Ａ－１７ oﬃcial m²") == "A-17 official m2"
+
+
+def test_neighbours_are_a_pair() -> None:
+    assert with_pairs("Lifts 4, 12") == {"lift", "4", "12", "lift 4", "4 12"}
 
 
 def test_words_without_endings_are_the_neighbours_of_a_script_without_blanks() -> None:

@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -130,10 +131,20 @@ def scores(texts: Iterable[str], question: str) -> dict[int, float]:
 
 def without_endings(text: str) -> set[str]:
     """Returns the words of a text without the most common ones, in lower case, without accents and a final s."""
+    return set(_in_order(text))
+
+
+def with_pairs(text: str) -> set[str]:
+    """Returns `without_endings` and its pairs of neighbours: other rows may have a 4 where one has "lift 4"."""
+    found = _in_order(text)
+    return {*found, *map(" ".join, pairwise(found))}
+
+
+def _in_order(text: str) -> list[str]:
     plain = text.casefold()
     if not plain.isascii():
         plain = _ACCENT.sub("", unicodedata.normalize("NFD", searchable(plain)))
-    return {word.rstrip("s") for word in _WORD.findall(plain) if word not in _STOPWORDS}
+    return [word.rstrip("s") for word in _WORD.findall(plain) if word not in _STOPWORDS]
 
 
 def missed_points(held: Sequence[set[str]], asked: set[str]) -> list[float]:
