@@ -135,7 +135,7 @@ def without_endings(text: str) -> set[str]:
 
 
 def with_pairs(text: str) -> set[str]:
-    """Returns `without_endings` and its pairs of neighbours: other rows may have a 4 where one has "lift 4"."""
+    """Returns `without_endings` and its pairs of neighbours: "lift 4", where the cells of other rows have a 4, too."""
     found = _in_order(text)
     return {*found, *map(" ".join, pairwise(found))}
 

@@ -206,7 +206,7 @@ def _units(reading: Reading, used: Seq[int]) -> list[_Unit]:
             passage = next((best[at] for at in parts if row and row.table == at[1]), own if index in shown else None)
             if passage is not None:
                 spans.append((index, start, end, row, passage))
-                held.append(words.with_pairs(segment.text[left:right]))
+                held.append((words.with_pairs if row else words.without_endings)(segment.text[left:right]))
     missed = words.missed_points(held, words.with_pairs(plan.query))
     return [_Unit(*span, lost) for span, lost in zip(spans, missed, strict=True)]
 
