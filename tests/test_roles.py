@@ -16,7 +16,6 @@ from wim_edge.errors import ModelError
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.roles import process_memory, resolved_settings, roles_for
 from wim_edge.testing import FakeModel
-from wim_edge.tuned import Tuned
 
 DOCUMENT = Document("mill.txt", MILL)
 QUESTION = "What did Brandt pay?"
@@ -173,7 +172,7 @@ def test_settings_are_told_with_the_judge_that_reads(house: Path) -> None:
 
 
 def test_what_was_tuned_for_the_judge_counts_when_it_judges(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"smollm2-135m": Tuned({"n_batch": 64}), "house": Tuned({"n_batch": 128})}
+    found = {"smollm2-135m": {"n_batch": 64}, "house": {"n_batch": 128}}
     monkeypatch.setattr(
         "wim_edge.loaded_models.load_tuned", lambda _, path: found["house" if path == house else "smollm2-135m"]
     )

@@ -25,7 +25,7 @@ def test_it_ends_where_a_better_segment_is_unlikely() -> None:
 
 def test_what_fits_nowhere_is_looked_for_in_so_many_segments() -> None:
     last = finished(asked(SMALL, text(60, -1), "Which colour had the bicycle?"))
-    assert last.read_segments == 32
+    assert last.read_segments == 16
     assert last.unread_probability is not None
     assert last.unread_probability > 0.05
 
