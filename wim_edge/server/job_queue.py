@@ -249,7 +249,7 @@ class JobQueue:
                 job = self._running = self._line.popleft()
                 job.state, self._begun = "running", time.monotonic()
                 for before, one in enumerate((job, *self._line)):
-                    if one.events[-1]["before"] != before:
+                    if one.events[-1].get("before", before) != before:
                         one.tell(Queued(before))
             state = self._do(job)
             with self._changed:
