@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 31_010,
+    "lines without evaluation": 30_985,
     "modules": 206,
     "lines of tests": 31_350,
     "lines of scripts": 7_330,
