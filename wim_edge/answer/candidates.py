@@ -115,7 +115,7 @@ def candidates_of(
     Candidates are the runs that the model points at in the passages ``used``, and cells of the best rows of all that
     was read. ``alone``: rows and a paragraph are read for it; False: nothing is evaluated. Raises Interrupted.
     """
-    units, pointed = _units(reading, used), reading.pointed_at(used)
+    units, pointed = _units(reading, used, unread=alone), reading.pointed_at(used)
     found = _runs(reading, pointed, units)
     if not alone:
         return _ordered(found), None
@@ -186,26 +186,26 @@ def _echo(text: str, asked: set[str]) -> float:
     return len(own & asked) / len(own) if own else 0.0
 
 
-def _units(reading: Reading, used: Seq[int]) -> list[_Unit]:
+def _units(reading: Reading, used: Seq[int], *, unread: bool) -> list[_Unit]:
     """Returns the sentences, items and rows of the passages ``used`` and of all that is scored.
 
-    A table is one passage: all its rows are units, read or not, as relevant as the best segment with a part of it.
+    A table is one passage: its rows are as relevant as its best segment. ``unread``: also those of unread segments.
     """
-    plan, shown = reading.plan, {*used, *reading.ranking.known}
+    plan, own = reading.plan, {index: _passage(reading, index) for index in {*used, *reading.ranking.known}}
     spans, held, best = [], [], dict[tuple[int, Table], float]()
-    for index in shown:
+    for index, passage in own.items():
         for at in _tables(plan.segments[index].segment, plan.document_of(index)):
-            best[at] = max(_passage(reading, index), best.get(at, -inf))
-    for index, planned in enumerate(plan.segments):
-        document, segment, own = plan.document_of(index), planned.segment, _passage(reading, index)
+            best[at] = max(passage, best.get(at, -inf))
+    for index in range(len(plan.segments)) if unread else sorted(own):
+        document, segment = plan.document_of(index), plan.segments[index].segment
         is_rejected = reading.ranking.verdicts.get(index) is False
         parts = () if is_rejected else [at for at in _tables(segment, document) if at in best]
-        for left, right in unit_spans(segment.text) if index in shown or parts else ():
+        for left, right in unit_spans(segment.text) if index in own or parts else ():
             start, end = segment.start + left, segment.start + right
             row = next(iter(rows_within(document, start, end)), None)
-            passage = next((best[at] for at in parts if row and row.table == at[1]), own if index in shown else None)
-            if passage is not None:
-                spans.append((index, start, end, row, passage))
+            relevance = next((best[at] for at in parts if row and row.table == at[1]), own.get(index))
+            if relevance is not None:
+                spans.append((index, start, end, row, relevance))
                 held.append((words.with_pairs if row else words.without_endings)(segment.text[left:right]))
     missed = words.missed_points(held, words.with_pairs(plan.query))
     return [_Unit(*span, lost) for span, lost in zip(spans, missed, strict=True)]

@@ -16,8 +16,11 @@ from wim_edge.settings import Paths, check_online
 def locate(entry: ModelEntry, paths: Paths) -> Path | None:
     """Returns the entry's file on this disk, the requantized copy first, or None; uses no network, and imports no
     package's code."""
-    copy, found = requantized_copy(entry, paths.models), locate_source(entry, paths)
-    return copy if copy and copy.is_file() else found and found[1]
+    copy = requantized_copy(entry, paths.models)
+    if copy and copy.is_file():
+        return copy
+    found = locate_source(entry, paths)
+    return found and found[1]
 
 
 def locate_source(entry: ModelEntry, paths: Paths) -> tuple[ModelSource, Path] | None:
