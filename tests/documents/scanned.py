@@ -51,5 +51,5 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Runs:
 
     monkeypatch.setattr(scans, "engine", lambda: "rapidocr")
     monkeypatch.setattr(subprocesses, "command", command)
-    scans._remembered.clear()
+    scans._known.cache_clear()
     return runs

@@ -154,18 +154,18 @@ def test_larger_letters_above_text_name_a_section(read) -> None:
     ],
 )
 def test_a_title_is_short_and_set_apart(given: Line, is_title: bool) -> None:
-    assert headings([[given, line(TEXT), line(TEXT)]]) == {1: [given.text] if is_title else []}
+    assert headings([[given, line(TEXT), line(TEXT)]]) == [[given.text] if is_title else []]
 
 
 def test_a_title_has_text_below_it_and_is_no_running_head() -> None:
     head, text = line("Annual report", 13), line(TEXT)
-    assert headings([[head, line("Anna Berg", 13)], [text] * 9]) == {1: [], 2: []}
-    assert headings([[text] * 9 + [head], [text]])[1] == ["Annual report"]
-    assert not any(headings([[head, text]] * 3).values())
-    assert headings([[line("A title that goes", 13), line("over two lines", 13), text]])[1] == [
+    assert headings([[head, line("Anna Berg", 13)], [text] * 9]) == [[], []]
+    assert headings([[text] * 9 + [head], [text]])[0] == ["Annual report"]
+    assert not any(headings([[head, text]] * 3))
+    assert headings([[line("A title that goes", 13), line("over two lines", 13), text]])[0] == [
         "A title that goes over two lines"
     ]
-    assert headings([]) == {}
+    assert headings([]) == []
 
 
 def test_what_a_reader_strikes_out_is_left_out() -> None:

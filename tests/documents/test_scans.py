@@ -115,17 +115,17 @@ def test_what_was_recognised_is_kept_for_its_owner_alone(tmp_path: Path, worker:
     (found,) = find_scans([path])
     assert found.pages == (1, 2)
     assert [page.number for page in found.recognise(keep=True)] == [1, 2]
-    scans._remembered.clear()  # as in another process
+    scans._known.cache_clear()  # as in another process
     assert not find_scans([path])
     assert read_document(path).text == "One\n\nTwo"
     (file,) = scans.folder().glob("*.json")
     assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0
     file.write_text('{"pages": [{"page": 1, "boxes": [["One", 70, 1e999, 130, 130, 7]]}]}')
-    scans._remembered.clear()
+    scans._known.cache_clear()
     assert find_scans([path]), "what is damaged is recognised again"
     worker.append([said(1, ("One", 70, 100, 130, 130, 0.9)), said(2, ("Two", 70, 100, 130, 130, 0.9))])
     assert len(list(found.recognise(keep=True))) == 2
-    scans._remembered.clear()
+    scans._known.cache_clear()
     assert not find_scans([path]), "and is whole again"
 
 
@@ -153,10 +153,10 @@ def test_a_picture_that_was_left_in_the_middle_is_gone_on_with(tmp_path: Path, w
     (found,) = find_scans([path])
     with closing(found.recognise(keep=True)) as some:
         next(some)
-    scans._remembered.clear()
+    scans._known.cache_clear()
     (again,) = find_scans([path])
     assert [page.number for page in again.recognise(keep=True)] == [2, 3]
-    scans._remembered.clear()
+    scans._known.cache_clear()
     assert not find_scans([path])
     assert read_document(path).text == "Page 1\n\nPage 2\n\nPage 3"
 

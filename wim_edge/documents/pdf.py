@@ -6,15 +6,14 @@ import ctypes
 import logging
 import re
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
 from statistics import median_low
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged, encrypted
@@ -55,7 +54,8 @@ _XFA_FULL = 2  # PDFium's number for XFA files: a program draws their pages from
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would print advice to build another PDFium
 
 
-class PdfPage(NamedTuple):
+@dataclass
+class PdfPage:
     """The lines of a page in reading order, and the numbers of its struck-out words, unreadable letters and unread
     fields."""
 
@@ -63,82 +63,92 @@ class PdfPage(NamedTuple):
     n_struck: int = 0
     n_lost: int = 0
     n_unread: int = 0
-
-
-@dataclass(frozen=True)
-class _Pages:
-    pages: list[PdfPage]
-    broken: list[int]
-    """The numbers of the pages that PDFium cannot load; they are empty in ``pages``."""
-    titles: dict[int, list[str]]
-    """The bookmarks by page number."""
-    title: str
-    drawn: list[int]
-    """The numbers of the pages that are pictures."""
-    is_xfa: bool
-    labels: list[str | None]
-    """The numbers printed on the pages; None where they do not differ."""
+    is_broken: bool = False
+    """True if PDFium cannot load it."""
+    is_drawn: bool = False
+    """True if it is a picture."""
+    label: str | None = None
+    """The number printed on it, if it is another one."""
+    titles: list[str] = field(default_factory=list)
+    """The bookmarks that lead to it."""
 
 
 def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text with marks for its pages and its sections, which are the bookmarks or else the headings. Pages
     without a text layer are recognised. Raises DocumentError for encrypted files, and for scanned ones if no engine
     recognises text."""
-    pdfium = require("pypdfium2", name)
     draft = DocumentBuilder()
-    with PDFIUM:
-        found = _pages(pdfium, name, data, limits.pdf_pages)
-    drawn, pages = found.drawn, [page.lines for page in found.pages]
-    draft.title = "" if _NO_TITLE.search(found.title) or found.title == Path(name).stem else found.title
-    lacking = [at for at, page in enumerate(found.pages, 1) if _LOST * page.n_lost > _letters(page.lines)]
+    with opened(name, data) as pdf:
+        if len(pdf) > limits.pdf_pages:
+            raise above(name, f"{len(pdf):,} pages, more than {limits.pdf_pages:,}", "pdf_pages")
+        pages = _pages(pdf)
+        title, is_xfa = str(pdf.get_metadata_value("Title")), pdf.get_formtype() == _XFA_FULL
+    draft.title = "" if _NO_TITLE.search(title) or title == Path(name).stem else title
+    drawn = [number for number, page in enumerate(pages, 1) if page.is_drawn]
+    lacking = [number for number, page in enumerate(pages, 1) if _LOST * page.n_lost > _letters(page.lines)]
     scanned = scans.of_pages(data, sorted({*drawn, *lacking})[: limits.scan_pages])
-    for number, page in [*scanned.items()]:
-        if _letters(page.lines) >= _letters(pages[number - 1]):
-            pages[number - 1] = list(page.lines)
+    lines = [page.lines for page in pages]
+    for number, scan in [*scanned.items()]:
+        if _letters(scan.lines) >= _letters(lines[number - 1]):
+            lines[number - 1] = scan.lines
         elif number in lacking:
             del scanned[number]
-    titles = found.titles or headings([page.lines for page in found.pages])
+    if not any(page.titles for page in pages):
+        for page, titles in zip(pages, headings([page.lines for page in pages]), strict=True):
+            page.titles = titles
     silent: list[int] = []
-    for number, text in enumerate(reflow(pages), start=1):
+    for number, (page, text) in enumerate(zip(pages, reflow(lines), strict=True), start=1):
         if text.strip():
             sure = scanned[number].confidence if number in scanned else None
-            draft.mark(page=number, confidence=sure, page_label=found.labels[number - 1])
+            draft.mark(page=number, confidence=sure, page_label=page.label)
             shown = tidy(text).strip("\n")
-            draft.paragraph(shown, sections(shown, titles.get(number, ())), joins=text.startswith("\n"))
-        elif number not in found.broken:
+            draft.paragraph(shown, sections(shown, page.titles), joins=text.startswith("\n"))
+        elif not page.is_broken:
             silent.append(number)
     if draft.empty and silent:
         raise scans.unread(f"{name}: scanned, its pages are pictures without a text layer", drawn)
     if draft.empty:
         raise damaged(name)
-    draft.notes.extend(scans.on_pages(silent, "no text layer"))
-    draft.notes.extend(scans.on_pages(found.broken, "damage, and could not be read"))
-    for number, read in enumerate(found.pages, start=1):
+    draft.notes += scans.on_pages(silent, "no text layer")
+    broken = [number for number, page in enumerate(pages, 1) if page.is_broken]
+    draft.notes += scans.on_pages(broken, "damage, and could not be read")
+    for number, page in enumerate(pages, start=1):
         if number not in scanned or number in lacking:
             recognised = scanned.pop(number, None)
             how = f". The text was recognised, with confidence {recognised.confidence:.2f}" if recognised else ""
-            draft.notes += scans.on_pages([number] * (read.n_lost > 0), _LOST_LETTERS + how)
-            for what in ["struck-out word"] * read.n_struck + ["field"] * read.n_unread:
+            draft.notes += scans.on_pages([number] * (page.n_lost > 0), _LOST_LETTERS + how)
+            for what in ["struck-out word"] * page.n_struck + ["field"] * page.n_unread:
                 draft.omit(what, f"page {number}")
     covered = [number for number in drawn if number not in scanned and number not in silent]
-    draft.notes.extend(scans.on_pages(covered, "a picture over most of it, in which text is not recognised"))
-    if found.is_xfa:
+    draft.notes += scans.on_pages(covered, "a picture over most of it, in which text is not recognised")
+    if is_xfa:
         draft.notes.append("a form (XFA) that is drawn when it is opened: of its fields and pages some may not be read")
-    draft.notes.extend(scans.note([scanned[number] for number in scanned if number not in silent]))
+    draft.notes += scans.note([scan for number, scan in scanned.items() if number not in silent])
     return draft.document(name)
 
 
+@contextmanager
+def opened(name: str, source: bytes | Path) -> Iterator[Any]:
+    """Yields an open pypdfium2 document, one at a time. Raises DocumentError if it is encrypted or damaged."""
+    pdfium = require("pypdfium2", name)
+    library: type[Exception] = pdfium.PdfiumError
+    with PDFIUM:
+        try:
+            with closing(pdfium.PdfDocument(source)) as pdf:
+                yield pdf
+        except (library, OSError) as error:
+            is_locked = re.search("password|security", str(error), re.IGNORECASE)
+            raise (encrypted(name) if is_locked else damaged(name)) from None
+
+
 def unread_scans(data: bytes, limits: Limits) -> list[int]:
-    """Returns the numbers of a PDF's pages that are pictures and are not recognised yet."""
+    """Returns the numbers of a PDF's pages that are pictures and are not recognised yet. Raises DocumentError."""
     # The bytes of most files show that they have fonts but no picture
     if _FONT.search(data) and not _PICTURE.search(data):
         return []
-    pdfium = require("pypdfium2", "PDF")
-    with PDFIUM, suppress(pdfium.PdfiumError), closing(pdfium.PdfDocument(data)) as pdf:
-        drawn = [at + 1 for at in range(min(len(pdf), limits.pdf_pages)) if _is_picture(pdf, at, pdfium.PdfiumError)]
-        some = drawn[: limits.scan_pages]
-        return [number for number in some if number not in scans.known(data).pages] if some else []
-    return []
+    with opened("PDF", data) as pdf:
+        drawn = [at + 1 for at in range(min(len(pdf), limits.pdf_pages)) if _is_picture(pdf, at)][: limits.scan_pages]
+    return [number for number in drawn if number not in scans.known(data).pages]
 
 
 def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
@@ -156,57 +166,37 @@ def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
     return found
 
 
-def _pages(pdfium: ModuleType, name: str, data: bytes, most: int) -> _Pages:
-    library: type[Exception] = pdfium.PdfiumError
-    try:
-        pdf = pdfium.PdfDocument(data)
-    except library as error:
-        is_locked = re.search("password|security", str(error), re.IGNORECASE)
-        raise (encrypted(name) if is_locked else damaged(name)) from None
-    with closing(pdf):
-        if len(pdf) > most:
-            raise above(name, f"{len(pdf):,} pages, more than {most:,}", "pdf_pages")
-        if pdf.get_formtype():
-            pdf.init_forms()  # draws filled-in values that the file does not
-        read = [_page(pdf, index, library) for index in range(len(pdf))]
-        pages, broken = [page or PdfPage([]) for page in read], [at for at, page in enumerate(read, 1) if page is None]
-        few = [at for at, page in enumerate(pages) if _letters(page.lines) < _STAMP]
-        drawn = [at + 1 for at in few if _is_picture(pdf, at, library)]
-        title, is_xfa = str(pdf.get_metadata_value("Title")), pdf.get_formtype() == _XFA_FULL
-        labels = [_label(pdf.get_page_label(index), index + 1) for index in range(len(pdf))]
-        return _Pages(pages, broken, _bookmarks(pdf, library), title, drawn, is_xfa, labels)
+def _pages(pdf: Any) -> list[PdfPage]:
+    import pypdfium2
 
-
-def _label(label: str, number: int) -> str | None:
-    shown = short(label[: 2 * _LABEL])
-    return shown if 0 < len(shown) <= _LABEL and shown != str(number) else None
-
-
-def _bookmarks(pdf: Any, library: type[Exception]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
-    with suppress(library, ValueError):  # a title is not text: the ones before it are kept
+    pages = []
+    for index in range(len(pdf)):
+        page = PdfPage([], is_broken=True)
+        with suppress(pypdfium2.PdfiumError):
+            page = read_page(pdf, index)
+        page.is_drawn = _letters(page.lines) < _STAMP and _is_picture(pdf, index)
+        label = short(pdf.get_page_label(index)[: 2 * _LABEL])
+        page.label = label if 0 < len(label) <= _LABEL and label != str(index + 1) else None
+        pages.append(page)
+    with suppress(pypdfium2.PdfiumError, ValueError):  # a title is not text: the ones before it are kept
         for bookmark in islice(pdf.get_toc(), _BOOKMARKS):
             target, title = bookmark.get_dest(), bookmark.get_title().strip()
-            if target and title and (index := target.get_index()) is not None:
-                found[index + 1].append(title)
-    return found
-
-
-def _page(pdf: Any, index: int, library: type[Exception]) -> PdfPage | None:
-    with suppress(library):
-        return read_page(pdf, index)
-    return None
+            at = target.get_index() if target and title else None
+            if at is not None and at < len(pages):
+                pages[at].titles.append(title)
+    return pages
 
 
 def _letters(lines: Iterable[Line]) -> int:
     return sum(len(word.text) for line in lines for word in line.words)
 
 
-def _is_picture(pdf: Any, index: int, library: type[Exception]) -> bool:
+def _is_picture(pdf: Any, index: int) -> bool:
     """Returns whether a page has drawings but no text, or a picture over most of it and hardly any text."""
+    import pypdfium2
     import pypdfium2.raw as raw
 
-    with suppress(library), closing(pdf[index]) as page:
+    with suppress(pypdfium2.PdfiumError), closing(pdf[index]) as page:
         if raw.FPDFPage_CountObjects(page.raw) <= 0:
             return False
         with closing(page.get_textpage()) as chars:
@@ -221,9 +211,10 @@ def _is_picture(pdf: Any, index: int, library: type[Exception]) -> bool:
 
 
 def read_page(pdf: Any, index: int) -> PdfPage:
-    """Returns a page of an open pypdfium2 document whose forms are initialised. Raises PdfiumError."""
+    """Returns a page of an open pypdfium2 document. Raises PdfiumError."""
     import pypdfium2.raw as raw
 
+    pdf.init_forms()  # draws filled-in values that the file does not
     with closing(pdf[index]) as page:
         if raw.FPDFPage_GetAnnotCount(page.raw) <= 0:
             found = page_words(page, list(rules(page)))
@@ -266,15 +257,15 @@ def _struck(raw: Any, page: Any) -> Iterator[Box]:
         raw.FPDFPage_CloseAnnot(note)
 
 
-def headings(pages: Sequence[Sequence[Line]]) -> dict[int, list[str]]:
-    """Returns the titles on each page, in order; pages count from 1."""
-    sizes = [(line.height, line.weight, len(line.words)) for page in pages for line in page]
-    if not sizes:
-        return {}
-    size, weight = (median_low([one[at] for one in sizes for _ in range(one[2])]) for at in (0, 1))
-    found = {number: _on_page(page, size, weight) for number, page in enumerate(pages, start=1)}
-    times = Counter(title for titles in found.values() for title in set(titles))
-    return {number: [one for one in titles if times[one] < _TIMES] for number, titles in found.items()}
+def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
+    """Returns the titles on each page, in order."""
+    lines = [line for page in pages for line in page for _ in line.words]
+    if not lines:
+        return [[] for _ in pages]
+    size, weight = median_low([line.height for line in lines]), median_low([line.weight for line in lines])
+    found = [_on_page(page, size, weight) for page in pages]
+    times = Counter(title for titles in found for title in set(titles))
+    return [[one for one in titles if times[one] < _TIMES] for titles in found]
 
 
 def _on_page(lines: Sequence[Line], size: float, weight: float) -> list[str]:

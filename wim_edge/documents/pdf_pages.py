@@ -11,16 +11,14 @@ import ctypes
 import io
 import re
 from collections.abc import Container, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 from wim_edge.documents import scans
-from wim_edge.documents.archive import damaged
-from wim_edge.documents.document import require
-from wim_edge.documents.pdf import PDFIUM, read_page
+from wim_edge.documents.pdf import opened, read_page
 from wim_edge.documents.pdf_lines import Line
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.errors import LibraryError
@@ -45,7 +43,7 @@ class PageWord:
 
 def page_sizes(path: Path) -> list[tuple[float, float]]:
     """Returns the width and height of each page as shown, in points. Raises DocumentError."""
-    with _opened(path) as pdf:
+    with opened(path.name, path) as pdf:
         return [tuple(pdf.get_page_size(number)) for number in range(len(pdf))]
 
 
@@ -54,7 +52,7 @@ def page_image(path: Path, page: int, width: int) -> bytes:
 
     Raises DocumentError, and LibraryError if there is no such page.
     """
-    with _opened(path) as pdf, _page(pdf, page) as shown:
+    with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         across, down = shown.get_size()
         picture = shown.render(scale=min(width, WIDEST, WIDEST * across / down) / across).to_pil()
     file = io.BytesIO()
@@ -67,9 +65,7 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
 
     Raises DocumentError, and LibraryError if there is no such page.
     """
-    with _opened(path) as pdf, _page(pdf, page) as shown:
-        if pdf.get_formtype():
-            pdf.init_forms()
+    with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         lines, (across, down) = read_page(pdf, page - 1).lines, shown.get_size()
         found = list(_words(lines, shown, {*text.split()}))
     if len(found) < _FEW:
@@ -92,22 +88,6 @@ def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple
         for line in (known.lines if known else ()) for word in line.words
         if word.right <= across and -line.bottom <= down  # a page on its side was recognised turned
     ]  # fmt: skip
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    pdfium = require("pypdfium2", path.name)
-    library: type[Exception] = pdfium.PdfiumError
-    with PDFIUM:
-        try:
-            pdf = pdfium.PdfDocument(path)
-        except (library, OSError):
-            raise damaged(path.name) from None
-        try:
-            with closing(pdf):
-                yield pdf
-        except library:
-            raise damaged(path.name) from None
 
 
 def _page(pdf: Any, number: int) -> closing[Any]:

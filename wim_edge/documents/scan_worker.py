@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from statistics import median
 from typing import Any, TypeAlias
@@ -20,11 +20,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wim_edge.documents.formats import is_pdf
-from wim_edge.documents.scans import sureness
+from wim_edge.documents.scans import Box, sureness
 from wim_edge.system import subprocesses
 
-Box: TypeAlias = tuple[str, float, float, float, float, float]
-"""A text, its place (left, top, right, bottom), and the engine's confidence (0 to 1)."""
 Pixels: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 """A greyscale page: rows, columns."""
 Engine: TypeAlias = Callable[[Pixels], list[Box]]
@@ -40,13 +38,12 @@ _ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000
 
 
 def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
-    """Yields these pages of a PDF (all if there are no numbers) or of a picture (then the first): number, pixels, and
-    points per pixel."""
+    """Yields these pages of a PDF or a picture: number, pixels, and points per pixel."""
     if is_pdf(data):
         import pypdfium2
 
         pdf = pypdfium2.PdfDocument(data)
-        for number in numbers or range(1, len(pdf) + 1):
+        for number in numbers:
             page = pdf[number - 1]
             scale = min(_DPI / 72, _MOST_PIXELS / max(page.get_size()))
             bitmap = page.render(scale=scale, grayscale=True)
@@ -57,7 +54,7 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
 
     ImageFile.LOAD_TRUNCATED_IMAGES = True  # reads what a truncated file has
     with Image.open(BytesIO(data)) as picture:
-        for number in numbers or (1,):
+        for number in numbers:
             picture.seek(number - 1)
             upright = ImageOps.exif_transpose(picture).convert("RGBA")
             paper = Image.new("RGBA", upright.size, "white")
@@ -114,7 +111,7 @@ def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
     return float((is_line & ~is_read).sum() / max(1, is_line.sum()))
 
 
-def _is_lying(boxes: Iterable[Box]) -> bool:
+def _is_lying(boxes: Sequence[Box]) -> bool:
     """Returns whether most texts are taller than wide."""
     long = [box for box in boxes if len(box[0]) > 3]
     return bool(long) and median((box[4] - box[2]) - (box[3] - box[1]) for box in long) > 0
@@ -159,14 +156,14 @@ def _tesseract() -> Engine:
             command, input=b"P5 %d %d 255\n" % (width, height) + pixels.tobytes(), capture_output=True, check=True
         )
         rows = [row.split("\t") for row in done.stdout.decode("utf-8", "replace").split("\n")[1:]]
-        words = [row for row in rows if len(row) == 12 and row[0] == "5" and row[11].strip() and float(row[10]) >= 0]
-        return [_word(row[11].strip(), *map(float, row[6:11])) for row in words]
+        words: list[Box] = []
+        for row in rows:
+            if len(row) == 12 and row[0] == "5" and row[11].strip() and float(row[10]) >= 0:
+                left, top, across, down, percent = map(float, row[6:11])
+                words.append((row[11].strip(), left, top, left + across, top + down, percent / 100))
+        return words
 
     return boxes
-
-
-def _word(text: str, left: float, top: float, width: float, height: float, percent: float) -> Box:
-    return text, left, top, left + width, top + height, percent / 100
 
 
 def _end_with(parent: int) -> None:
@@ -182,23 +179,25 @@ def main(name: str, numbers: Sequence[int], parent: int) -> None:
     subprocesses.limit(_ADDRESS_SPACE, _SECONDS_A_PAGE * (len(numbers) or _MOST_PAGES))
     data = sys.stdin.buffer.read()
     n_pages = count(data)
-    sys.stdout.write(json.dumps({"count": n_pages}) + "\n")
-    sys.stdout.flush()
+    _send({"count": n_pages})
     engine: Engine | None = None
     for number, pixels, points in pages(data, numbers or range(1, n_pages + 1)):
         try:
             engine = engine or engine_of(name)
         except (ImportError, OSError, subprocess.SubprocessError) as error:  # a partly installed package
-            sys.stdout.write(json.dumps({"failed": f"{type(error).__name__}: {error}"}) + "\n")
+            _send({"failed": f"{type(error).__name__}: {error}"})
             return
         boxes, page = upright(engine, pixels)
         placed = [
             (text, *[round(points * at, 1) for at in box], round(min(max(float(np.nan_to_num(sure)), 0.0), 1.0), 3))
             for text, *box, sure in boxes
         ]
-        said = {"page": number, "boxes": placed, "unread": round(unread_share(page, boxes), 3)}
-        sys.stdout.write(json.dumps(said) + "\n")
-        sys.stdout.flush()
+        _send({"page": number, "boxes": placed, "unread": round(unread_share(page, boxes), 3)})
+
+
+def _send(line: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -16,12 +16,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -39,7 +40,7 @@ INSTALL = "pip install rapidocr onnxruntime"
 _SECONDS, _POLL = 180.0, 0.25
 """The seconds for one page on a slow, busy machine, and between two checks whether to stop."""
 _CRASHES = 3  # the pages on which the process may end before the rest is given up
-_REMEMBERED = 16
+_REMEMBERED = 16  # files
 _NAMED_PAGES = 5
 _LIKE = 0.35
 """The share by which a line's height may differ from the page's usual one and still count as that: boxes are loose."""
@@ -49,16 +50,35 @@ _LOST_SPACE = re.compile(r"(?<=[a-zß-ÿ]{2})(?=\d{2})|(?<=\d)(?=[a-zß-ÿ]{3})|
 _HYPHEN, _WORD = re.compile(r"(?<=[^\W\d_])-$"), re.compile(r"\S+")
 
 
-@dataclass(frozen=True)
-class ScannedPage:
-    """A page that is a picture: its lines in reading order, and its confidence (0 to 1): the mean of its characters',
-    times the share of apparent text in which something was read."""
+_Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Box: TypeAlias = tuple[str, float, float, float, float, _Share]
+"""A text, its place (left, top, right, bottom), and the engine's confidence (0 to 1)."""
 
-    number: int
-    lines: tuple[Line, ...]
-    confidence: float
-    said: _Said | None = None
-    """Its boxes as recognised; None if the engine ended on it."""
+
+class ScannedPage(Struct, dict=True):
+    """A page that is a picture, as the process sends it; its boxes are in points."""
+
+    number: Annotated[int, Meta(ge=1, le=10**6)] = msgspec.field(name="page")
+    boxes: list[Box]
+    unread: _Share = 0.0
+    """The share of apparent lines of text in which nothing was read."""
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """The page's lines in reading order."""
+        return _lines(self.boxes)
+
+    @property
+    def confidence(self) -> float:
+        """The mean confidence of its characters, times the share of apparent text in which something was read."""
+        return round(sureness(self.boxes) * (1 - self.unread), 3)
+
+
+class _Pages(Struct):
+    """The pages of a file as stored on disk. The process first sends how many a picture has; 0 for a PDF."""
+
+    pages: list[ScannedPage] = []
+    count: Annotated[int, Meta(ge=0)] = 0
 
 
 def engine() -> str:
@@ -72,26 +92,26 @@ def engine() -> str:
 
 @dataclass
 class Recognised:
-    """The recognised pages of a file, by number; how many a picture has (0: unknown), and whether this process already
-    tried the others."""
+    """The recognised pages of a file, by number; how many a picture has (0: unknown); the pages on which the engine
+    ended; and whether this process already tried the others."""
 
     pages: dict[int, ScannedPage]
     count: int = 0
+    failed: set[int] = field(default_factory=set)
     was_tried: bool = False
-
-
-_remembered: dict[str, Recognised] = {}
-"""The files recognised lately, by digest."""
 
 
 def known(data: bytes) -> Recognised:
     """Returns what has been recognised of a file."""
-    digest = _digest(data)
-    if digest not in _remembered:
-        while len(_remembered) >= _REMEMBERED:
-            _remembered.pop(next(iter(_remembered)), None)
-        _remembered[digest] = _kept(_file(digest))
-    return _remembered[digest]
+    return _known(_digest(data))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _known(digest: str) -> Recognised:
+    with suppress(OSError, ValueError, RecursionError):  # damaged: recognised again
+        kept = msgspec.json.decode(read_small_file(_file(digest)), type=_Pages)
+        return Recognised({page.number: page for page in kept.pages}, kept.count)
+    return Recognised({})
 
 
 def waits(picture: bytes, most: int) -> bool:
@@ -144,8 +164,9 @@ def note(pages: Sequence[ScannedPage]) -> list[str]:
 def read_picture(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text of a picture, all its pages included. Raises DocumentError if there is none, or no engine."""
     most = limits.scan_pages
-    found = known(data) if most and engine() else Recognised({})
-    if most and engine() and waits(data, most):
+    can_recognise = most > 0 and bool(engine())
+    found = known(data) if can_recognise else Recognised({})
+    if can_recognise and waits(data, most):
         deque(recognise(data, (), most=most), maxlen=0)
     pages = [found.pages[number] for number in sorted(found.pages) if number <= most]
     draft = DocumentBuilder()
@@ -180,10 +201,10 @@ def recognise(
             with closing(_lines_of_worker(data, waiting, is_stopped)) as lines:
                 for line in lines:
                     if line.startswith(b'{"count"'):
-                        found.count = msgspec.json.decode(line, type=_Count).count
+                        found.count = msgspec.json.decode(line, type=_Pages).count
                         waiting = waiting or _missing(found, most)
                         continue
-                    page = _page(msgspec.json.decode(line, type=_Said))
+                    page = msgspec.json.decode(line, type=ScannedPage)
                     found.pages[page.number] = page
                     yield page
                     if found.pages.keys() >= {*waiting}:
@@ -194,7 +215,8 @@ def recognise(
             if len(found.pages) == before:  # it ends on the first of them
                 crashes += 1
                 failed = waiting.pop(0)
-                found.pages[failed] = ScannedPage(failed, (), 0.0)
+                found.failed.add(failed)
+                found.pages[failed] = ScannedPage(failed, [])
                 if not waiting:
                     break
         found.was_tried = not is_stopped()
@@ -244,40 +266,14 @@ def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQ
     said.put(b"")
 
 
-class _Count(Struct):
-    """The number of pages of a picture, 0 for a PDF; the process sends it first."""
-
-    count: Annotated[int, Meta(ge=0)]
-
-
-class _Said(Struct):
-    """A page as the process sends it; a box is (text, left, top, right, bottom, confidence), in points."""
-
-    page: Annotated[int, Meta(ge=1, le=10**6)]
-    boxes: list[tuple[str, float, float, float, float, Annotated[float, Meta(ge=0, le=1)]]]
-    unread: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    """The share of apparent lines of text in which nothing was read."""
-
-
-class _Kept(Struct):
-    """The pages of a file as stored on disk."""
-
-    pages: list[_Said]
-    count: int = 0
-
-
-def _page(said: _Said) -> ScannedPage:
-    return ScannedPage(said.page, tuple(_lines(said.boxes)), round(sureness(said.boxes) * (1 - said.unread), 3), said)
-
-
-def sureness(boxes: Sequence[tuple[Any, ...]]) -> float:
-    """Returns the mean confidence (the last item of a box) of a page's characters; 0 if there are none."""
+def sureness(boxes: Sequence[Box]) -> float:
+    """Returns the mean confidence of a page's characters; 0 if there are none."""
     letters = sum(len(box[0]) for box in boxes)
-    return float(sum(len(box[0]) * box[-1] for box in boxes) / max(1, letters))
+    return sum(len(box[0]) * box[-1] for box in boxes) / max(1, letters)
 
 
-def _lines(boxes: Sequence[tuple[Any, ...]]) -> list[Line]:
-    """Returns the lines of a page from its pieces: (text, left, top, right, bottom, confidence)."""
+def _lines(boxes: Sequence[Box]) -> list[Line]:
+    """Returns the lines of a page in reading order."""
     if not boxes:
         return []
     usual = median(bottom - top for _, _, top, _, bottom, _ in boxes)
@@ -314,7 +310,7 @@ def folder() -> Path:
 
 def forget() -> None:
     """Removes all recognised pages."""
-    _remembered.clear()
+    _known.cache_clear()
     shutil.rmtree(folder(), ignore_errors=True)
 
 
@@ -323,16 +319,9 @@ def _file(digest: str) -> Path:
     return folder() / f"{digest}-{name}{version(name) if name == 'rapidocr' else ''}.json"
 
 
-def _kept(file: Path) -> Recognised:
-    with suppress(OSError, ValueError, RecursionError):  # damaged: recognised again
-        kept = msgspec.json.decode(read_small_file(file), type=_Kept)
-        return Recognised({said.page: _page(said) for said in kept.pages}, kept.count)
-    return Recognised({})
-
-
 def _keep(file: Path, found: Recognised) -> None:
-    pages = [page.said for page in found.pages.values() if page.said is not None]
+    pages = [page for number, page in found.pages.items() if number not in found.failed]
     with suppress(OSError):  # a full disk: it is recognised again
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with replace_file(file, private=True) as part:
-            part.write_bytes(msgspec.json.encode(_Kept(pages, found.count)))
+            part.write_bytes(msgspec.json.encode(_Pages(pages, found.count)))
