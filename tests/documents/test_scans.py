@@ -136,7 +136,7 @@ def test_what_was_recognised_is_kept_for_its_owner_alone(tmp_path: Path, worker:
 def test_whatever_lies_in_the_cache_is_no_text(tmp_path: Path, worker: Runs, kept: str) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(scan([["a"]]))
-    file = scans._file(scans._digest(path.read_bytes()))
+    file = scans._file(path.read_bytes())
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(kept)
     worker.append([said(1, ("One", 70, 100, 130, 130, 0.9))])

@@ -41,9 +41,7 @@ def _add_chart(draft: DocumentBuilder, root: Any) -> None:
     series = list(root.iter(f"{_C}ser"))[:_SERIES]
     names = [next((value.text or "" for value in one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
     values = [_points(one, "val", "yVal") for one in series]
-    of_all: dict[int, str] = {}
-    for one in series:
-        of_all = {**_points(one, "cat", "xVal"), **of_all}
+    of_all = {at: text for one in reversed(series) for at, text in _points(one, "cat", "xVal").items()}
     places = sorted({*of_all, *(at for one in values for at in one)})
     rows = [[of_all.get(at, ""), *(one.get(at, "") for one in values)] for at in places]
     add_rows(draft, [["", *names], *rows] if rows else [])

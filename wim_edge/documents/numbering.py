@@ -19,8 +19,7 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 
 
 class Numbering:
-    """The lists of a document, with their counters. ``lists`` is the root of the part that defines them; ``styles`` are
-    by id."""
+    """The lists of a document, with their counters. ``lists``: the root of the part with them; ``styles``: by id."""
 
     def __init__(self, lists: Any, styles: dict[str, Any]) -> None:
         definitions: dict[str, tuple[dict[str, Any], list[int | None]]] = {}

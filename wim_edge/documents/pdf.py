@@ -48,7 +48,7 @@ _NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,
 _THICKEST = 4.0  # points; a line through words is not thicker
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
 # PDFium is not thread-safe.
-PDFIUM = threading.Lock()
+_PDFIUM = threading.Lock()
 _LOST_LETTERS = "some letters that cannot be read: its fonts do not say what they are"
 _XFA_FULL = 2  # PDFium's number for XFA files: a program draws their pages from XML, which PDFium's wheels cannot
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would print advice to build another PDFium
@@ -56,8 +56,7 @@ logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would pri
 
 @dataclass
 class PdfPage:
-    """The lines of a page in reading order, and the numbers of its struck-out words, unreadable letters and unread
-    fields."""
+    """A page's lines in reading order, and its numbers of struck-out words, unreadable letters and unread fields."""
 
     lines: list[Line]
     n_struck: int = 0
@@ -74,9 +73,8 @@ class PdfPage:
 
 
 def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text with marks for its pages and its sections, which are the bookmarks or else the headings. Pages
-    without a text layer are recognised. Raises DocumentError for encrypted files, and for scanned ones if no engine
-    recognises text."""
+    """Returns the text with marks for its pages and its sections, which are the bookmarks or else the headings. Scanned
+    pages are recognised. Raises DocumentError for encrypted files, and for scanned ones without an engine."""
     draft = DocumentBuilder()
     with opened(name, data) as pdf:
         if len(pdf) > limits.pdf_pages:
@@ -131,12 +129,11 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
 def opened(name: str, source: bytes | Path) -> Iterator[Any]:
     """Yields an open pypdfium2 document, one at a time. Raises DocumentError if it is encrypted or damaged."""
     pdfium = require("pypdfium2", name)
-    library: type[Exception] = pdfium.PdfiumError
-    with PDFIUM:
+    with _PDFIUM:
         try:
             with closing(pdfium.PdfDocument(source)) as pdf:
                 yield pdf
-        except (library, OSError) as error:
+        except (pdfium.PdfiumError, OSError) as error:
             is_locked = re.search("password|security", str(error), re.IGNORECASE)
             raise (encrypted(name) if is_locked else damaged(name)) from None
 
@@ -148,7 +145,8 @@ def unread_scans(data: bytes, limits: Limits) -> list[int]:
         return []
     with opened("PDF", data) as pdf:
         drawn = [at + 1 for at in range(min(len(pdf), limits.pdf_pages)) if _is_picture(pdf, at)][: limits.scan_pages]
-    return [number for number in drawn if number not in scans.known(data).pages]
+    recognised = scans.known(data).pages if drawn else {}
+    return [number for number in drawn if number not in recognised]
 
 
 def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import math
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from wim_edge.documents.pdf_lines import Line, fragments, line_of
@@ -41,16 +41,12 @@ class Field(NamedTuple):
 
 
 def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
-    """Removes the fields from a pypdfium2 page. Returns those that show a value, and how many more were beyond the
-    limits."""
+    """Removes the fields from a pypdfium2 page. Returns those with a value, and how many are beyond the limits."""
     import pypdfium2.raw as raw
 
     found: list[Field] = []
     n_unread, room = 0, _LONGEST
-    kinds = (
-        raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON, raw.FPDF_FORMFIELD_COMBOBOX,
-        raw.FPDF_FORMFIELD_LISTBOX, raw.FPDF_FORMFIELD_TEXTFIELD,
-    )  # fmt: skip
+    kinds = range(raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_TEXTFIELD + 1)  # all but buttons and signatures
     for at in reversed(range(raw.FPDFPage_GetAnnotCount(page.raw))):
         annotation = raw.FPDFPage_GetAnnot(page.raw, at)
         is_taken = raw.FPDFAnnot_GetFormFieldType(form, annotation) in kinds
@@ -104,34 +100,30 @@ def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, fr
     fields = [_as_read(one, turn, from_right) for one in taken]
     parts = [(number, part) for number, line in enumerate(lines) for part in fragments(line)]
     labels = _Labels([part for _, part in parts], fields)
-    heights = sorted((line.bottom, at) for at, line in enumerate(lines))
-    shown: dict[object, tuple[list[Word], Field]] = {}
-    places: dict[object, int] = {}
+    shown: dict[object, tuple[int, list[Word], Field]] = {}
     for one in fields:
         used, label, value = labels.of(one)
         if not value:
             continue
         key: object = used[0] if used else label or one.place
-        places[key] = parts[used[0]][0] if used else _line_above(heights, one)
+        above = ((line.bottom, at) for at, line in enumerate(lines) if line.bottom > one.place[1])
+        place = parts[used[0]][0] if used else min(above, default=(0.0, -1))[1]
         own = parts[used[0]][1] if used else None
         words = list(own.words) if own is not None and own.text == label else _words(label, one)
         words[-1:] = [word._replace(text=f"{word.text.rstrip(':：')}:") for word in words[-1:]]
-        words = shown[key][0] if key in shown else words
-        words += _words(value, one)
-        shown[key] = words, one
+        words = shown[key][1] if key in shown else words
+        shown[key] = place, [*words, *_words(value, one)], one
         labels.used.update(used)
     below: dict[int, list[Line]] = defaultdict(list)
-    for key, (words, one) in shown.items():
-        below[places[key]].append(line_of(words, one.place[1], one.place[3])._replace(is_whole=True))
+    for place, words, one in shown.values():
+        below[place].append(line_of(words, one.place[1], one.place[3])._replace(is_whole=True))
     made = below[-1]
-    at = 0
-    for number, line in enumerate(lines):
-        n_parts = len(fragments(line))
-        rest = [parts[one][1] for one in range(at, at + n_parts) if one not in labels.used]
+    for number, of_line in groupby(enumerate(parts), key=lambda part: part[1][0]):
+        whole, line = list(of_line), lines[number]
+        rest = [part for at, (_, part) in whole if at not in labels.used]
         words = [word for part in rest for word in part.words]
-        made += [line] if len(rest) == n_parts else [line_of(words, line.bottom, line.top)] if words else []
+        made += [line] if len(rest) == len(whole) else [line_of(words, line.bottom, line.top)] if words else []
         made += below[number]
-        at += n_parts
     return made
 
 
@@ -142,11 +134,6 @@ def _as_read(one: Field, turn: int, from_right: bool) -> Field:
 
 def _words(text: str, one: Field) -> list[Word]:
     return [Word(word, one.place[0], one.place[2], box=one.box) for word in text.split()]
-
-
-def _line_above(heights: Sequence[tuple[float, int]], one: Field) -> int:
-    at = bisect_right(heights, (one.place[1], math.inf))
-    return heights[at][1] if at < len(heights) else -1
 
 
 class _Labels:

@@ -88,10 +88,8 @@ def in_columns(lines: Sequence[Line]) -> list[Line]:
     left column first. Lines drawn in that order are kept."""
     drawn = [fragments(line) for line in lines]
     gutter = _gutter([part for parts in drawn for part in parts])
-    if gutter is None:
-        return list(lines)
-    across = sum(parts[0].right < gutter < parts[-1].left for parts in drawn)
-    if across < _DRAWN_ACROSS * len(lines):  # only a table or a heading is across both
+    # Only a table or a heading may be across both
+    if gutter is None or sum(one[0].right < gutter < one[-1].left for one in drawn) < _DRAWN_ACROSS * len(lines):
         return list(lines)
     made: list[Line] = []
     every = (part for parts in drawn for part in parts)

@@ -1,8 +1,7 @@
 """The pages of a PDF as they look: their sizes, their pictures, and the places of the words of their text.
 
-The text that questions are asked about was cleaned up (`wim_edge.documents.pdf`): hyphens at line breaks are gone, and
-spaces are repaired. So the page's words are matched to that text by comparing the two sequences; unmatched words have
-no place.
+That text was cleaned up (`wim_edge.documents.pdf`): hyphens at line breaks are gone, spaces are repaired. So the page's
+words are matched to it by comparing the two sequences; unmatched words have no place.
 """
 
 from __future__ import annotations
@@ -48,10 +47,8 @@ def page_sizes(path: Path) -> list[tuple[float, float]]:
 
 
 def page_image(path: Path, page: int, width: int) -> bytes:
-    """Returns a page as JPEG, ``width`` pixels wide (`WIDEST` at most). Pages count from 1.
-
-    Raises DocumentError, and LibraryError if there is no such page.
-    """
+    """Returns a page (from 1) as JPEG, ``width`` pixels wide (`WIDEST` at most). Raises DocumentError, and LibraryError
+    if there is no such page."""
     with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         across, down = shown.get_size()
         picture = shown.render(scale=min(width, WIDEST, WIDEST * across / down) / across).to_pil()
@@ -61,10 +58,7 @@ def page_image(path: Path, page: int, width: int) -> bytes:
 
 
 def page_words(path: Path, page: int, text: str) -> list[PageWord]:
-    """Returns the words of a page's text, in its order, with their places on the page. Pages count from 1.
-
-    Raises DocumentError, and LibraryError if there is no such page.
-    """
+    """Returns the words of a page's text, in its order, with their places. Raises the same as `page_image`."""
     with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         lines, (across, down) = read_page(pdf, page - 1).lines, shown.get_size()
         found = list(_words(lines, shown, {*text.split()}))

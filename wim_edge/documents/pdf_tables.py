@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
+from statistics import median, multimode
 
 from wim_edge.documents.pdf_lines import Line, fragments, rows_of
 
@@ -31,9 +30,8 @@ _LOOSE = 0.4  # least line heights between two words in two columns
 
 @dataclass(frozen=True)
 class TableRows:
-    """A table: rows ``[start, end)`` of the page, the texts of its cells, the spans of its columns, and its bottom."""
+    """A table: the index after its last row, the texts of its cells, the spans of its columns, and its bottom."""
 
-    start: int
     end: int
     cells: list[list[str]]
     columns: list[tuple[float, float]]
@@ -49,8 +47,7 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
         return None
     end = _end(rows[: start + (_ROWS if n_tried < _TRIED else _FEWER)], start)
     columns = _columns(rows[start:end])
-    counts = Counter(len(row) for row in rows[start:end] if len(row) > 1)
-    usual = max(counts, key=lambda n: (counts[n], n))
+    usual = max(multimode(len(row) for row in rows[start:end] if len(row) > 1))
     # A paragraph in between ends it
     over = (
         at for at in range(start, end)
@@ -66,7 +63,7 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
         return None
     cells = _merged([(_in_columns(row, columns), row) for row in table])
     bottom = min(cell.bottom for cell in table[-1])
-    return TableRows(start, end, cells, columns, bottom) if _is_filled(cells) and not _is_list(cells) else None
+    return TableRows(end, cells, columns, bottom) if _is_filled(cells) and not _is_list(cells) else None
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
@@ -139,10 +136,9 @@ def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
 def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
     """Returns the left and right of each column, from the rows with the most common number of cells."""
     rows = [row for row in table if len(row) > 1]
-    counts = Counter(map(len, rows))
-    if not counts:
+    if not rows:
         return []
-    usual = max(counts, key=lambda n: (counts[n], n))
+    usual = max(multimode(map(len, rows)))
     spans = [(cell.left, cell.right) for row in rows if len(row) == usual for cell in row]
     # A header may be beside its column, over the gap: the cells of one index form the column
     columns = [
@@ -249,8 +245,7 @@ def _is_list(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]], int]:
-    """Returns the first rows of some lines, as long as they have one cell in each column of a table, and how many lines
-    these are."""
+    """Returns the first rows of some lines with one cell in each column of a table, and the number of their lines."""
     rows, n_lines = [], 0
     for row in rows_of(lines):
         cells = row_cells(row)

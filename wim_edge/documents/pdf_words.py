@@ -188,12 +188,7 @@ def _placed_word(text: str, box: Box, turn: int) -> Word:
 
 
 def _around(one: Box, other: Box) -> Box:
-    left, bottom, right, top = one
-    left_too, bottom_too, right_too, top_too = other
-    return (
-        left if left < left_too else left_too, bottom if bottom < bottom_too else bottom_too,
-        right if right > right_too else right_too, top if top > top_too else top_too,
-    )  # fmt: skip
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
 
 
 def _is_even(one: Box, other: Box) -> bool:
@@ -240,11 +235,6 @@ def _is_mark(char: str) -> bool:
     return unicodedata.category(char) == "Mn"
 
 
-def whole(text: str) -> str:
-    """Returns the text with each pair of surrogates as its character."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(text) else text
-
-
 class _Chars:
     """The characters of a page, and their places."""
 
@@ -287,8 +277,7 @@ class _Chars:
                     yield turn, words
 
     def _by_turn(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """Splits a row by reading direction: by how many degrees to turn the page, and where each stretch starts and
-        ends."""
+        """Splits a row by reading direction: the degrees to turn the page by, and the start and end of each stretch."""
         text = self.text[start:end]
         if text.isspace():
             return []
@@ -347,8 +336,8 @@ class _Chars:
         yield from self._word(self.text[begin:end], box, joins or begin > start, begin)
 
     def _word(self, text: str, box: Box, joins: bool = False, start: int = -1, turn: int = 0) -> tuple[Word, ...]:
-        if not self._is_plain:
-            shown = whole(_NO_TEXT.sub("", text))
+        if not self._is_plain:  # each pair of surrogates becomes its character
+            shown = _NO_TEXT.sub("", text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             text, start = shown, start if shown == text else -1
         return (_placed_word(text, box, turn)._replace(joins=joins, start=start),) if text else ()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, pairwise, takewhile
 from statistics import median
 
@@ -26,7 +26,6 @@ _PAGE_NUMBER = re.compile(
     rf"[-–—|\s]*(?:(?:{PAGE}|p\.|s\.)\s*)?(?:\d{{1,4}}|[ivxlc]{{1,6}})"
     r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*", re.IGNORECASE,
 )  # fmt: skip
-_DIGIT = re.compile(r"\d")
 _HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-")
 _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
 _DIGITS = re.compile(r"\d+")
@@ -77,7 +76,7 @@ def _edges(page: Sequence[Line]) -> list[int]:
     """Returns the indices of the lines at a page's top and bottom; on a page with few lines, of the outermost ones."""
     reach = _EDGE if len(page) > 4 * _EDGE else 1
     numbers = range(len(page))
-    return list(numbers) if len(page) <= 1 else sorted({*numbers[:reach], *numbers[-reach:]})
+    return sorted({*numbers[:reach], *numbers[-reach:]})
 
 
 def _is_number(page: Sequence[Line], number: int, edges: list[int]) -> bool:
@@ -95,18 +94,18 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
             continue
         rows = rows_of(some)
         cells = [row_cells(row) for row in rows]
-        is_new, at, n_tried = True, 0, 0
+        lines: list[Line] = []
+        at = n_tried = 0
         while at < len(rows):
-            table = table_at(cells, at, n_tried)
-            n_tried += table is None and len(cells[at]) > 1
-            if table is not None:
-                found.append(table)
-            elif is_new:
-                found.append(sorted(rows[at], key=lambda line: line.left))
+            if (table := table_at(cells, at, n_tried)) is not None:
+                found += [lines, table]
+                lines, at = [], table.end
             else:
-                found[-1] += sorted(rows[at], key=lambda line: line.left)  # type: ignore[operator]
-            is_new, at = table is not None, at + 1 if table is None else table.end
-    return found
+                n_tried += len(cells[at]) > 1
+                lines += sorted(rows[at], key=lambda line: line.left)
+                at += 1
+        found.append(lines)
+    return [one for one in found if one]
 
 
 def _text(page: Sequence[_Stretch]) -> str:
@@ -116,8 +115,8 @@ def _text(page: Sequence[_Stretch]) -> str:
     texts: list[str] = []
     for one in page:
         if isinstance(one, TableRows):
-            rest = ["\n" + "\n".join(map(line_of, one.cells))]
-            texts += table_text(one.cells) if one.header is None else rest if one.cells else []
+            rest = "".join(f"\n{line_of(cells)}" for cells in one.cells)
+            texts += table_text(one.cells) if one.header is None else [rest] if rest else []
         elif one and one[0].is_whole:
             texts.append("\n".join(line.text for line in one))
         elif one:
@@ -168,7 +167,7 @@ def _rest(page: list[_Stretch], table: TableRows, is_head: Callable[[Line], bool
     for start in (0, len(above)):
         rows, n_lines = more_rows(first[start:], table)
         if rows:
-            made = TableRows(0, 0, rows, table.columns, first[start + n_lines - 1].bottom)
+            made = TableRows(0, rows, table.columns, first[start + n_lines - 1].bottom)
             page[0:1] = [made, first[start + n_lines :]]
             return made
     return None
@@ -186,8 +185,8 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
     made: list[str] = []
     unfinished: list[tuple[int, list[Line]]] = []
     for block in blocks:
-        margin = _margin(block, page)
-        text = _joined(block, margin)
+        margin, is_sure = _margin(block, page)
+        text = _joined(block, margin, is_sure)
         before = [one for one in unfinished[-_MOST:] if _is_column_before(one[1], block)]
         if before and text[:1].islower():
             at, _ = max(before, key=lambda one: (made[one[0]][-1] in BROKEN, len(one[1]), one[0]))
@@ -197,7 +196,7 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
             at = len(made)
             made.append(text)
         last = block[-1]
-        is_full = last.right > margin.at - 2 * last.height and not _PAGE_NUMBER.fullmatch(last.text)
+        is_full = last.right > margin - 2 * last.height and not _PAGE_NUMBER.fullmatch(last.text)
         if is_full and not _ENDED.search(last.text):
             unfinished.append((at, block))
     return [text.rstrip(BROKEN) or text for text in made]
@@ -218,23 +217,15 @@ def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
     return step < 0 or step > _APART * max(usual, sizes[1]) or sizes[1] > (1 + _SAME_SIZE) * sizes[0]
 
 
-@dataclass(frozen=True)
-class _Margin:
-    """The right edge that lines reach, and whether several end there."""
-
-    at: float
-    is_sure: bool
-
-
-def _margin(block: Sequence[Line], page: Sequence[Line]) -> _Margin:
+def _margin(block: Sequence[Line], page: Sequence[Line]) -> tuple[float, bool]:
     """Returns a block's right margin: where several of its lines end, else several of its column on the page, else the
-    longest."""
+    longest; and whether several do."""
     if len(block) > 2 and (edge := _edge(block, 2)) is not None:
-        return _Margin(edge, True)
+        return edge, True
     left, right = min(line.left for line in block), max(line.right for line in block)
     column = [line for line in page if line.left < right and line.right > left] or block
     edge = _edge(column, 3)
-    return _Margin(max(right, edge or max(line.right for line in column)), edge is not None)
+    return max(right, edge or max(line.right for line in column)), edge is not None
 
 
 def _edge(lines: Sequence[Line], least: int) -> float | None:
@@ -248,10 +239,10 @@ def _edge(lines: Sequence[Line], least: int) -> float | None:
     return next(near, None)
 
 
-def _joined(block: Sequence[Line], margin: _Margin) -> str:
+def _joined(block: Sequence[Line], margin: float, is_sure: bool) -> str:
     lines = [block[0].text]
     for one, other in pairwise(block):
-        if one.is_beside(other) or _goes_on(one, other, margin):
+        if one.is_beside(other) or _goes_on(one, other, margin, is_sure):
             lines[-1] = _join(lines[-1], other.text)
         else:
             lines[-1] = lines[-1].rstrip(BROKEN)
@@ -265,7 +256,7 @@ def _join(text: str, more: str) -> str:
     return text + more if _HYPHEN.fullmatch(text[-2:]) and more[:1].islower() else f"{text} {more}"
 
 
-def _goes_on(line: Line, following: Line, margin: _Margin) -> bool:
+def _goes_on(line: Line, following: Line, margin: float, is_sure: bool) -> bool:
     if line.text.endswith(tuple(BROKEN)):
         return True
     if _ITEM.match(following.text) or _is_row(line) or _is_row(following):
@@ -273,15 +264,15 @@ def _goes_on(line: Line, following: Line, margin: _Margin) -> bool:
     starts = following.left > line.left + _INDENT * line.height and not _ITEM.match(line.text)
     if starts and _ENDED.search(line.text):
         return False
-    is_long = len(line.text) >= _PROSE or (margin.is_sure and line.right > margin.at - _SAME_EDGE * line.height)
+    is_long = len(line.text) >= _PROSE or (is_sure and line.right > margin - _SAME_EDGE * line.height)
     word = following.words[0]
-    return is_long and line.right + 0.2 * line.height + word.right - word.left > margin.at
+    return is_long and line.right + 0.2 * line.height + word.right - word.left > margin
 
 
 def _is_row(line: Line) -> bool:
     """Returns whether a line belongs to a table of contents, or to a table: half of its words have a digit."""
     words = line.text.split()
-    figures = sum(_DIGIT.search(word) is not None for word in words)
+    figures = sum(_DIGITS.search(word) is not None for word in words)
     if _OF_CONTENTS.search(line.text) or (len(words) > 2 and 2 * figures >= len(words)):
         return True
     return _PAGE_NUMBER.fullmatch(words[-1]) is not None and len(fragments(line)) > 1

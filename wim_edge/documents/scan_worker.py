@@ -1,8 +1,5 @@
 """Text recognition of pages that are pictures, in a process of its own: it reads the file from standard input and
-writes one line of JSON per page.
-
-The engine is RapidOCR, whose package contains its models, or else the machine's Tesseract.
-"""
+writes one line of JSON per page. The engine is RapidOCR, which contains its models, or else the machine's Tesseract."""
 
 from __future__ import annotations
 

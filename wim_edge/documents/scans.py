@@ -49,7 +49,6 @@ _LOST_SPACE = re.compile(r"(?<=[a-zß-ÿ]{2})(?=\d{2})|(?<=\d)(?=[a-zß-ÿ]{3})|
 """The places where the engines lose a space most often: "to985 pounds", "28days", "dog.Clause"."""
 _HYPHEN, _WORD = re.compile(r"(?<=[^\W\d_])-$"), re.compile(r"\S+")
 
-
 _Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Box: TypeAlias = tuple[str, float, float, float, float, _Share]
 """A text, its place (left, top, right, bottom), and the engine's confidence (0 to 1)."""
@@ -103,13 +102,13 @@ class Recognised:
 
 def known(data: bytes) -> Recognised:
     """Returns what has been recognised of a file."""
-    return _known(_digest(data))
+    return _known(_file(data))
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _known(digest: str) -> Recognised:
+def _known(file: Path) -> Recognised:
     with suppress(OSError, ValueError, RecursionError):  # damaged: recognised again
-        kept = msgspec.json.decode(read_small_file(_file(digest)), type=_Pages)
+        kept = msgspec.json.decode(read_small_file(file), type=_Pages)
         return Recognised({page.number: page for page in kept.pages}, kept.count)
     return Recognised({})
 
@@ -163,10 +162,9 @@ def note(pages: Sequence[ScannedPage]) -> list[str]:
 
 def read_picture(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text of a picture, all its pages included. Raises DocumentError if there is none, or no engine."""
-    most = limits.scan_pages
-    can_recognise = most > 0 and bool(engine())
-    found = known(data) if can_recognise else Recognised({})
-    if can_recognise and waits(data, most):
+    most = limits.scan_pages if engine() else 0
+    found = known(data) if most else Recognised({})
+    if most and waits(data, most):
         deque(recognise(data, (), most=most), maxlen=0)
     pages = [found.pages[number] for number in sorted(found.pages) if number <= most]
     draft = DocumentBuilder()
@@ -188,11 +186,9 @@ def recognise(
     data: bytes, numbers: Sequence[int], *, most: int = sys.maxsize, keep: bool = False,
     is_stopped: Callable[[], bool] = bool,
 ) -> Generator[ScannedPage]:  # fmt: skip
-    """Recognises the pages of a PDF, or of a picture (all up to `most`, if there are no numbers), and yields each.
-
+    """Yields the pages of a PDF, or of a picture (all up to ``most``, if there are no numbers), as they are recognised.
     ``keep``: also store them on disk. ``is_stopped``: polled a few times a second. A page on which the engine ends has
-    no lines. Raises DocumentError if no engine can be loaded.
-    """
+    no lines. Raises DocumentError if no engine can be loaded."""
     found, crashes = known(data), 0
     waiting = list(numbers) or _missing(found, most)
     try:
@@ -222,7 +218,7 @@ def recognise(
         found.was_tried = not is_stopped()
     finally:
         if keep:
-            _keep(_file(_digest(data)), found)
+            _keep(_file(data), found)
 
 
 def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[], bool]) -> Generator[bytes]:
@@ -299,10 +295,6 @@ def _words(text: str, left: float, right: float) -> list[Word]:
     return [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:32]
-
-
 def folder() -> Path:
     """Returns the folder of recognised pages."""
     return Paths.from_environment().cache / "recognised"
@@ -314,8 +306,9 @@ def forget() -> None:
     shutil.rmtree(folder(), ignore_errors=True)
 
 
-def _file(digest: str) -> Path:
-    name = engine()
+def _file(data: bytes) -> Path:
+    """Returns the file with what has been recognised of these bytes."""
+    digest, name = hashlib.sha256(data).hexdigest()[:32], engine()
     return folder() / f"{digest}-{name}{version(name) if name == 'rapidocr' else ''}.json"
 
 

@@ -116,10 +116,8 @@ def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: fl
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Returns the character spans ``[start, end)`` of the sentences, which together are the text.
-
-    The end of a line within a sentence is no break; the end of a list item or of a short line is one.
-    """
+    """Returns the character spans ``[start, end)`` of the sentences, which together are the text. The end of a line
+    within a sentence is no break; the end of a list item or of a short line is one."""
     cuts = [
         cut
         for cut, rank in _breaks(text, 0, len(text))

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 
 from wim_edge.documents.document import Document
 from wim_edge.documents.segments import MONTH, sentences
@@ -59,16 +60,12 @@ class Row:
 
 def unit_spans(text: str) -> list[tuple[int, int]]:
     """Returns the character spans of a text's sentences, items and rows, which together are the text."""
-    return [unit for sentence in sentences(text) for unit in _rows_apart(text, *sentence)]
-
-
-def _rows_apart(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields a sentence, or the rows of a table, which no full stop separates."""
-    lines = [(start + left, start + right) for left, right in line_spans(text[start:end])]
-    if sum(bool(ROW.search(text[left:right].strip())) for left, right in lines) < 2:
-        yield start, end
-        return
-    yield from lines
+    spans: list[tuple[int, int]] = []
+    for start, end in sentences(text):
+        lines = list(line_spans(text, start, end))
+        n_rows = sum(ROW.search(text[left:right].strip()) is not None for left, right in lines)
+        spans += lines if n_rows > 1 else [(start, end)]  # no full stop separates rows
+    return spans
 
 
 @lru_cache(maxsize=8)
@@ -125,18 +122,13 @@ def siblings(text: str, start: int, end: int) -> list[tuple[int, int]]:
     them ("You need:"); else none. An item includes the indented lines below it."""
     lines = _item_lines(text)
     at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
-    if at < 0:
-        return []
-    if not _is_item(text, lines[at]) and not text[end : lines[at][1]].strip(" \t\n:"):
+    if at >= 0 and not _is_item(text, lines[at]) and not text[end : lines[at][1]].strip(" \t\n:"):
         at += 1
-    if at >= len(lines) or not _is_item(text, lines[at]):
-        return []
-    first = last = at
-    while first and _is_item(text, lines[first - 1]):
-        first -= 1
-    while last + 1 < len(lines) and _is_item(text, lines[last + 1]):
-        last += 1
-    return [inked(text, *line) for line in lines[first : last + 1]] if last > first else []
+    for are_items, run in groupby(enumerate(lines), key=lambda line: _is_item(text, line[1])):
+        items = dict(run)
+        if are_items and at in items and len(items) > 1:
+            return [inked(text, *item) for item in items.values()]
+    return []
 
 
 def _item_lines(text: str) -> list[tuple[int, int]]:
