@@ -6,7 +6,6 @@ repairs the rest: turned or right-to-left text, raised letters, and struck-out w
 
 from __future__ import annotations
 
-import ctypes
 import math
 import re
 import unicodedata
@@ -182,9 +181,9 @@ def as_read(box: Box, turn: int) -> Box:
     return box
 
 
-def _placed_word(text: str, box: Box, turn: int) -> Word:
+def _placed_word(text: str, box: Box, turn: int, joins: bool = False, start: int = -1) -> Word:
     left, bottom, right, top = as_read(box, turn)
-    return Word(text, left, right, bottom, top, box)
+    return Word(text, left, right, bottom, top, box, joins, start)
 
 
 def _around(one: Box, other: Box) -> Box:
@@ -242,9 +241,7 @@ class _Chars:
         import pypdfium2.raw as raw
 
         self._raw, self._page = raw, page.get_textpage()
-        self._handle, self._rect = self._page.raw, (ctypes.c_float * 4)()
-        self._box_of = raw.FPDFText_GetLooseCharBox
-        self._place = ctypes.cast(self._rect, ctypes.POINTER(raw.FS_RECTF))
+        self._handle, self._place = self._page.raw, raw.FS_RECTF()
         text = self._page.get_text_range()
         n_chars = self._page.count_chars()
         if len(text) != n_chars:  # it leaves characters out, or has some of other planes: one by one
@@ -260,9 +257,8 @@ class _Chars:
         return max(0, self._raw.FPDFText_GetFontWeight(self._handle, at)) if at >= 0 else 0
 
     def box(self, at: int) -> Box:
-        self._box_of(self._handle, at, self._place)
-        left, top, right, bottom = self._rect
-        return left, bottom, right, top
+        self._raw.FPDFText_GetLooseCharBox(self._handle, at, self._place)
+        return self._place.left, self._place.bottom, self._place.right, self._place.top
 
     def rows(self, from_right: bool) -> Iterator[tuple[int, list[Word]]]:
         """Yields PDFium's rows: by how many degrees to turn the page to read each, and its words."""
@@ -297,31 +293,17 @@ class _Chars:
     def _words(self, begin: int, stop: int) -> list[Word]:
         """Returns the words of an upright row, in pieces where the size or height of letters changes."""
         words: list[Word] = []
-        text, is_plain, box_of, handle, rect, place = (
-            self.text, self._is_plain, self._box_of, self._handle, self._rect, self._place,
-        )  # fmt: skip
-        for word in _WORD.finditer(text, begin, stop):  # reading a PDF spends most of its time here
+        for word in _WORD.finditer(self.text, begin, stop):  # reading a PDF spends most of its time here
             start, end = word.span()
-            box_of(handle, start, place)
-            left, top, right, bottom = rect
+            box = self.box(start)
             if end - start > 1:
-                box_of(handle, end - 1, place)
-                left_too, top_too, right_too, bottom_too = rect
-                most = _ALIKE * (top - bottom)
-                inner = None if text[end - 1].isalnum() else _LAST_LETTER.search(text, start + 1, end)
-                if (
-                    abs(bottom - bottom_too) > most or abs(top - top_too) > most
-                    or (inner and not _is_even((left, bottom, right, top), self.box(inner.start())))
-                ):  # fmt: skip
+                last = self.box(end - 1)
+                inner = None if self.text[end - 1].isalnum() else _LAST_LETTER.search(self.text, start + 1, end)
+                if not _is_even(box, last) or (inner and not _is_even(box, self.box(inner.start()))):
                     words += self._uneven(start, end, start == begin)
                     continue
-                left, right = min(left, left_too), max(right, right_too)
-                bottom, top = min(bottom, bottom_too), max(top, top_too)
-            box = left, bottom, right, top
-            if is_plain:
-                words.append(Word(text[start:end], left, right, bottom, top, box, start == begin, start))
-            else:
-                words += self._word(text[start:end], box, start == begin, start)
+                box = _around(box, last)
+            words += self._word(word[0], box, start == begin, start)
         return words
 
     def _uneven(self, start: int, end: int, joins: bool) -> Iterator[Word]:
@@ -339,7 +321,7 @@ class _Chars:
         if not self._is_plain:  # each pair of surrogates becomes its character
             shown = _NO_TEXT.sub("", text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             text, start = shown, start if shown == text else -1
-        return (_placed_word(text, box, turn)._replace(joins=joins, start=start),) if text else ()
+        return (_placed_word(text, box, turn, joins, start),) if text else ()
 
     def _placed(self, start: int, end: int, turn: int, from_right: bool) -> Iterator[Word]:
         """Yields the words of a row in the order of their letters' places."""
