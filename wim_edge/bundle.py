@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -77,12 +76,11 @@ def _requirement(extras: Iterable[str], *, version: bool) -> str:
 def _gather_wheels(wheels: Path, extras: Iterable[str]) -> int:
     """Fetches or builds all wheels with pip, in the installed versions; returns their bytes."""
     bounds = (f"{one.metadata['Name']}=={one.version}\n" for one in distributions() if one.metadata["Name"] != _NAME)
-    command = [*subprocesses.pip(), "wheel", "--quiet", "--disable-pip-version-check", "--no-input"]
     with tempfile.TemporaryDirectory() as scratch:
         constraints = Path(scratch, "constraints.txt")
         constraints.write_text("".join(bounds), encoding="utf-8")
-        command += ["--wheel-dir", str(wheels), "--constraint", str(constraints), _requirement(extras, version=False)]
-        done = subprocess.run(command, capture_output=True, encoding="locale", errors="replace", check=False)
+        folders = ("--wheel-dir", str(wheels), "--constraint", str(constraints))
+        done = subprocesses.run_pip("wheel", *folders, _requirement(extras, version=False))
     if done.returncode:
         why = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
         raise DownloadError(f"pip could not gather the wheels: {why[-1]}", "Check pip and the network.")

@@ -35,7 +35,6 @@ _OF_DOCUMENT = ("document", "path")
 """The fields that rows of a result leave out, because it has one document."""
 
 
-
 @dataclass(frozen=True)
 class BatchQuestion:
     """One row. ``document`` is the path as given, ``path`` the file's absolute path."""

@@ -31,21 +31,11 @@ class Catalog:
 
     @classmethod
     def load(cls, paths: Paths) -> Catalog:
-        """Loads the shipped models.toml and the user's own, which adds entries or replaces whole ones.
-
-        Raises ModelError that names the file, the entry and the key.
-        """
+        """Loads the shipped models.toml and the user's own, which adds entries or replaces whole ones. Raises what
+        `parse.read_models` raises."""
         from wim_edge.catalog.parse import read_models
 
-        entries = read_models(package_file("models.toml"))
-        own = own_file(paths)
-        try:
-            there = own.exists()
-        except OSError:  # reading the file reports the error of its folder
-            there = True
-        if there:
-            entries |= read_models(own)
-        return cls(entries)
+        return cls(read_models(package_file("models.toml")) | read_models(own_file(paths)))
 
     def __iter__(self) -> Iterator[ModelEntry]:
         """Yields the entries from the lowest rank to the highest."""
@@ -57,10 +47,8 @@ class Catalog:
 
     def get(self, name: str) -> ModelEntry:
         """Returns the entry of that name. Raises ModelNotFoundError, whose hint names the nearest names."""
-        try:
+        if name in self.entries:
             return self.entries[name]
-        except KeyError:
-            pass
         near = difflib.get_close_matches(name.lower(), self.entries, n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else "`wim-edge models list` shows the names."
         raise ModelNotFoundError(f"No model is called {name!r}", hint)
@@ -101,8 +89,8 @@ def _fitting(catalog: Catalog, paths: Paths) -> Iterator[ModelEntry]:
     """Yields the models that write or judge and fit the machine, from the highest rank down."""
     for entry in reversed([one for one in catalog if one.rank]):
         found = locate(entry, paths)
-        size, judge = found.stat().st_size if found else None, judge_for(entry, catalog, paths)
-        if fits_machine(entry.memory_bytes(size, judge)):
+        size = found.stat().st_size if found else None
+        if fits_machine(entry.memory_bytes(size, _judge_of(entry, catalog, found))):
             yield entry
 
 
@@ -139,14 +127,19 @@ def is_here(name: str, paths: Paths) -> bool:
 def judge_for(entry: ModelEntry, catalog: Catalog, paths: Paths) -> ModelEntry | None:
     """Returns the judge that a writer needs, fetched or not; None for a model that does not write (embedding models,
     those whose settings have ``prose = false``) and for the judge itself."""
-    return catalog.get(EMBEDDED) if entry.name != EMBEDDED and entry.writes and not embeds(entry, paths) else None
+    return _judge_of(entry, catalog, locate(entry, paths))
 
 
-def embeds(entry: ModelEntry, paths: Paths) -> bool:
+def _judge_of(entry: ModelEntry, catalog: Catalog, found: Path | None) -> ModelEntry | None:
+    writes = entry.writes and not _embeds(entry, found)
+    return catalog.get(EMBEDDED) if writes and entry.name != EMBEDDED else None
+
+
+def _embeds(entry: ModelEntry, found: Path | None) -> bool:
     """Returns whether it is an embedding model: its entry or, if it is on this disk, its file says so."""
     from wim_edge.engine.gguf import is_embedding_model
 
-    return entry.embeds or ((found := locate(entry, paths)) is not None and is_embedding_model(found))
+    return entry.embeds or (found is not None and is_embedding_model(found))
 
 
 def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelEntry]:
@@ -158,7 +151,8 @@ def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelE
 
 def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
     """Returns the facts of a model. `bytes` are its file's, if that is on this disk; memory is with its `judge`."""
-    found, judge, is_embedder = locate(entry, paths), judge_for(entry, catalog, paths), embeds(entry, paths)
+    found = locate(entry, paths)
+    judge, embeds = _judge_of(entry, catalog, found), _embeds(entry, found)
     size = found.stat().st_size if found else entry.bytes
     need = entry.memory_bytes(size, judge)
     return {
@@ -172,8 +166,8 @@ def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
         "memory_bytes": need,
         "fits": fits_machine(need),
         "path": str(found) if found else None,
-        "embeds": is_embedder,
-        "writes": entry.writes and not is_embedder,
+        "embeds": embeds,
+        "writes": entry.writes and not embeds,
     }
 
 

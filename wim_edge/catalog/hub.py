@@ -40,11 +40,6 @@ _REFUSALS = {
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
-def folder(source: HubSource, models: Path) -> Path:
-    """Returns the folder of downloads from this repository."""
-    return models / source.repo
-
-
 def _cache() -> Path:
     # as in huggingface_hub.constants, which would import the package at every start
     if "HF_HUB_CACHE" in os.environ:
@@ -106,7 +101,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress, *, 
     """
     package = _package()
     errors, hf_hub_download = package.errors, package.hf_hub_download
-    into = folder(source, models)
+    into = models / source.repo
     require_space(into, max(0, size - _begun(source, into)))
     options: dict[str, Any] = {}
     if "tqdm_class" in inspect.signature(hf_hub_download).parameters:  # older versions draw their own bar
@@ -179,7 +174,7 @@ def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
 
 def is_begun(source: HubSource, models: Path) -> bool:
     """Returns True if an interrupted download can be continued."""
-    return any(_parts(source, folder(source, models)))
+    return any(_parts(source, models / source.repo))
 
 
 def _begun(source: HubSource, into: Path) -> int:
@@ -244,7 +239,7 @@ def _first_line(error: Exception) -> str:
 
 def discard_begun(source: HubSource, models: Path) -> None:
     """Deletes parts of the file from interrupted downloads, and the repository's folder if that is then empty."""
-    top = folder(source, models)
+    top = models / source.repo
     for part in _parts(source, top):
         part.unlink(missing_ok=True)
     if top.is_dir() and not any(top.rglob("*.incomplete")):  # another process may be downloading another file

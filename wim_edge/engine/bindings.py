@@ -56,8 +56,6 @@ lib = llama_cpp
 BUILD: str = llama_cpp.__version__
 """The version of llama-cpp-python, which names the llama.cpp inside."""
 
-WEIGHT_TYPES = {"Q8_0": lib.LLAMA_FTYPE_MOSTLY_Q8_0, "F16": lib.LLAMA_FTYPE_MOSTLY_F16}
-
 log = logging.getLogger("wim_edge.llama")
 log.addHandler(logging.NullHandler())
 
@@ -112,9 +110,9 @@ def load_weights(path: Path, params: Any) -> Any:
 
 
 def requantize(source: Path, target: Path, kind: str) -> None:
-    """Writes a copy of a model with other weights (one of WEIGHT_TYPES). Raises OSError, EngineError."""
+    """Writes a copy of a model with other weights (one of `gguf.WEIGHT_TYPES`). Raises OSError, EngineError."""
     params = lib.llama_model_quantize_default_params()
-    params.ftype, params.allow_requantize = WEIGHT_TYPES[kind], True
+    params.ftype, params.allow_requantize = getattr(lib, f"LLAMA_FTYPE_MOSTLY_{kind}"), True
     target.parent.mkdir(parents=True, exist_ok=True)
     last_errors()
     with replace_file(target) as part:

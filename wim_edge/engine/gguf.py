@@ -40,6 +40,8 @@ TENSOR_TYPES = {
     35: ("tq2_0", 256, 66), 39: ("mxfp4", 32, 17),
 }  # fmt: skip
 _REFUSED = "This file cannot be used; fetch another model."
+WEIGHT_TYPES = ("Q8_0", "F16")
+"""The weights of a copy that `bindings.requantize` writes, in llama.cpp's names."""
 _POOLING = (1, 2, 3)  # enum llama_pooling_type: mean, cls, last; 0 is none, 4 ranks pairs of texts
 _ROPE_SCALINGS = {"none", "linear", "yarn", "longrope"}
 
@@ -92,6 +94,12 @@ class GGUFHeader:
         """True for BERT and its kin, which embed texts and cannot generate."""
         return self.metadata.get("tokenizer.ggml.model") == "bert" or self.arch("attention.causal") is False
 
+    @property
+    def embeds(self) -> bool:
+        """True for a model that was trained to embed texts: it pools a text's tokens to one vector."""
+        pooling = self.arch("pooling_type")
+        return pooling in _POOLING or (pooling is None and self.reads_both_ways)
+
     def number(self, key: str, default: int = 0) -> int:
         """Returns ``{architecture}.{key}`` as an integer; the largest one of a list over layers."""
         return max(self._numbers(key, default), default=default)
@@ -140,19 +148,17 @@ def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
 
 
 def is_embedding_model(path: Path) -> bool:
-    """Returns whether the file's model was trained to embed texts. Raises OSError."""
+    """Returns `GGUFHeader.embeds`, or False for a file that cannot be used. Raises OSError."""
     state = path.stat()
-    return _pools(path, state.st_size, state.st_mtime_ns)
+    return _embeds(path, state.st_size, state.st_mtime_ns)
 
 
 @cache
-def _pools(path: Path, _nbytes: int, _changed: int) -> bool:
-    """Returns whether the file's model pools a text's tokens to one vector; False for a file that cannot be used."""
+def _embeds(path: Path, _nbytes: int, _changed: int) -> bool:
     try:
-        header = read_header(path, embeds=True)
+        return read_header(path, embeds=True).embeds
     except ModelFileError:
         return False
-    return header.arch("pooling_type") in _POOLING or (header.arch("pooling_type") is None and header.reads_both_ways)
 
 
 class _Cursor:

@@ -105,9 +105,7 @@ def _lengths(header: GGUFHeader) -> tuple[int, int]:
     """Returns the length of a head's key and value together, and the same in a layer with a window."""
     default = header.number("embedding_length") // max(1, header.number("attention.head_count", 1))
     whole = [header.number(f"attention.{one}_length", default) for one in ("key", "value")]
-    windowed = [
-        header.number(f"attention.{one}_length_swa", n) for one, n in zip(("key", "value"), whole, strict=True)
-    ]
+    windowed = [header.number(f"attention.{one}_length_swa", n) for one, n in zip(("key", "value"), whole, strict=True)]
     return sum(whole), sum(windowed)
 
 

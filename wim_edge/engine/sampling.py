@@ -122,9 +122,7 @@ def _branches(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> 
     for one in live:
         if one not in parents:
             one.close()
-    return [
-        one if one not in parents[at + 1 :] else stack.enter_context(one.fork()) for at, one in enumerate(parents)
-    ]
+    return [one if one not in parents[at + 1 :] else stack.enter_context(one.fork()) for at, one in enumerate(parents)]
 
 
 def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:

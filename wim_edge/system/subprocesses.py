@@ -52,6 +52,14 @@ def pip() -> list[str]:
     return [sys.executable, "-m", "pip"]
 
 
+def run_pip(command: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command of pip, with these environment variables; returns its exit status and output. Raises OSError."""
+    whole = [*pip(), command, "--quiet", "--disable-pip-version-check", "--no-input", *arguments]
+    return subprocess.run(
+        whole, capture_output=True, encoding="locale", errors="replace", env=os.environ | variables, check=False
+    )
+
+
 def environment() -> dict[str, str]:
     """Returns the environment of a child: the same packages, and one line from llama.cpp if it aborts."""
     found = os.pathsep.join(filter(None, sys.path))
