@@ -37,11 +37,8 @@ class BundleStep:
 def make_bundle(
     target: Path, models: Iterable[ModelEntry], extras: Iterable[str], paths: Paths
 ) -> Iterator[BundleStep]:
-    """Fills a new or empty folder; yields each step once it is done.
-
-    Raises InvalidRequestError for another folder or a model that is the user's own file, DownloadError if pip or a
-    model's source fails.
-    """
+    """Fills a new or empty folder; yields each step once it is done. Raises InvalidRequestError for another folder or a
+    model that is the user's own file, DownloadError."""
     models, extras = list(models), list(extras)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidRequestError(f"{target} exists, and is not an empty folder", "Name a new folder.")

@@ -83,11 +83,8 @@ class Restater:
         """The state after the examples, by context."""
 
     def restated(self, question: str, before: Turn, writer: LoadsModel | None, control: Control) -> str:
-        """Returns the question so that it stands alone; unchanged if it already does.
-
-        ``writer``: None, or a base model, restates nothing. Values that are in neither the question nor the turn are
-        not written. Raises Interrupted, ModelError, CapacityError.
-        """
+        """Returns the question so that it stands alone; without a ``writer``, or with a base model, `completed`. Raises
+        Interrupted, ModelError, CapacityError."""
         model = writer.model() if writer is not None else None
         if writer is None or model is None or model.info.chat_template is None:
             return completed(question, before)

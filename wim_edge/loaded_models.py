@@ -49,8 +49,7 @@ _LONG = 1 << 15
 class LoadedModels:
     """The model of these settings and, for other roles, its judge and an embedding model; each is loaded on first use.
 
-    ``model``, ``embedder``, ``judge``: open models to use instead of the settings'; the caller closes them.
-    ``lender``: the object whose model this one shares.
+    ``model``, ``embedder``, ``judge``: open models of the caller, used instead. ``lender``: shares its model.
     """
 
     def __init__(
@@ -168,10 +167,7 @@ class LoadedModels:
         self, automatic: tuple[str, str] | None = None, *, here: bool = True, pattern: str | None = None
     ) -> ResolvedSettings:
         """Returns the settings that a question is answered with; those of models.toml apply once `find` was called.
-
-        ``automatic``: see `wim_edge.reading.resolved_settings.resolve`. ``here``: False leaves out what was tuned for
-        this machine. ``pattern`` replaces the settings' own.
-        """
+        ``automatic``: see `resolved_settings.resolve`. ``here``: False leaves out what was tuned for this machine."""
         settings = self.settings.with_changes(pattern=pattern)
         suggested = self._found.suggested if self._found else {}
         return resolve_settings(settings, suggested, self._tuned if here else {}, automatic)
@@ -199,8 +195,7 @@ class LoadedModels:
         return self._judge
 
     def _takes_usual_judge(self) -> bool:
-        """Returns True if the default judge is used: the one that was given or, for a model that writes, the embedded
-        one, unless the settings need what it was not trained for."""
+        """Returns True if the default judge is used: the given one or, for a model that writes, the embedded one."""
         given = self.settings
         if (
             given.judge == ITSELF or given.adapter not in (None, NO_ADAPTER) or given.margins not in (None, "verbatim")
@@ -241,16 +236,13 @@ class LoadedModels:
         return self._context
 
     def with_changes(self, **changes: object) -> LoadedModels:
-        """Returns the same models with these settings changed; this object closes them.
-
-        Raises InvalidRequestError for settings that belong to the loaded model.
-        """
+        """Returns the same models with these settings changed; this object closes them. Raises InvalidRequestError for
+        settings that belong to the loaded model."""
         settings = self.settings.with_changes(**changes)
         self.locate()
         own = self.resolved().settings
         named = [name for name in MODEL_SETTINGS if changes.get(name) is not None]
-        fixed = [name for name in named if getattr(settings, name) != getattr(own, name)]
-        if fixed:
+        if fixed := [name for name in named if getattr(settings, name) != getattr(own, name)]:
             raise InvalidRequestError(f"{', '.join(fixed)} cannot change on a loaded model", "Open another Runtime.")
         return self._sharing(settings)
 

@@ -51,11 +51,8 @@ class Roles:
 
 
 def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
-    """Returns the roles for a question on these documents; without documents, the usual ones.
-
-    If neither the user nor models.toml names a pattern, a judge means that each segment is read alone; else the
-    documents' length and the model's speed decide. Raises what `LoadedModels.model` raises.
-    """
+    """Returns the roles for a question on these documents; without documents, the usual ones. `_usual_pattern` is the
+    pattern if neither the user nor models.toml names one. Raises what `LoadedModels.model` raises."""
     loaded.locate()
     judge, resolved = loaded.judge(), loaded.resolved()
     if resolved.settings.pattern is None and (documents or judge is not None):
@@ -67,8 +64,8 @@ def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
 
 
 def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
-    """Returns the settings of a question on these documents, to show to a person: the reader's, and some of the model's
-    own. Raises what `roles_for` raises."""
+    """Returns the reader's settings for these documents, with some of the model's own, to show to a person. Raises what
+    `roles_for` raises."""
     roles = roles_for(loaded, documents)
     if roles.reader is loaded:
         return roles.resolved
@@ -81,8 +78,7 @@ def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSetti
 
 
 def resolved_settings(settings: Settings) -> ResolvedSettings:
-    """Returns the settings of a question, to show to a person, without loading a model. Without such a model, they are
-    the ones known without it. The pattern may still depend on the text's length."""
+    """Returns the settings of a question, to show to a person, as far as they are known without loading a model."""
     loaded = LoadedModels(settings)
     with suppress(ModelError):
         return resolve_for(loaded, ())

@@ -7,10 +7,10 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Seq
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from wim_edge.documents import Document, with_unique_names
 from wim_edge.documents.readers import Documents, DocumentSource, Scan, find_scans, listed, load_documents
@@ -35,11 +35,10 @@ from wim_edge.settings import Settings
 _PATIENCE = 1.0
 """The seconds for which `Runtime.close` lets another thread take the last events of its stream."""
 
-
 _Prepared = Callable[[Run], Iterator[events.Event]]
 
 
-class Runtime:
+class Runtime(AbstractContextManager["Runtime"]):
     """A model that is opened once and asked many times; a context manager.
 
     >>> with Runtime(Settings(model="smollm2-135m")) as runtime:        # doctest: +SKIP
@@ -122,19 +121,16 @@ class Runtime:
         return self._begin(partial(answer, given, asked), given)
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
-        """Recalls the passages of a library that may answer a question, and does not read them. The last event is
+        """Recalls passages of a library for a question, without reading them. The last event is
         `events.PassagesRecalled`, or, if it was stopped, `events.AnswerFinished`, cancelled. Raises LibraryError,
         ModelError, CapacityError."""
         asked = Question(_checked_question(question))
         return self._begin(partial(self._recall_and_answer, library, None, asked))
 
     def read(self, documents: Documents) -> Iterator[events.Event]:
-        """Reads documents ahead, without a question, so that questions need not wait for it.
-
-        The reading is saved for this model and the chosen pattern's way of reading (deep or shallow); a known
-        text is not read again. The last event is `events.ReadingFinished`. Raises what `stream` raises, and
-        LibraryError if nothing can be saved.
-        """
+        """Reads documents ahead, without a question, and saves the reading for this model and the pattern's way of
+        reading (deep or shallow). The last event is `events.ReadingFinished`. Raises what `stream` raises, and
+        LibraryError if nothing can be saved."""
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving has no effect", "Leave out --no-save.")
         given = listed(documents)
@@ -154,11 +150,9 @@ class Runtime:
         return self._begin(partial(self._complete, prompts, top_logprobs, schema))
 
     def embed(self, inputs: Iterable[str | Seq[int]]) -> Iterator[events.Event]:
-        """Embeds texts, or tokens of the embedding model, without a prefix.
-
-        Yields `events.TextEmbedded` for each, in their order; stops early if it is cancelled.
-        Raises InvalidRequestError without an embedding model and for an empty text, ModelError, CapacityError.
-        """
+        """Embeds texts, or tokens of the embedding model, without a prefix: yields `events.TextEmbedded` for each,
+        until it is cancelled. Raises InvalidRequestError without an embedding model and for an empty text, ModelError,
+        CapacityError."""
         return self._begin(partial(self._embed, inputs))
 
     def answer_now(self) -> None:
@@ -182,19 +176,15 @@ class Runtime:
         return roles_for(self._loaded, ())
 
     def with_changes(self, **changes: object) -> Runtime:
-        """Returns a runtime with these settings changed. It shares the loaded models; closing this runtime closes them.
-
-        Raises InvalidRequestError for settings that belong to the loaded model.
-        """
+        """Returns a runtime with these settings changed, which shares the models of this one. Raises
+        InvalidRequestError for settings that belong to the loaded model."""
         other = Runtime(self.settings)
         other._loaded = self._loaded.with_changes(**changes)
         return other
 
     def close(self) -> None:
         """Frees the model and its cache. Abandons an open stream; cancels that of another thread, and waits for it.
-
-        Raises InvalidRequestError if a policy calls it during the reading.
-        """
+        Raises InvalidRequestError if a policy calls it during the reading."""
         patience = time.monotonic() + _PATIENCE
         while True:
             self.cancel()
@@ -213,9 +203,6 @@ class Runtime:
         finally:
             self._busy.release()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *exc: object) -> None:
         self.close()
 
@@ -224,8 +211,7 @@ class Runtime:
     def _begin(
         self, prepared: _Prepared, documents: Iterable[DocumentSource] = (), *, asked: bool = True
     ) -> Iterator[events.Event]:
-        """Returns the stream of what is prepared. It occupies the runtime until it ends. Preparation happens at once,
-        except for documents with scans, whose text is recognised first."""
+        """Returns the stream of what is prepared at once, or after scans are recognised; it occupies the runtime."""
         if not self._busy.acquire(blocking=False):
             raise InvalidRequestError("this runtime is answering another question", "Finish or close its stream.")
         run = Run()

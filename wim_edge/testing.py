@@ -179,7 +179,7 @@ class FakeContext:
         self.closed = True
 
 
-class FakeSequence:
+class FakeSequence(AbstractContextManager["FakeSequence"]):
     """Implements `wim_edge.engine.protocols.Sequence` on a list of tokens."""
 
     def __init__(self, context: FakeContext, seq_id: int, tokens: Seq[int] = ()) -> None:
@@ -268,9 +268,6 @@ class FakeSequence:
     def close(self) -> None:
         if self.context.live.pop(self.id, None) is not None:
             self.context.model.history.append(("close", self.id, len(self)))
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()

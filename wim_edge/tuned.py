@@ -1,7 +1,6 @@
 """Measurements of models on this machine: the settings that `wim-edge tune` found, and reading speeds.
 
-``tuned.json``, in the configuration folder, has one entry a line, so that damage to one does not affect others. An
-entry counts only for the file, machine and build that it was measured with, and the user's own settings override it.
+``tuned.json``, in the configuration folder, has one entry a line, so that damage to one does not affect others.
 ``speeds.json``, in the cache folder, is a convenience: if it cannot be read, no speed is known.
 """
 
@@ -44,17 +43,15 @@ def load(paths: Paths, model: Path) -> dict[str, Any]:
 
 
 def save(paths: Paths, model: Path, settings: Mapping[str, Any] | None) -> None:
-    """Saves the fastest settings for this file, or removes its entry if they are None.
-
-    A damaged file is moved aside, and its readable entries are kept. Raises LibraryError if nothing can be saved.
-    """
+    """Saves the fastest settings for this file, or removes its entry if they are None. Moves a damaged file aside, and
+    keeps its readable entries. Raises LibraryError."""
     from wim_edge.engine.tune import machine
 
     entries, damaged = _read(paths)
-    entries.pop(str(model.absolute()), None)
+    store, name = _store(paths), str(model.absolute())
+    entries.pop(name, None)
     if settings is not None:
-        entries[str(model.absolute())] = {"file": _file(model), "machine": machine(), "settings": dict(settings)}
-    store = _store(paths)
+        entries[name] = {"file": _file(model), "machine": machine(), "settings": dict(settings)}
     try:
         paths.config.mkdir(parents=True, exist_ok=True)
         lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())

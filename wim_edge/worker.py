@@ -17,14 +17,15 @@ import logging
 import subprocess
 import threading
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from wim_edge import errors
 from wim_edge.documents import Document, read_document
+from wim_edge.documents.readers import Documents, DocumentSource, listed
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.reading import events
 from wim_edge.reading.control import Decision, Policy
@@ -32,11 +33,10 @@ from wim_edge.system import subprocesses
 
 _SECONDS = 10.0  # for a closed worker to end by itself
 _PATIENCE = 5.0
-_Given = str | Path | Document | Iterable[str | Path | Document]
 _Events = Generator[events.Event, None, None]
 
 
-class Worker:
+class Worker(AbstractContextManager["Worker"]):
     """A runtime in a child process; a context manager. ``settings`` are fields of `wim_edge.Settings`.
 
     It serves one request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. The process
@@ -55,7 +55,7 @@ class Worker:
         """The time of the first call of `cancel`."""
 
     def stream(
-        self, documents: _Given, question: str, *, library: str | None = None, on_margin: Policy | None = None,
+        self, documents: Documents, question: str, *, library: str | None = None, on_margin: Policy | None = None,
         verdicts: Mapping[int, bool] | None = None, read_on: bool = False, settings: Mapping[str, Any] | None = None,
     ) -> _Events:  # fmt: skip
         """Yields the events of `Runtime.stream`. Closing the iterator cancels. ``settings`` change only for this
@@ -66,11 +66,11 @@ class Worker:
         )  # fmt: skip
         return found if on_margin is None else self._asking(on_margin, found)
 
-    def read(self, documents: _Given) -> _Events:
+    def read(self, documents: Documents) -> _Events:
         """Yields the events of `Runtime.read`."""
         return self._events(do="read", documents=_all_shown(documents), settings=self._settings)
 
-    def ask(self, documents: _Given, question: str, **more: Any) -> events.AnswerFinished:
+    def ask(self, documents: Documents, question: str, **more: Any) -> events.AnswerFinished:
         """Returns the last event of `stream`."""
         *_, last = self.stream(documents, question, **more)
         assert isinstance(last, events.AnswerFinished)
@@ -113,9 +113,6 @@ class Worker:
             process.kill()
             process.wait()
         process.stdout.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
@@ -203,12 +200,11 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
 
 
-def _all_shown(documents: _Given) -> list[Any]:
-    given = [documents] if isinstance(documents, str | Path | Document) else list(documents)
-    return [_shown(read_document("-") if one == "-" else one) for one in given]  # the process has its own stdin
+def _all_shown(documents: Documents) -> list[Any]:
+    return [_shown(read_document("-") if one == "-" else one) for one in listed(documents)]  # it has its own stdin
 
 
-def _shown(document: str | Path | Document) -> Any:
+def _shown(document: DocumentSource) -> Any:
     if not isinstance(document, Document):
         return str(document)
     return asdict(document) | {"path": str(document.path) if document.path else None}

@@ -1,9 +1,7 @@
 """Work on the machines of a Ray cluster: Ray Data places it, limits it, and repeats the work of a lost machine.
 
-An actor is one model instance. Each free actor takes the next item, and one more in advance; results come back one by
-one, as soon as they exist, in any order. Items of a lost machine are repeated on another one, so that a result may come
-twice. An actor whose process ends is restarted each time: code that may end a process belongs in a worker process
-(`wim_edge.worker`).
+An actor is one model instance. Results come back one by one, in any order; those of a lost machine may come twice. An
+actor whose process ends is restarted each time: code that may end a process belongs in a `wim_edge.worker`.
 """
 
 from __future__ import annotations
@@ -56,15 +54,9 @@ class Cluster:
     ) -> Generator[R, None, None]:
         """Yields the results of all items; closing the generator ends the work.
 
-        Args:
-            load: runs on this machine, as far ahead of the actors as Ray's object store has room. Its result is sent
-                to an actor.
-            actor: returns an actor; called once in each actor's process.
-            log: receives a line about the actors and the machines.
-
-        Raises the WimEdgeError that an actor raises; InvalidRequestError if there is no such cluster, or no room in it;
-        EngineError if Ray fails.
-        """
+        ``load`` runs on this machine, ahead of the actors; ``actor`` makes an actor in its own process; ``log``
+        receives a line about the actors and the machines. Raises the WimEdgeError that an actor raises,
+        InvalidRequestError if there is no such cluster or no room in it, EngineError if Ray fails."""
         ray = _require_ray()
         if not items:
             return

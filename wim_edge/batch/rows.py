@@ -61,11 +61,8 @@ class DocumentGroup:
 
 
 def read_questions(path: Path) -> list[BatchQuestion]:
-    """Returns the rows of a file: CSV by the file's extension (with a line of headings), else JSON lines or a list.
-    Paths of documents are relative to the file's folder; a row without an id gets its number, from 1.
-
-    Raises InvalidRequestError for a file that cannot be read, another layout, or an id that occurs twice.
-    """
+    """Returns the rows of a file: CSV by its extension, else JSON lines or a list. Documents are relative to its
+    folder; a row without an id gets its number, from 1. Raises InvalidRequestError."""
     rows = _csv_rows(path) if path.name.lower().endswith(_CSV) else read_rows(path)
     found: dict[str, BatchQuestion] = {}
     for number, row in enumerate(rows, 1):

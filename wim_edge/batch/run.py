@@ -46,12 +46,9 @@ def run(
     questions: Sequence[BatchQuestion], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
     parquet: bool = False, watcher: Watcher[Result] | None = None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
-    """Asks what is missing in ``folder``; returns the results of these questions, and whether Ctrl-C stopped the run.
-
-    A question that fails is a row with its error, and is asked again next time. At the end, or when the run is
-    stopped, the rows are sorted by question. Raises InvalidRequestError, before anything is asked, if the folder holds
-    another batch, and ModelError, EngineError if nothing can be asked.
-    """
+    """Asks what is missing in ``folder``, or failed before; returns the results of these questions in order, and
+    whether Ctrl-C stopped the run. Raises InvalidRequestError, before anything is asked, if the folder holds another
+    batch, and ModelError, EngineError if nothing can be asked."""
     identity = {
         "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
         "documents": str(questions[0].folder), "settings": settings_identity(settings, _ANYWHERE),

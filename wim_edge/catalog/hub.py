@@ -91,24 +91,26 @@ def _package() -> Any:
     return huggingface_hub
 
 
-def download(source: HubSource, models: Path, size: int, progress: Progress, *, is_last: bool = True) -> Path:
-    """Fetches the file (of about ``size`` bytes) into our own folder and returns its path.
+def _http_error(package: Any) -> type[Exception]:
+    """Returns the base of the errors of the package's HTTP library, which differs by version: requests, whose errors
+    are OSErrors, or httpx."""
+    base: type[Exception] = package.errors.HfHubHTTPError.__bases__[0]
+    return base
 
-    An interrupted download there is continued, and its bytes count as done from the first call to ``progress``.
-    HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE apply, as always with that package. Raises DownloadError with a hint if the
-    package or network is missing, the name unknown, access not granted, or the disk full. Unless this source
-    ``is_last``, a hub that is silent for ten seconds is an error, too.
-    """
+
+def download(source: HubSource, models: Path, size: int, progress: Progress, *, is_last: bool = True) -> Path:
+    """Fetches the file (of about ``size`` bytes) into our own folder and returns its path. Continues an interrupted
+    download. Raises DownloadError; unless this source ``is_last``, also for a hub that is silent for ten seconds."""
     package = _package()
     errors, hf_hub_download = package.errors, package.hf_hub_download
     into = models / source.repo
-    require_space(into, max(0, size - _begun(source, into)))
+    # Only a known SHA-256 identifies the part of an interrupted download
+    begun = [path.stat().st_size for path in _parts(source, into)] if source.sha256 else []
+    require_space(into, max(0, size - max(begun, default=0)))
     options: dict[str, Any] = {}
     if "tqdm_class" in inspect.signature(hf_hub_download).parameters:  # older versions draw their own bar
         options["tqdm_class"] = _bar(progress)
-    # The package raises its HTTP library's errors too, and that library differs by version: requests,
-    # whose errors are OSErrors, or httpx, whose error is the first base of HfHubHTTPError.
-    http_error = errors.HfHubHTTPError.__bases__[0]
+    http_error = _http_error(package)
     try:
         _check_answers(package, source, is_last)
         with _redirected(package.get_session(), http_error):
@@ -158,10 +160,9 @@ def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
     """Returns a repository's newest commit, its licence (or nothing) and its whole GGUF files. Raises DownloadError."""
     check_online(f"{repo} is looked up on Hugging Face")
     package = _package()
-    http_error = package.errors.HfHubHTTPError.__bases__[0]
     try:
         found = package.HfApi().model_info(repo, files_metadata=True)
-    except (OSError, ValueError, RuntimeError, http_error) as error:
+    except (OSError, ValueError, RuntimeError, _http_error(package)) as error:
         hint = "Check the name, and HF_TOKEN if access must be granted."
         raise DownloadError(f"{repo}: {_first_line(error)}", hint) from error
     licence = next((tag.partition(":")[2] for tag in found.tags or () if tag.startswith("license:")), "")
@@ -175,13 +176,6 @@ def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
 def is_begun(source: HubSource, models: Path) -> bool:
     """Returns True if an interrupted download can be continued."""
     return any(_parts(source, models / source.repo))
-
-
-def _begun(source: HubSource, into: Path) -> int:
-    """Returns the bytes of an interrupted download, which only a known SHA-256 identifies."""
-    if source.sha256 is None:
-        return 0
-    return max((path.stat().st_size for path in _parts(source, into)), default=0)
 
 
 def _parts(source: HubSource, into: Path) -> Iterator[Path]:

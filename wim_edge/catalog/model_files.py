@@ -72,10 +72,7 @@ def check_sha256(path: Path, expected: str | None) -> None:
 
 
 def join(openers: Iterable[Opener], target: Path, total: int, progress: Progress) -> None:
-    """Writes the streams one after the other to ``target``, which appears only when it is whole.
-
-    Raises DiskError if it cannot be written, for example on a full disk.
-    """
+    """Writes the streams one after the other to ``target``, all of it or nothing. Raises DiskError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     done = 0
     try:

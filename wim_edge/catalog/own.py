@@ -23,10 +23,10 @@ _KV_CELLS = 4096
 
 
 def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: Catalog) -> ModelEntry:
-    """Returns the entry for a model file: description, size, context and KV bytes as its header states them.
+    """Returns the entry for a model file, as its header describes it. Raises ModelFileError for what is no model.
 
     Its rank is above that of all known models with smaller files, so that the best that fits stays the default; a model
-    without a chat template comes last, one that embeds is never it. Raises ModelFileError for what is no model.
+    without a chat template comes last, one that embeds is never it.
     """
     from wim_edge.engine.gguf import read_header
     from wim_edge.engine.memory_estimate import kv_bytes

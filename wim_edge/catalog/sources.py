@@ -65,11 +65,8 @@ def is_ready(entry: ModelEntry, paths: Paths) -> bool:
 
 
 def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
-    """Returns the entry's file on this disk, downloaded if need be; its checksum and GGUF header are verified.
-
-    Makes the entry's requantized copy, too; where that fails, for example on a full disk, the file is used as it is.
-    Raises what `_fetch_verified` raises.
-    """
+    """Returns the entry's verified file on this disk, downloaded if need be, and makes its requantized copy; where that
+    fails, for example on a full disk, the file is used as it is. Raises what `_fetch_verified` raises."""
     path, copy = _fetch_verified(entry, paths, progress), requantized_copy(entry, paths.models)
     if copy and entry.requantized and not _is_whole(copy):
         from wim_edge.engine.bindings import requantize
@@ -89,12 +86,10 @@ def _is_whole(path: Path) -> bool:
 
 
 def _fetch_verified(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
-    """Returns the entry's verified file.
+    """Returns the entry's file from the first source that works; a bad file of ours is deleted and fetched once more.
 
-    Tries the sources in order: after a failure or a bad file the next one, but not after a full disk. A bad file of
-    ours is deleted and fetched once more; other files stay.
-    Raises DownloadError (network, disk, checksum; if all of several sources fail, it names each), ModelFileError (not
-    a usable GGUF model), and ModelNotFoundError for a path without a file.
+    Raises DownloadError (network, checksum; if all of several sources fail, it names each), DiskError at once,
+    ModelFileError (not a usable GGUF model), and ModelNotFoundError for a path without a file.
     """
     failures: dict[ModelSource, ModelError] = {}
     for source, path in _located(entry, paths):
@@ -169,11 +164,8 @@ def _all_failed(entry: ModelEntry, failures: dict[ModelSource, ModelError]) -> M
 
 
 def removable(entry: ModelEntry, paths: Paths) -> Path:
-    """Returns the entry's file, if it is ours to delete.
-
-    Raises ModelError, with what to do in its hint, if the file is not ours to delete (the user's
-    own, an installed package's, the Hugging Face cache's), and ModelNotFoundError if there is none.
-    """
+    """Returns the entry's file, if it is ours to delete. Raises ModelError if it is not (the user's own, an installed
+    package's, the Hugging Face cache's), and ModelNotFoundError if there is none."""
     copy, located = requantized_copy(entry, paths.models), locate_source(entry, paths)
     if copy and copy.is_file():
         return copy

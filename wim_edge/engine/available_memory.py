@@ -51,8 +51,7 @@ def memory_hint() -> str:
 
 
 def available(mapped: int = 0) -> int:
-    """Returns the bytes that this process may still take. ``mapped``: the bytes of files that must stay in memory,
-    although the system counts their pages as free."""
+    """Returns the bytes that this process may still take. ``mapped``: bytes of files that must stay in memory."""
     import psutil
 
     free = [int(psutil.virtual_memory().available), *(limit - used for limit, used in _cgroups())]
@@ -73,8 +72,8 @@ def _limits() -> list[tuple[int, int]]:
 
 
 def _cgroups() -> Iterator[tuple[int, int]]:
-    """Yields the limit and usage of each control group around this process; in a container the path may be the
-    host's, so the root counts too."""
+    """Yields the limit and usage of each control group around this process, the root's too: in a container the path may
+    be the host's."""
     with suppress(OSError, ValueError):  # not Linux
         for line in _OWN.read_text(encoding="utf-8").splitlines():
             _, controllers, own = line.split(":", 2)

@@ -1,11 +1,10 @@
 """llama.cpp: the only import of it, its log, its devices, Ctrl-C while it runs, and what every model file needs.
 
 A fingerprint names everything about a model that shapes a cache: its files and the build of llama.cpp. Hashing
-gigabytes takes too long at every start. So the whole header counts (architecture, rope, tokenizer, chat template,
-tensors), and evenly spread blocks of the weights.
+gigabytes takes too long at every start, so the header and evenly spread blocks of the weights count.
 
-The log goes to the logger `wim_edge.llama`, silent unless the host configures it. llama_cpp installs a log callback
-when it is imported, so ours is set afterwards. It stays referenced because llama.cpp logs in destructors too.
+The log goes to the logger `wim_edge.llama`, silent unless the host configures it. llama_cpp sets a log callback when it
+is imported, so ours is set afterwards.
 """
 
 from __future__ import annotations
@@ -157,11 +156,9 @@ class Device:
 
 @cache
 def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns the function ``ggml_backend_{name}`` with these types.
-
-    A wheel holds libggml.so and libggml.so.0 as two files, so they are two libraries in memory with two registries of
-    backends. libllama's handle leads to its own one; Windows finds libraries by name, and has those of devices apart.
-    """
+    """Returns the function ``ggml_backend_{name}`` with these types, by libllama's handle: a wheel's libggml.so and
+    libggml.so.0 are two libraries with two registries. Windows has the functions of devices in libraries of their
+    own."""
     libraries = [llama_library]
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)

@@ -126,10 +126,8 @@ class Context:
         return nullcontext() if self.model.adapter is None else self.model.adapter.on(self.handle)
 
     def decode(self, parts: Seq[tuple[int, int, Seq[int], int]]) -> Logits:
-        """Calls `llama_decode` once over (sequence id, position, tokens, rows of logits wanted at the end).
-
-        Returns float32 (sum of rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError.
-        """
+        """Calls `llama_decode` once over (sequence id, position, tokens, rows of logits wanted at the end); returns
+        float32 (sum of rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
         if not self.memory or self.interrupted:
             raise Interrupted
         total = sum(len(tokens) for _, _, tokens, _ in parts)
@@ -154,11 +152,9 @@ class Context:
     # Interruption
 
     def _watch_flag(self) -> None:
-        """Makes llama.cpp poll our flag after every graph node, on backends that support it (the CPU's does).
-
-        The callback is libc's `strlen` on a two-byte buffer: 0 while the first byte is 0, else 1.
-        A Python callback would take the GIL some 500 times a batch; this one costs nothing.
-        """
+        """Makes llama.cpp poll our flag after every graph node, on backends that support it (the CPU's does). The
+        callback is libc's `strlen` on a two-byte buffer: a Python callback would take the GIL some 500 times a
+        batch."""
         self._flag = ctypes.create_string_buffer(2)
         libc = ctypes.CDLL("msvcrt" if os.name == "nt" else None)
         self._callback = ctypes.cast(libc.strlen, lib.ggml_abort_callback)

@@ -1,8 +1,7 @@
 """A check, in a child process, that llama.cpp can load and use a file.
 
-`gguf.py` checks the header, but llama.cpp aborts for other reasons too: a tokenizer without bytes, weights of a wrong
-shape. So a child first loads and uses each file that no catalog lists. A file that passes is remembered by size and
-time.
+`gguf.py` checks the header, but llama.cpp aborts for other reasons too. So a child first loads and uses each file that
+no catalog lists. A file that passes is remembered by size and time.
 """
 
 from __future__ import annotations

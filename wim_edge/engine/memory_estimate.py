@@ -1,8 +1,7 @@
 """The memory that a context needs, estimated from the GGUF header.
 
-llama.cpp would allocate it, and a small machine would kill the process; so the need is compared with the free memory
-first. The formulas are llama.cpp's: the KV cache is cells x layers x heads x (key + value length); the compute buffer
-holds the live tensors of the widest layer, for each token of a batch. docs/results.md compares with measured peaks.
+The formulas are llama.cpp's: the KV cache is cells x layers x heads x (key + value length); the compute buffer holds
+the live tensors of the widest layer, for each token of a batch. docs/results.md compares with measured peaks.
 """
 
 from __future__ import annotations

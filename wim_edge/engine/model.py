@@ -207,8 +207,7 @@ class Model(AbstractContextManager["Model"]):
 
     def _layout(self, n_ctx: int, n_sequences: int, swa_full: bool | None) -> tuple[bool, int, MemoryNeed]:
         """Returns whether sliding windows are kept whole, the tokens of a batch, and the memory for both: the first
-        layout that fits, else the smallest. Attention scores take much memory in a long context; smaller batches
-        give the same numbers at the same speed."""
+        layout that fits, else the smallest. Smaller batches give the same numbers at the same speed."""
         free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
         for whole, n_batch in itertools.product(wholes, batch_sizes(self.settings)):
             bytes_needed = context_need(self.header, self.settings, n_ctx, n_sequences, swa_full=whole, n_batch=n_batch)
@@ -258,11 +257,8 @@ _MAGIC = b"GGUF"
 
 
 class Adapter:
-    """A LoRA adapter, loaded for one model, which frees it.
-
-    Cells that are filled while it is off keep the plain model's values (an activated LoRA), so one saved reading
-    serves both. Raises ModelFileError for a file that is not an adapter of the model.
-    """
+    """A LoRA adapter of one model, which frees it. Cells that are filled while it is off keep the plain model's values
+    (an activated LoRA), so one saved reading serves both. Raises ModelFileError for another file."""
 
     def __init__(self, model_handle: object, path: Path) -> None:
         try:

@@ -78,10 +78,8 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
 
 
 def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> FreeMemory:
-    """Returns the memory for a model, its weights included, and a context.
-
-    ``mapped``: the bytes of its file that are in main memory as pages; None: its weights are not loaded yet.
-    """
+    """Returns the memory for a model, its weights included, and a context. ``mapped``: the bytes of its file that are
+    in main memory as pages; None: its weights are not loaded yet."""
     n_layers = max(1, header.number("block_count"))
     offloaded = 1.0 if n_gpu_layers < 0 else min(1.0, n_gpu_layers / n_layers)
     loaded = 0 if mapped is None else header.nbytes

@@ -39,11 +39,8 @@ def allow_rpc() -> None:
 
 
 def register(endpoints: str | None) -> None:
-    """Adds the devices of these servers ("host:port,host:port") to this process.
-
-    Raises InvalidRequestError if the build has no RPC or the process does not allow it, EngineError if no server
-    responds. The process aborts over a server of another version.
-    """
+    """Adds the devices of these servers ("host:port,host:port") to this process, which aborts over a server of another
+    version. Raises InvalidRequestError without RPC or `allow_rpc`, EngineError if no server responds."""
     if endpoints is None:
         return
     if not _apart:
@@ -61,11 +58,9 @@ def register(endpoints: str | None) -> None:
 
 
 def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
-    """Serves this machine's GPUs, or else its CPU, to one client after another, until it is stopped.
-
-    ``cache``: a folder for weights, so that each is sent once. Raises InvalidRequestError if the build has no RPC,
-    EngineError if the port cannot be used.
-    """
+    """Serves this machine's GPUs, or else its CPU, to one client after another. ``cache``: a folder for weights, so
+    that each is sent once. Raises InvalidRequestError if the build has no RPC, EngineError if the port cannot be
+    used."""
     require()
     start = _function("start_server", None, c_char_p, c_char_p, c_size_t, c_size_t, POINTER(c_void_p))
     every = device_handles()
@@ -92,11 +87,8 @@ def require() -> None:
 
 
 def probe(endpoint: str) -> None:
-    """Raises EngineError unless a server responds: llama.cpp would abort, or wait for ever.
-
-    Accepts a server that closes the connection after our greeting: it may have another version, which llama.cpp
-    reports.
-    """
+    """Raises EngineError unless a server responds, or closes the connection after our greeting: it may have another
+    version, which llama.cpp reports."""
     host, _, port = endpoint.rpartition(":")
     try:
         if not 0 < int(port) <= 0xFFFF:  # the resolver would cut it to another port

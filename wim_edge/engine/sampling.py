@@ -1,7 +1,6 @@
 """Decoding: greedy, by temperature, min-p and top-p with a seed, by a beam search, or as a JSON schema allows.
 
-The beam search finds runs of a segment (pointing) or of a library (recall). Beams are forks of one prompt; each step
-evaluates all live beams in one batch. Schemas are compiled by the library llguidance.
+The beam search finds runs of a segment (pointing) or of a library (recall). Schemas are compiled by llguidance.
 """
 
 from __future__ import annotations
@@ -87,16 +86,14 @@ class Step(Generic[Beam]):
 def search_beams(
     context: Context, prompt: Sequence, first: Beam, advance: Callable[[list[tuple[Beam, Logits]]], list[Step[Beam]]]
 ) -> int:
-    """Evaluates beams step by step until none continues; returns the number of evaluated tokens.
-
-    Takes one sequence of the context for each live beam and leaves the prompt as it was.
+    """Evaluates beams step by step, all live ones in a batch, until none continues; returns the number of evaluated
+    tokens. Takes a sequence of the context for each beam, a fork of the prompt. Raises Interrupted,
+    ContextOverflowError.
 
     Args:
         first: the beam without tokens.
         advance: returns the beams that continue, given the live ones, each with the logits after every token of its
             last step, (tokens, n_vocab); for the first beam those after the prompt, (1, n_vocab).
-
-    Raises Interrupted, ContextOverflowError.
     """
     spent = 0
     with ExitStack() as stack:
@@ -114,11 +111,8 @@ def search_beams(
 
 
 def _branches(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> list[Sequence]:
-    """Returns a sequence for the child of each of ``parents``: the parent's own for its last child, else a fork.
-
-    First closes those of ``live`` without children, so that no more sequences are open than beams are live. The stack
-    closes the forks.
-    """
+    """Returns a sequence for the child of each of ``parents``: the parent's own for its last child, else a fork, which
+    the stack closes. First closes those of ``live`` without children."""
     for one in live:
         if one not in parents:
             one.close()
@@ -139,11 +133,8 @@ def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
 
 
 class Grammar:
-    """Implements `wim_edge.engine.protocols.Grammar`. Raises InvalidRequestError for a schema that is too large or has
-    an unsupported keyword.
-
-    ``hidden``: the tokens that are never allowed.
-    """
+    """Implements `wim_edge.engine.protocols.Grammar` without the ``hidden`` tokens. Raises InvalidRequestError for a
+    schema that is too large or has an unsupported keyword."""
 
     def __init__(self, vocabulary: LLTokenizer, schema: object, hidden: Iterable[int]) -> None:
         from llguidance import LLMatcher

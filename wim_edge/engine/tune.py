@@ -46,10 +46,8 @@ class RunConfig:
 
 
 def search(path: Path, settings: Settings) -> Iterator[tuple[RunConfig, RunConfig]]:
-    """Measures one configuration after another; yields each with the best so far, itself included.
-
-    Raises EngineError and CapacityError for the file itself.
-    """
+    """Measures one configuration after another; yields each with the best so far, itself included. Raises EngineError
+    and CapacityError for the file itself."""
     with Model(path, settings) as model:
         n_threads, gpu = model.n_threads, model.n_gpu_layers != 0
     best = _measure("as it is", path, settings)
@@ -120,10 +118,8 @@ def sample_text() -> str:
 
 
 def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
-    """Measures the prefill of ``n_tokens`` and decoding after them, in about ten seconds at most.
-
-    ``warm_up``: the tokens whose speed decides how many are measured.
-    """
+    """Measures the prefill of ``n_tokens`` and decoding after them, in about ten seconds at most. ``warm_up``: the
+    tokens whose speed decides how many are measured."""
     tokens = list(islice(cycle(model.tokenize(sample_text())), n_tokens))
     with closing(model.context(n_tokens + 512)) as context, context.sequence() as sequence:
         sequence.append([*model.bos_tokens, *tokens[:8]])  # the first batch is slower

@@ -1,8 +1,7 @@
 """Documents and a library as other programs ask them: one question at a time, with places to cite.
 
-A `DocumentReader` holds the documents; each question to it is a `ReadingRequest`, which waits until the model is free,
-because such programs ask from several threads at once. `citation` and `answer_facts` describe a place and an answer as
-plain data.
+Each question to a `DocumentReader` is a `ReadingRequest`, which waits until the model is free: such programs ask from
+several threads at once. `citation` and `answer_facts` describe a place and an answer as plain data.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from wim_edge.asyncio_api import astream
 from wim_edge.documents import Document, document_of, read_document, with_unique_names
-from wim_edge.documents.readers import Documents, find_scans
+from wim_edge.documents.readers import Documents, find_scans, listed
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.library.ingest import files_of
 from wim_edge.library.library import Library
@@ -56,11 +55,9 @@ class CitedPassage:
 
 
 class DocumentReader:
-    """Documents (paths, folders, texts) and a library (its name) that several threads may ask.
-
-    ``settings``: those of `Runtime`; all readers with the same ones share one runtime. ``runtime``: an open one
-    instead, which the caller closes. Raises InvalidRequestError if both are given.
-    """
+    """Documents (paths, folders, texts) and a library (its name) that several threads may ask. Readers with the same
+    ``settings`` share one runtime; an open ``runtime`` is the caller's to close. Raises InvalidRequestError for
+    both."""
 
     def __init__(
         self, documents: Documents = (), library: str | None = None,
@@ -68,7 +65,7 @@ class DocumentReader:
     ) -> None:  # fmt: skip
         if settings is not None and runtime is not None:
             raise InvalidRequestError("both settings and a runtime are given", "A runtime has its own settings.")
-        self.documents = [documents] if isinstance(documents, str | Path | Document) else list(documents)
+        self.documents = listed(documents)
         self.library = library
         self.runtime = runtime or runtime_of(settings or Settings.from_environment())
         self._read: dict[Path, tuple[tuple[int, int], Document]] = {}
@@ -168,7 +165,7 @@ class ReadingRequest:
         return self
 
     async def afinish(self) -> ReadingRequest:
-        """Does the same for asyncio."""
+        """Runs it to its end in asyncio, and returns it."""
         async for _ in self.astream():
             pass
         return self
@@ -180,8 +177,8 @@ class ReadingRequest:
             self.runtime.cancel()
 
     def passages(self, most: int | None = None) -> list[CitedPassage]:
-        """Returns the passages of a finished request, the best first: those that its answer draws on, or those that
-        `DocumentReader.rank` found. ``most``: their number, even if fewer would be chosen."""
+        """Returns the passages that a finished request answered from or ranked, the best first. ``most``: their number,
+        even if fewer would be chosen."""
         last, found = self._last, list[CitedPassage]()
         if isinstance(last, events.AnswerFinished):
             found = [CitedPassage(self._text(one), one.relevance, citation(one)) for one in last.sources]

@@ -130,7 +130,7 @@ _KIND = (b"wim-edge reading", 2)
 
 
 def is_state_file(name: object) -> bool:
-    """Returns whether `write_state` makes such names: the folder may have other files, and the index may be foreign."""
+    """Returns whether `write_state` makes such names: the folder and its index may be foreign."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 

@@ -26,10 +26,8 @@ def _writable(path: Path) -> bool:
 
 @contextmanager
 def transaction(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
-    """Yields a connection in a transaction, which is undone if anything is raised or the process is killed.
-
-    Write-ahead logging lets one process write while others read. Raises sqlite3.Error.
-    """
+    """Yields a connection in a transaction, which is undone if anything is raised or the process is killed; others may
+    read meanwhile. Raises sqlite3.Error."""
     with connected(path, create=create) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")

@@ -53,6 +53,8 @@ CREATE INDEX document_copy ON document (title, number) WHERE number > 1;
 CREATE INDEX document_source ON document (source);
 CREATE INDEX passage_document ON passage (document);
 """
+_WORDS = """passage.id, heading(title, path), searchable(substr(text, start + 1, end - start))
+FROM passage JOIN document ON document.id = document JOIN source ON source.id = source"""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,7 @@ class FileState:
 
 
 def state_of(stat: os.stat_result, digest: bytes = b"") -> FileState:
-    """Returns the state for a result of `os.stat`. The modification time alone proves nothing: rsync, zip and touch
-    restore it, but they change the inode or its ctime."""
+    """Returns the state for a result of `os.stat`: rsync, zip and touch restore the time, but not inode and ctime."""
     parts = (stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns, stat.st_ino)
     stamp = int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=7).digest())
     return FileState(min(stat.st_mtime_ns, _LATEST), stat.st_size, stamp, digest)
@@ -121,11 +122,7 @@ def bring_up_to_date(db: sqlite3.Connection) -> None:
     for statement in _REMOVED.split(";"):
         db.execute(statement)
     db.execute("INSERT INTO words (words) VALUES ('delete-all')")
-    db.execute(
-        "INSERT INTO words (rowid, title, text) SELECT passage.id, heading(title, path), "
-        "searchable(substr(text, start + 1, end - start)) FROM passage JOIN document ON document.id = document "
-        "JOIN source ON source.id = source"
-    )
+    db.execute(f"INSERT INTO words (rowid, title, text) SELECT {_WORDS}")
     db.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -136,9 +133,8 @@ def change(db: sqlite3.Connection) -> None:
 
 
 def replace_documents(
-    db: sqlite3.Connection, path: str, state: FileState, documents: Iterable[tuple[str, Document]], *,
-    restored: bool = False,
-) -> int:  # fmt: skip
+    db: sqlite3.Connection, path: str, state: FileState, documents: Iterable[tuple[str, Document]], restored: bool
+) -> int:
     """Replaces the documents of a file with these, each with its title; returns their number."""
     before = db.execute(
         "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
@@ -190,11 +186,7 @@ def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -
             "FROM document JOIN source ON source.id = source WHERE path = ? ORDER BY document.id", (time.time(), path),
         )  # fmt: skip
     # A contentless FTS5 table deletes a row only if it is given the row's words again
-    db.execute(
-        "INSERT INTO words (words, rowid, title, text) SELECT 'delete', passage.id, heading(title, path), "
-        "searchable(substr(text, start + 1, end - start)) FROM passage JOIN document ON document.id = document "
-        "JOIN source ON source.id = source WHERE path = ?", (path,),
-    )  # fmt: skip
+    db.execute(f"INSERT INTO words (words, rowid, title, text) SELECT 'delete', {_WORDS} WHERE path = ?", (path,))
     found = db.execute("DELETE FROM source WHERE path = ?", (path,)).rowcount > 0
     if found:
         change(db)
@@ -255,11 +247,8 @@ class RemovedDocument:
 def removed_documents(db: sqlite3.Connection) -> list[RemovedDocument]:
     """Returns the documents that can be restored, the latest removed first."""
     absent = "path NOT IN (SELECT path FROM source)"  # a file that is in the library again needs no restoring
-    found = db.execute(
-        f"SELECT path, name, title, length(text), at FROM removed WHERE at >= ? AND {absent} ORDER BY at DESC, id",
-        (_oldest(),),
-    )
-    return [RemovedDocument(*row) for row in found]
+    query = f"SELECT path, name, title, length(text), at FROM removed WHERE at >= ? AND {absent} ORDER BY at DESC, id"
+    return [RemovedDocument(*row) for row in db.execute(query, (_oldest(),))]
 
 
 def removed_texts(db: sqlite3.Connection, path: str) -> tuple[FileState, list[tuple[str, Document]]]:
@@ -267,12 +256,14 @@ def removed_texts(db: sqlite3.Connection, path: str) -> tuple[FileState, list[tu
     rows = db.execute(
         "SELECT title, text, marks, mtime_ns, size, digest FROM removed WHERE path = ? ORDER BY id", (path,)
     ).fetchall()
-    documents = [
-        (title, Document(title, text, tuple(Mark(*mark) for mark in json.loads(marks))))
-        for title, text, marks, *_ in rows
-    ]
+    documents = [(title, Document(title, text, marks_of(marks))) for title, text, marks, *_ in rows]
     mtime_ns, size, digest = rows[0][3:] if rows else (0, 0, b"")
     return FileState(mtime_ns, size, digest=digest), documents
+
+
+def marks_of(stored: str) -> tuple[Mark, ...]:
+    """Returns the marks of a document, which are stored as JSON."""
+    return tuple(Mark(*mark) for mark in json.loads(stored))
 
 
 def _oldest() -> float:

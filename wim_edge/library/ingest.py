@@ -61,9 +61,8 @@ def add(
 ) -> Iterator[IngestResult]:
     """Adds files, folders (with everything in them) and files of JSON lines; yields the result of each.
 
-    A file is read again only if its bytes have changed. A missing file with the same bytes as a new one was moved, and
-    keeps its documents. If a file cannot be read, it is reported as failed, and its documents stay. ``prune``: removes
-    the documents of files that are missing from these folders, or left out of them (see `sync`).
+    A file is read again only if its bytes have changed, and a moved one keeps its documents. ``prune``: removes the
+    documents of files that are missing from these folders, or left out of them (see `sync`).
     """
     options = _Options(prune, limits=limits)
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
@@ -158,9 +157,8 @@ def _is_missing(name: str) -> bool:
 
 
 def files_of(root: Path, known: Container[str] = (), named: Iterable[Path] = ()) -> Iterator[Path | IngestResult]:
-    """Yields the files of a folder to read: those of known formats or ``known`` by name, without those that a
-    `LEFT_OUT` file excludes, unless they are ``named``. Also yields a result for each skipped path, and for each folder
-    that cannot be read."""
+    """Yields the files of a folder to read: those of known formats or ``known`` by name that no `LEFT_OUT` file
+    excludes, and the ``named`` ones. Also yields a result for each skipped path and each folder that cannot be read."""
     if not os.path.isdir(root):
         yield root
         return
@@ -185,8 +183,7 @@ def files_of(root: Path, known: Container[str] = (), named: Iterable[Path] = ())
 def _one(
     library: Library, path: Path, known: Mapping[str, SourceFile], missing: Container[str], options: _Options
 ) -> Generator[IngestResult, None, tuple[IngestResult, str]]:
-    """Yields a result for each page whose text is recognised. Returns the file's result and, if it was moved, its
-    former path, else an empty text."""
+    """Yields a result for each recognised page. Returns the file's result, and its former path if it was moved."""
     name = str(path)
     had = known.get(name)
     n_had = had.documents if had else 0
@@ -311,8 +308,8 @@ class InStep:
         self._compared: dict[str, float] = {}
 
     def bring(self, library: Library, limits: Limits) -> str:
-        """Reads new and changed files for at most `SECONDS`, and removes missing ones. Returns a message that names
-        them, those that still wait, and those that may be on an unmounted disk; empty if nothing changed."""
+        """Reads new and changed files for at most `SECONDS`, and removes missing ones. Returns a message about them and
+        what is left; empty if nothing changed."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""

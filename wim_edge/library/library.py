@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents import Document, Mark
+from wim_edge.documents import Document
 from wim_edge.documents.document import with_file_name
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import documents_db
@@ -200,14 +200,12 @@ class Library:
                 is_sound = all(isinstance(one, str) for one in (title, name, path)) and _is_name(name, title)
                 is_sound = is_sound and documents_db.document_digest(title, text, marks) == digest
                 self._check(is_sound, f"document {number} is not what was written")
-                placed = tuple(Mark(*mark) for mark in json.loads(marks))
-                document = Document(name, text, placed, Path(path), title=title)
+                document = Document(name, text, documents_db.marks_of(marks), Path(path), title=title)
                 found[number] = StoredDocument(number, title, document, digest, FileState(*state))
         return [found[number] for number in ids if number in found]
 
     def search(self, query: str, most: int) -> list[Hit]:
-        """Returns the passages that share words with a query, the best first: BM25 (Robertson and Zaragoza 2009), as
-        SQLite's FTS5 computes it, over stems (`wim_edge.words`)."""
+        """Returns the passages that share words with a query, the best first by BM25 (Robertson and Zaragoza 2009)."""
         expression = any_of_its_words(query)
         if expression is None:
             return []
@@ -244,7 +242,8 @@ class Library:
     ) -> int:  # fmt: skip
         """Replaces the documents of a file with these, each with its title; returns their number."""
         with self._write() as db:
-            return documents_db.replace_documents(db, path, FileState(mtime_ns, size, stamp, digest), documents)
+            state = FileState(mtime_ns, size, stamp, digest)
+            return documents_db.replace_documents(db, path, state, documents, restored=False)
 
     def move(self, path: str, new: str, state: FileState) -> None:
         """Records the new path and state of a file whose bytes are the same."""

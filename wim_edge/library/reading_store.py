@@ -49,7 +49,12 @@ class ReadingStore:
         self.folder, self._limit = folder, limit
         self.notes: list[str] = []
         """Notes for the reader, a line each."""
-        self.index = self._open_index(folder / "index.sqlite")
+        try:
+            self.index = ReadingsDatabase(folder / "index.sqlite")
+        except (sqlite3.DatabaseError, UnicodeError) as error:
+            if not is_corrupt(error):
+                raise
+            self.recreate_index(error)  # the files are useless without it
         if self.index.was_old:
             self.notes.append("the saved readings of an older version cannot be used: the texts are read again")
         os.chmod(folder / "index.sqlite", 0o600)
@@ -66,16 +71,7 @@ class ReadingStore:
                 "Free some space, or point WIM_EDGE_READINGS at a folder on another disk.",
             ) from error
 
-    def _open_index(self, path: Path) -> ReadingsDatabase:
-        """Opens the index; a damaged one is replaced, because the files are useless without it."""
-        try:
-            return ReadingsDatabase(path)
-        except (sqlite3.DatabaseError, UnicodeError) as error:
-            if not is_corrupt(error):
-                raise
-            return self.recreate_index(error)
-
-    def recreate_index(self, damage: Exception) -> ReadingsDatabase:
+    def recreate_index(self, damage: Exception) -> None:
         """Replaces a damaged index by an empty one, keeps the old file beside it, and adds a note."""
         path = self.folder / "index.sqlite"
         aside = path.with_name(path.name + ".damaged")
@@ -87,7 +83,6 @@ class ReadingStore:
             path.with_name(name).unlink(missing_ok=True)
         self.delete([old for old in os.listdir(self.folder) if old.endswith(ENDING)])
         self.index = ReadingsDatabase(path)
-        return self.index
 
     @property
     def limit(self) -> int:
@@ -133,16 +128,14 @@ class ReadingStore:
 
 
 class SavedReading:
-    """The saved states of one reading: finds known tokens, and saves new ones.
-
-    ``notes`` gathers notes for the reader, a line each.
-    """
+    """The saved states of one reading: finds known tokens, and saves new ones."""
 
     def __init__(
         self, store: ReadingStore, fingerprint: str, documents: Sequence[Document], shape: str, model: str, tokens: int
     ) -> None:
-        self._store, self._index, self._fingerprint = store, store.index, fingerprint
+        self._store, self._fingerprint = store, fingerprint
         self.notes = list(store.notes)
+        """Notes for the reader, a line each."""
         self._broken, self._whole, self._taken = False, True, 0
         self._states: list[int] = []
         self._last: tuple[int, tuple[int, ...]] = (0, ())
@@ -152,18 +145,16 @@ class SavedReading:
         texts = ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents), model)
         source, title, model = (text.encode("utf-8", "backslashreplace").decode() for text in texts)  # for odd names
         self._open = partial(
-            self._index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
+            store.index.open_reading, fingerprint, source, shape, title=title, model=model, of_tokens=tokens
         )
 
     def find(self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False) -> Snapshot | None:
-        """Returns the saved state with the longest part of ``tokens``, up to one of the ascending ``ends``.
-
-        Other tokens may follow, but at most ``most`` in all. ``aside``: the reading does not continue from it.
-        """
+        """Returns the saved state with the longest part of ``tokens``, up to one of the ascending ``ends``, and at most
+        ``most`` tokens in all. ``aside``: the reading does not continue from it."""
         hashes = digests(tokens, ends)
         while not self._broken:
             with self._guarded("looked up"):
-                found = self._index.longest(self._fingerprint, hashes, most)
+                found = self._store.index.longest(self._fingerprint, hashes, most)
                 if found is None:
                     return None
                 state, file = found
@@ -176,11 +167,11 @@ class SavedReading:
                     self._note_state(state, snapshot.tokens, aside)
                     return snapshot
                 except FileNotFoundError:
-                    self._index.drop_state(file)  # evicted by another process a moment ago
+                    self._store.index.drop_state(file)  # evicted by another process a moment ago
                 except (DamagedError, OSError) as damage:
                     reason = os_reason(damage)
                     self._note(f"a saved reading was damaged ({reason}) and is removed; the text is read again")
-                    self._index.drop_state(file)
+                    self._store.index.drop_state(file)
                     self._store.delete([file])
         return None
 
@@ -204,7 +195,7 @@ class SavedReading:
             new = False
             try:
                 prefixes = list(zip(digests(tokens, ends), ends, strict=True))
-                state, new = self._index.add(self._open(), self._fingerprint, path.name, size, prefixes)
+                state, new = self._store.index.add(self._open(), self._fingerprint, path.name, size, prefixes)
             finally:
                 if not new:
                     path.unlink()
@@ -212,17 +203,13 @@ class SavedReading:
             self._taken += size
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
-        """Keeps the states of these windows that earlier questions saved and this one did not need. Returns the number
-        of known tokens of each window, by its number.
-
-        Args:
-            windows: the number of each, its tokens, and the ascending ends up to which it may be known.
-        """
+        """Keeps the states that earlier questions saved and this one did not need, of ``windows``: the number of each,
+        its tokens, and the ascending ends up to which it may be known. Returns the known tokens of each, by number."""
         known: dict[int, int] = {}
         held: dict[str, int] = {}
         if self._states and not self._broken:  # else nothing is dropped either
             with self._guarded("looked up"):
-                held = self._index.prefixes(self._open())
+                held = self._store.index.prefixes(self._open())
         if set(held.values()) <= set(self._states):
             return known
         for number, tokens, ends in windows:
@@ -238,7 +225,7 @@ class SavedReading:
         found: dict[str, bytes] = {}
         if digests and not self._broken:
             with self._guarded("looked up"):
-                found = self._index.vectors(fingerprint, list(digests.values()))
+                found = self._store.index.vectors(fingerprint, list(digests.values()))
         found = {one: data for one, data in found.items() if len(data) % 2 == 0}  # else it is damaged
         known = {number: np.frombuffer(found[one], "<f2") for number, one in digests.items() if one in found}
         return {number: vector.astype(np.float32) for number, vector in known.items()}
@@ -249,7 +236,7 @@ class SavedReading:
             return
         with self._guarded("saved"):
             made = {_digest(text): vector.astype("<f2").tobytes() for text, vector in vectors.items()}
-            self._index.add_vectors(self._open(), fingerprint, made)
+            self._store.index.add_vectors(self._open(), fingerprint, made)
 
     def close(self, tokens: int) -> None:
         """Ends the reading, and enforces the limit. ``tokens``: the document tokens that were read or found."""
@@ -264,7 +251,7 @@ class SavedReading:
             reading = None
             if self._states:
                 reading = self._open()  # another process may have dropped it
-                self.saved_tokens = self._index.keep(reading, self._states, tokens if self._whole else 0)
+                self.saved_tokens = self._store.index.keep(reading, self._states, tokens if self._whole else 0)
                 if self._whole and self.saved_tokens < tokens:
                     self._note("parts of the reading were removed meanwhile by another process")
             self._store.sweep(keeping=reading)
@@ -280,7 +267,7 @@ class SavedReading:
                 self._note(f"the reading cannot be {done}: {os_reason(error)}")
                 return
             with suppress(*FAILURES):
-                self._index = self._store.recreate_index(error)
+                self._store.recreate_index(error)
             self._note(self._store.notes[-1])
 
     def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:

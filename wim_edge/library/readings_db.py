@@ -68,8 +68,7 @@ class ReadingRecord:
 
 
 class ReadingsDatabase:
-    """The database of a folder. Methods raise sqlite3.Error if it cannot be read or written; a DatabaseError that is
-    not an OperationalError means that the file is damaged."""
+    """The database of a folder. Methods raise sqlite3.Error; see `reading_store.is_corrupt`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -162,11 +161,8 @@ class ReadingsDatabase:
     def add(
         self, reading: int, fingerprint: str, file: str, size: int, prefixes: Sequence[tuple[str, int]]
     ) -> tuple[int, bool]:
-        """Adds a state's file and its prefixes (digest, tokens), from short to long, to a reading.
-
-        Returns the state's id and whether it is new; if not, another file contains the same tokens, and this one is not
-        added.
-        """
+        """Adds a state's file and its prefixes (digest, tokens), from short to long, to a reading. Returns the state's
+        id and whether it is new: a file with the same tokens as a known one is not added."""
         longest, tokens = prefixes[-1]
         with transaction(self._path) as db:
             known = db.execute(

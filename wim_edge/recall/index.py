@@ -1,14 +1,13 @@
 """The index of a library for recall with one model: its tokens, and the places where titles and sentences begin.
 
-    tokens   of each document: its title, an end, its text, an end (see `end_of`); uint16, or uint32 for
-             large vocabularies
+    tokens   of each document: its title, an end, its text, an end (see `end_of`); uint16 or uint32
     ids      of the documents, int64; ``digests`` of their titles and texts, 16 bytes each
     heads    where each title begins, and at last the end of all; ``bodies``: where each text begins
     starts   where each sentence begins, and ``chars``, how many characters of its document precede it
     titles   the heads, sorted by the tokens there: a trie; ``sentences``: the starts, sorted likewise
 
-One file, written whole, checked when it is opened (`library.array_file`), then mapped into memory. It names its version
-of the library; a later version takes over the tokens of the documents that are still there.
+One file, checked when it is opened (`library.array_file`), then mapped into memory. It names its version of the
+library; a later version takes over the tokens of the documents that are still there.
 """
 
 from __future__ import annotations
@@ -223,12 +222,8 @@ class TokenRange:
 
 
 class SuffixArray:
-    """The runs of tokens that begin at some places of a text.
-
-    Args:
-        tokens: the text, (n,), an end after each part (see `end_of`). May be memory-mapped, as may the order.
-        order: places (indices into ``tokens``), sorted by the `LONGEST` tokens there.
-    """
+    """The runs of ``tokens``, (n,), that begin at some places; ``order``: these places, sorted by the `LONGEST` tokens
+    there."""
 
     def __init__(self, tokens: Ints, order: Ints) -> None:
         self.tokens, self.order, self.end = tokens, order, end_of(tokens)
@@ -244,8 +239,8 @@ class SuffixArray:
         return SuffixArray(self.tokens, self.order[chosen])
 
     def successors(self, run: TokenRange) -> tuple[Ints, Ints]:
-        """Returns the tokens that follow a run, ascending (the end last, if it may end): (k,); and where the places of
-        each begin in the order, with the end of the last: (k + 1,)."""
+        """Returns the tokens that follow a run, (k,), ascending (the end last, if it may end), and the edges of their
+        places in the order, (k + 1,)."""
         found = self._kept.get(run)
         if found is None:
             found = self._steps(run)

@@ -56,33 +56,23 @@ class Beam:
 
 @dataclass(frozen=True)
 class Search:
-    """A beam search: the runs that it may find, and its limits.
-
-    Args:
-        runs: the runs of tokens that exist.
-        width: the most beams that continue at a step, and that are returned.
-        longest: tokens after which a beam is complete, up to `LONGEST` - 1.
-        ends: the tokens that end a title; a beam is complete when it has ended. Without them it is complete when only
-            one place is left, or at the ``longest``.
-        whole: True if a beam is complete only at the ``longest`` or at its text's end, even if one place is left;
-            short prefixes are compared with this.
-        form: returns a token's form at the beginning of a text, if there is one (" The" for "The"); the likelier of
-            the two is decoded as the first token.
-    """
+    """A beam search among the ``runs`` of tokens that exist."""
 
     runs: SuffixArray
     width: int
+    """The most beams that continue at a step, and that are returned."""
     longest: int = LONGEST - 1
+    """The tokens after which a beam is complete."""
     ends: tuple[int, ...] = ()
+    """The tokens that end a title and complete its beam; without them, a single place that is left completes it."""
     whole: bool = False
+    """True if a single place that is left does not complete a beam; short prefixes are compared with this."""
     form: Callable[[int], int] = int
+    """Returns a token's form after a space (" The" for "The"); the likelier of the two is the first token."""
 
     def find(self, context: Context, prompt: Sequence) -> tuple[list[Beam], int]:
-        """Returns the best beams after this prompt, best first, and the tokens that were evaluated for them.
-
-        Takes ``width`` sequences of the context besides the prompt's, which is left as it was.
-        Raises Interrupted, ContextOverflowError.
-        """
+        """Returns the best beams after this prompt, best first, and the number of evaluated tokens. Takes ``width``
+        sequences of the context. Raises Interrupted, ContextOverflowError."""
         found: list[Beam] = []
 
         def advance(live: list[tuple[Beam, Logits]]) -> list[Step[Beam]]:
@@ -214,9 +204,8 @@ class MindRef:
     def titles(self, context: Context, query: str, most: int) -> list[Title]:
         """Returns the titles whose probability the question raises most, of those the beams find, the best first.
 
-        The beams also find titles that are likely for any question. Therefore titles are ordered by log-odds,
-        not as in the paper by mean log-probability: the first one was right in 40% instead of 27% of questions.
-        Raises Interrupted.
+        Not by the paper's mean log-probability, which ranks titles that are likely for any question: the first title
+        was right in 40% instead of 27% of questions. Raises Interrupted.
         """
         runs = self.index.title_runs
         search = Search(runs, TITLE_WIDTH, ends=(self._paged[2][0],))

@@ -66,10 +66,8 @@ class Candidate:
 
 
 class Recaller:
-    """Recalls passages of one library for one model. Holds a context, which `close` frees; one question at a time.
-
-    Raises LibraryError, MemoryBudgetError, Interrupted.
-    """
+    """Recalls passages of one library for one model, one question at a time. Raises LibraryError, MemoryBudgetError,
+    Interrupted."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
@@ -171,8 +169,7 @@ class Recaller:
         ]
 
     def _with_titles(self, query: str, candidates: list[Candidate], titles: Seq[Title]) -> list[Candidate]:
-        """Adds the titles' signal to BM25's candidates and, for each recalled title that BM25 missed, the passage with
-        the likeliest beginning."""
+        """Adds the titles' signal, and the likeliest passage of each recalled title that BM25 missed."""
         context = self.open(query)
         odds = {document: title.score for title in titles for document in title.documents}
         found = {candidate.document for candidate in candidates}

@@ -24,11 +24,8 @@ _ABANDONED = 3600.0  # seconds without a change until a part is taken for a kill
 
 @contextmanager
 def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Yields an empty file, which replaces ``path`` at the end of the block; an error removes it instead.
-
-    Also removes the files that killed processes left in the folder. ``private``: no other user may read the file.
-    Raises OSError.
-    """
+    """Yields an empty file, which replaces ``path`` at the end of the block; an error removes it instead. ``private``:
+    no other user may read it. Also removes what killed processes left in the folder. Raises OSError."""
     _sweep(path.parent)
     part = path.with_name(uuid.uuid4().hex + PART)
     try:

@@ -1,7 +1,7 @@
 """Strict conversion of JSON and TOML data to structs and dataclasses, by msgspec.
 
-A bool is not a number, and a number is not a text. An error names the field, its value and the accepted values, by the
-description in the field's `msgspec.Meta` if it has one.
+An error names the field, its value and the accepted values, by the description in the field's `msgspec.Meta` if it has
+one.
 """
 
 from __future__ import annotations

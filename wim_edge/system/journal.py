@@ -1,7 +1,6 @@
 """A journal of a run: one file identifies the run, another has a line for each finished row.
 
-A run that was stopped or killed continues from there. A file never mixes two runs, and one process at a time writes
-to it. The last line of a key counts.
+A run that was stopped or killed continues from there. The last line of a key counts.
 """
 
 from __future__ import annotations
@@ -54,15 +53,13 @@ class Watcher(Protocol[R_contra]):
 
 
 class Journal(Generic[R]):
-    """The folder of a run, opened to continue it.
+    """The folder of a run, opened to continue it. Raises InvalidRequestError if the folder is in use, or contains
+    another run or damaged rows.
 
     Args:
-        file: the name of the file of rows.
-        kind: the class of a row; a line of another layout is damaged.
+        kind: the class of a row in ``file``; a line of another layout is damaged.
         identity: the facts that identify the run, as JSON values.
         may_change: returns whether a value of the identity may differ, given (name, old value, new value).
-
-    Raises InvalidRequestError if the folder is in use, or contains another run or damaged rows.
     """
 
     def __init__(
@@ -72,12 +69,12 @@ class Journal(Generic[R]):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            raise InvalidRequestError(f"{folder} is no folder", "Give another --out.") from None
+            raise _refused(f"{folder} is no folder") from None
         self._lock = FileLock(folder / LOCK)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise InvalidRequestError(f"another run is writing to {folder}", "Give another --out.") from None
+            raise _refused(f"another run is writing to {folder}") from None
         except NotImplementedError:  # a file system without locks
             pass
         try:
@@ -136,8 +133,7 @@ class Journal(Generic[R]):
         if path.exists():
             _check_same(self.folder, _load(path), identity, may_change)
         elif self.path.exists():
-            why = f"{self.folder} contains {self.path.name} of an unknown run"
-            raise InvalidRequestError(why, "Give another --out.")
+            raise _refused(f"{self.folder} contains {self.path.name} of an unknown run")
         write_json(path, identity)
 
     def __enter__(self) -> Self:
@@ -193,8 +189,7 @@ def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
             if data.keys() - kind.__dataclass_fields__.keys():
                 raise ValueError("unknown fields")
         except (ValueError, RecursionError) as error:
-            hint = "Give another --out, or remove the line and run it again."
-            raise InvalidRequestError(f"{path}, line {number} is damaged", hint) from error
+            raise _refused(f"{path}, line {number} is damaged", ", or remove the line and run it again") from error
         rows.pop(row.key, None)
         rows[row.key] = row
     return rows, sound
@@ -206,7 +201,7 @@ def _load(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("settings", {}), dict):
-        raise InvalidRequestError(f"{path} is damaged", "Give another --out.")
+        raise _refused(f"{path} is damaged")
     return found
 
 
@@ -215,10 +210,12 @@ def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any], may_chan
     for name in [*there, *(name for name in here if name not in there)]:
         was, now = there.get(name), here.get(name)
         if was != now and not may_change(name, was, now):
-            raise InvalidRequestError(
-                f"{folder} contains another run: {name} is {_short(was)} there, {_short(now)} here",
-                "Give another --out, or the options of that run.",
-            )
+            what = f"{folder} contains another run: {name} is {_short(was)} there, {_short(now)} here"
+            raise _refused(what, ", or the options of that run")
+
+
+def _refused(what: str, instead: str = "") -> InvalidRequestError:
+    return InvalidRequestError(what, f"Give another --out{instead}.")
 
 
 def _flat(identity: dict[str, Any]) -> dict[str, Any]:
