@@ -18,11 +18,8 @@ class Streaming(Protocol):
 
 
 async def astream(runtime: Streaming, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
-    """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread, and raises its errors.
-
-    Leaving the loop, or cancelling the task, cancels the reading within a batch; close the generator
-    (`contextlib.aclosing`) to do so at once.
-    """
+    """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread, and raises its errors. Closing
+    the generator (`contextlib.aclosing`), or cancelling the task, cancels the reading within a batch."""
     loop = asyncio.get_running_loop()
     found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
     gone = False

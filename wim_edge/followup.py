@@ -1,9 +1,8 @@
 """Follow-up questions: a question that refers to the turn before it is restated so that it can stand alone.
 
-Relevance is scored by words, so "and in 2022?" or "When did he sign it?" finds nothing. A model that writes restates
-the question (`Restater`). Without one, or if it returns the question unchanged, a question of at most three words with
-a question mark is asked after the turn before it. A few words without a mark ("notice period") are a search. Neither
-rule depends on the words, so both work in every language.
+A model that writes restates the question (`Restater`). Without one, or if it returns the question unchanged, a question
+of at most three words with a question mark is asked after the turn before it. A few words without a mark ("notice
+period") are a search. Neither rule depends on the words, so both work in every language.
 """
 
 from __future__ import annotations

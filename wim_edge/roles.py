@@ -1,8 +1,7 @@
 """The roles of models for one question: which one reads and judges, and which one writes the answer.
 
-For segments that are read alone, the judge reads, scores, points, and decides whether the documents answer at all. By
-default it is the embedded model, which was trained for that. The writer gets the chosen passages and nothing else.
-Readings are saved for the judge, whatever model writes.
+For segments that are read alone, the judge reads, scores, points, and decides whether the documents answer at all. The
+writer gets the chosen passages and nothing else. Readings are saved for the judge, whatever model writes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""One question: its preparation, and its run from the first event to the last.
-
-`prepare` returns a `QuestionSession`, which holds how the documents are read, scored and answered. `run_session` reads,
-answers and reports the cost.
-"""
+"""One question: its preparation, and its run from the first event to the last."""
 
 from __future__ import annotations
 
@@ -112,11 +108,8 @@ class QuestionSession:
 
 
 def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, run: Run) -> QuestionSession:
-    """Returns the session for a question on documents; without a text, for reading them ahead.
-
-    Raises InvalidRequestError, ModelError, CapacityError, LibraryError if reading ahead cannot save anything, and
-    Interrupted if the reader cancels.
-    """
+    """Returns the session for a question on documents; without a text, for reading them ahead. Raises
+    InvalidRequestError, ModelError, CapacityError, LibraryError if reading ahead cannot save anything, Interrupted."""
     request, query, clock = (documents, question.text), question.text, run.clock
     documents = [with_named_pages(document, query or "") for document in documents]
     roles = roles_for(loaded, documents)

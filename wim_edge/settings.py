@@ -1,8 +1,4 @@
-"""Every default, the folders of files, and the ``WIM_EDGE_*`` variables.
-
-The environment sets any field of `Settings`: ``WIM_EDGE_`` and the field's name in capitals, for example
-``WIM_EDGE_N_CTX=8192``.
-"""
+"""Every default, the folders of files, and the ``WIM_EDGE_*`` variables: for example ``WIM_EDGE_N_CTX=8192``."""
 
 from __future__ import annotations
 
@@ -93,11 +89,8 @@ class Within:
         return cls(seconds=number * _UNIT_SECONDS[found["unit"]])
 
     def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
-        """Returns True if no further segment is read after this many seconds and segments.
-
-        ``share``: the share of the text with the next segment. ``unread``: `Ranking.unread`; if it is None, auto reads
-        all of the text.
-        """
+        """Returns True if no further segment is read after this many seconds and segments. ``share``: of the text, with
+        the next segment; ``unread``: `Ranking.unread`, with None auto reads all of the text."""
         if self.unread is not None:
             return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))
         if self.seconds is not None:

@@ -46,10 +46,8 @@ class _Weights:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, object]) -> Self:
-        """Returns the weights of a table in models.toml; an empty one means the defaults.
-
-        Raises ValueError for missing or unknown names, and for values that are not numbers.
-        """
+        """Returns the weights of a table in models.toml; an empty one means the defaults. Raises ValueError for missing
+        or unknown names, and for values that are not numbers."""
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         if given and (given.keys() != known or any(not isinstance(value, int | float) for value in given.values())):
             raise ValueError(f"{cls.table} takes {', '.join(sorted(known))}, each a number")

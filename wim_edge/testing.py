@@ -39,10 +39,8 @@ class FakeModel:
     """Implements `wim_edge.engine.protocols.Model`. A token is a white-space character, a punctuation mark or up to
     eight letters.
 
-    Args:
-        reply: returns the model's reply to a prompt (the sequence's whole text, with control tokens).
-        n_ctx_train: the trained context, in tokens.
-        chat_template: None makes it a base model, whose reply continues the prompt.
+    ``reply``: returns the reply to a prompt (the sequence's whole text, with control tokens). ``chat_template``: None
+    makes it a base model, whose reply continues the prompt.
     """
 
     def __init__(

@@ -39,8 +39,8 @@ _Events = Generator[events.Event, None, None]
 class Worker(AbstractContextManager["Worker"]):
     """A runtime in a child process; a context manager. ``settings`` are fields of `wim_edge.Settings`.
 
-    It serves one request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. The process
-    starts with the first request. ``command``: the command to start instead of ``wim-edge worker``.
+    One request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. ``command``: the command to
+    start instead of ``wim-edge worker``.
     """
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:

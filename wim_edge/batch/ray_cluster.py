@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
 from wim_edge.settings import Settings
+from wim_edge.system.addresses import connect
 
 _IN_FLIGHT = 2
 """The items of an actor: the current one and the next."""
@@ -56,7 +57,8 @@ class Cluster:
 
         ``load`` runs on this machine, ahead of the actors; ``actor`` makes an actor in its own process; ``log``
         receives a line about the actors and the machines. Raises the WimEdgeError that an actor raises,
-        InvalidRequestError if there is no such cluster or no room in it, EngineError if Ray fails."""
+        InvalidRequestError if there is no such cluster or no room in it, EngineError if Ray fails.
+        """
         ray = _require_ray()
         if not items:
             return
@@ -146,7 +148,9 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
         )
     logging.getLogger("ray").setLevel(logging.ERROR)
     try:
-        _knock(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
+        listens = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
+        if listens.rpartition(":")[2].isdecimal():  # Ray itself would wait for minutes
+            connect(listens, seconds=5).close()
         before = signal.getsignal(signal.SIGTERM)
         dashboard = False if address == "local" else None  # nobody would look at it
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, include_dashboard=dashboard)
@@ -181,15 +185,6 @@ def _row_by_row() -> Iterator[None]:
         for name, value in before.items():
             setattr(context, name, value)
         context.issue_detectors_config.detectors = detectors
-
-
-def _knock(address: str) -> None:
-    """Raises OSError unless something listens on HOST:PORT: Ray itself waits for minutes."""
-    host, _, port = address.rpartition(":")
-    if port.isdecimal():
-        if not 0 < int(port) <= 0xFFFF:
-            raise OSError(f"{port} is no port: 1 to 65535")
-        socket.create_connection((host, int(port)), timeout=5).close()
 
 
 def same(item: T) -> T:

@@ -107,10 +107,8 @@ def fetch(group: DocumentGroup, limits: Limits) -> FetchedDocument:
 
 
 def answers(asker: Any, given: FetchedDocument, limits: Limits, worker: str) -> Iterator[Result]:
-    """Yields the results of a document's questions, an error among them. Raises ModelError, which concerns all.
-
-    ``asker``: a `wim_edge.Runtime` or a `wim_edge.worker.Worker`.
-    """
+    """Yields the results of a document's questions by a `Runtime` or a `Worker`, errors among them. Raises ModelError,
+    which concerns all."""
     document, wrong = None, given.error
     if wrong is None:
         try:

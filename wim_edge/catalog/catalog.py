@@ -95,11 +95,8 @@ def _fitting(catalog: Catalog, paths: Paths) -> Iterator[ModelEntry]:
 
 
 def resolve(model: str | None, paths: Paths) -> ResolvedModel:
-    """Returns the model to load for a name, a path, or None (the highest ranked on this disk that fits the machine).
-
-    Never touches the network. A path is not checked: the engine reads and checks the file. Raises ModelNotFoundError
-    for an unknown name, or one that is not on this disk.
-    """
+    """Returns the model to load for a name, a path (which is not checked), or None: the highest ranked on this disk
+    that fits the machine. Raises ModelNotFoundError."""
     if model is not None and (model.endswith(".gguf") or any(one in model for one in (os.sep, os.altsep) if one)):
         path = Path(os.path.expanduser(model))
         return ResolvedModel(path.stem, path, None)

@@ -39,10 +39,8 @@ class PackagePart:
 
 @dataclass(frozen=True)
 class PackageSource:
-    """A model that Python packages ship: whole in one, or cut into ``parts`` that are joined to ``file``.
-
-    ``format``: the format of the one file that the GGUF is made from; None: it is a GGUF. ``sha256`` is the GGUF's.
-    """
+    """A model that Python packages ship: whole in one, or cut into ``parts`` that are joined to ``file``. ``format``:
+    that of the one file that the GGUF is made from; None: it is a GGUF."""
 
     label: ClassVar[str] = "packages"
     parts: tuple[PackagePart, ...]

@@ -10,7 +10,6 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -147,17 +146,8 @@ def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
         raise error
 
 
-@dataclass(frozen=True)
-class HubFile:
-    """A GGUF file of a repository."""
-
-    path: str
-    nbytes: int
-    sha256: str | None
-
-
-def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
-    """Returns a repository's newest commit, its licence (or nothing) and its whole GGUF files. Raises DownloadError."""
+def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
+    """Returns a repository's licence (or nothing), and its whole GGUF files with their bytes. Raises DownloadError."""
     check_online(f"{repo} is looked up on Hugging Face")
     package = _package()
     try:
@@ -166,11 +156,11 @@ def files_of(repo: str) -> tuple[str, str, list[HubFile]]:
         hint = "Check the name, and HF_TOKEN if access must be granted."
         raise DownloadError(f"{repo}: {_first_line(error)}", hint) from error
     licence = next((tag.partition(":")[2] for tag in found.tags or () if tag.startswith("license:")), "")
-    files = [
-        HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else None) for one in found.siblings or ()
+    return licence, {
+        HubSource(repo, one.rfilename, found.sha or "main", one.lfs.sha256 if one.lfs else None): one.size
+        for one in found.siblings or ()
         if one.rfilename.endswith(".gguf") and one.size and "-of-0" not in one.rfilename
-    ]  # fmt: skip
-    return found.sha or "main", licence, files
+    }
 
 
 def is_begun(source: HubSource, models: Path) -> bool:

@@ -1,7 +1,5 @@
-"""all-MiniLM-L6-v2 (Wang et al. 2020; Apache-2.0) as a GGUF, made from the publisher's weights in a package.
-
-The package has a zip archive with config.json, tokenizer.json and model.safetensors. The GGUF depends on nothing else:
-every machine writes the same bytes.
+"""all-MiniLM-L6-v2 (Wang et al. 2020; Apache-2.0) as a GGUF, made from the publisher's weights in a package: a zip
+archive with config.json, tokenizer.json and model.safetensors. Every machine writes the same bytes.
 """
 
 from __future__ import annotations

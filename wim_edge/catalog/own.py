@@ -98,26 +98,22 @@ def from_file(path: Path, name: str | None, paths: Paths) -> ModelEntry:
 
 def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntry, str]:
     """Returns an entry for a repository's GGUF file, which `completed` completes after the download, and its licence.
-    ``wanted`` is part of the file's name; if several match, Q4_K_M is taken.
-
-    Raises InvalidRequestError unless exactly one file matches, DownloadError.
-    """
+    ``wanted``: part of the file's name; Q4_K_M if several match. Raises InvalidRequestError, DownloadError."""
     from wim_edge.catalog.hub import files_of
 
-    revision, licence, files = files_of(repo)
-    meant = [one for one in files if (wanted or "").lower() in one.path.lower()]
+    licence, files = files_of(repo)
+    meant = [one for one in files if (wanted or "").lower() in one.file.lower()]
     if len(meant) > 1:
-        usual = [one for one in meant if "q4_k_m" in one.path.lower()]
+        usual = [one for one in meant if "q4_k_m" in one.file.lower()]
         meant = usual if len(usual) == 1 else meant
     if len(meant) != 1:
-        there = ", ".join(one.path for one in files[:12]) or "none"
+        there = ", ".join(one.file for one in list(files)[:12]) or "none"
         raise InvalidRequestError(
             f"{repo}: {len(meant) or 'no'} files fit", f"Name one with --file. GGUF files: {there}"
         )
-    (file,) = meant
-    source = HubSource(repo, file.path, revision, file.sha256)
-    name = name_for(name, file.path)
-    return ModelEntry(name, repo, licence or "not stated", "?", 1, 1, file.nbytes, (source,)), licence
+    (source,) = meant
+    name = name_for(name, source.file)
+    return ModelEntry(name, repo, licence or "not stated", "?", 1, 1, files[source], (source,)), licence
 
 
 def completed(entry: ModelEntry, path: Path, licence: str, paths: Paths) -> ModelEntry:

@@ -46,10 +46,8 @@ first match counts. GGUF files do not contain them."""
 
 
 class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
-    """Implements `wim_edge.engine.protocols.Embedder`; a context manager.
-
-    Raises ModelFileError for a file that cannot be used, MemoryBudgetError if it does not fit.
-    """
+    """Implements `wim_edge.engine.protocols.Embedder`; a context manager. Raises ModelFileError for a file that cannot
+    be used, MemoryBudgetError if it does not fit."""
 
     def __init__(self, path: Path, settings: Settings, name: str | None = None) -> None:
         check_weights(path, settings)

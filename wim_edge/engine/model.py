@@ -29,10 +29,8 @@ _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
 
 class Model(AbstractContextManager["Model"]):
-    """An opened model; a context manager. Implements `wim_edge.engine.protocols.Model`.
-
-    Raises ModelFileError for a file that cannot be used, MemoryBudgetError if it does not fit.
-    """
+    """Implements `wim_edge.engine.protocols.Model`; a context manager. Raises ModelFileError for a file that cannot be
+    used, MemoryBudgetError if it does not fit."""
 
     def __init__(self, path: Path, settings: Settings | None = None, name: str | None = None) -> None:
         self.settings = settings or Settings()

@@ -17,7 +17,7 @@ from typing import Any
 
 from wim_edge.engine.bindings import GPU, IGPU, device_handles, ggml_function, last_errors, lib
 from wim_edge.errors import EngineError, InvalidRequestError
-from wim_edge.system.addresses import is_loopback
+from wim_edge.system.addresses import connect, is_loopback
 
 INSTALL = 'CMAKE_ARGS="-DGGML_RPC=on" pip install --force-reinstall --no-cache-dir llama-cpp-python'
 BUILD = "scripts/build_rpc.sh builds it beside an installed one, on Linux (docs/more-than-one-machine.md)."
@@ -89,12 +89,9 @@ def require() -> None:
 def probe(endpoint: str) -> None:
     """Raises EngineError unless a server responds, or closes the connection after our greeting: it may have another
     version, which llama.cpp reports."""
-    host, _, port = endpoint.rpartition(":")
     try:
-        if not 0 < int(port) <= 0xFFFF:  # the resolver would cut it to another port
-            raise ValueError("ports are 1 to 65535")
-        line = socket.create_connection((host, int(port)), timeout=_SECONDS)
-    except (OSError, ValueError, OverflowError) as error:
+        line = connect(endpoint, _SECONDS)
+    except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         hint = "Start `wim-edge rpc-serve` there, or the tunnel to it."
         raise EngineError(f"no RPC server at {endpoint}: {why}", hint) from error

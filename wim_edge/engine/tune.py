@@ -1,7 +1,4 @@
-"""A search, by measurement, for the fastest configuration of a model on this machine.
-
-It varies one setting after the other from the best so far: threads, flash attention, batch size, the KV cache's type.
-"""
+"""A search, by measurement, for the fastest configuration of a model on this machine, one setting after the other."""
 
 from __future__ import annotations
 

@@ -49,11 +49,8 @@ class _ReadsDocuments(BaseModel):
 
 
 class WimEdgeRetriever(_ReadsDocuments, BaseRetriever):
-    """Retrieves passages of documents, or of a library, for a question, the best first.
-
-    The model reads documents and ranks their passages; passages of a library without documents are recalled by their
-    words. Metadata: the fields of `document_reader.citation`, and LangChain's ``source``.
-    """
+    """Retrieves passages for a question, the best first: the model ranks those of documents, and without documents
+    those of a library are recalled. Metadata: the fields of `document_reader.citation`, and LangChain's ``source``."""
 
     k: int | None = None
     """The number of passages, unless a call sets its own; None: those that an answer would draw on."""

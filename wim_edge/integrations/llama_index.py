@@ -26,12 +26,10 @@ _SHOWN = ("document", "page", "section", "line")
 
 
 class WimEdgeQueryEngine(BaseQueryEngine):
-    """Answers from documents (paths of files and folders, or texts, one or several), or from a library.
+    """Answers from documents or a library (see `DocumentReader`).
 
-    ``source_nodes`` are the passages that the answer draws on, with their relevance and the fields of
-    `document_reader.citation`; the response's metadata has the fields of `document_reader.answer_facts`.
-    ``streaming``: a response whose nodes and metadata are set once its text is read. ``settings`` or ``runtime``: see
-    `DocumentReader`.
+    ``source_nodes`` are the passages that the answer draws on, with the fields of `document_reader.citation`; the
+    metadata has those of `document_reader.answer_facts`. ``streaming``: both are set once the text is read.
     """
 
     def __init__(
@@ -72,11 +70,8 @@ class WimEdgeQueryEngine(BaseQueryEngine):
 
 
 class WimEdgeNodeRetriever(BaseRetriever):
-    """Retrieves passages for a question, for LlamaIndex's own engines.
-
-    The model reads documents and ranks their passages; passages of a library without documents are recalled by their
-    words. ``similarity_top_k``: their number; None: those that an answer would draw on.
-    """
+    """Retrieves passages for a question: the model ranks those of documents, and without documents those of a library
+    are recalled. ``similarity_top_k``: their number; None: those that an answer would draw on."""
 
     def __init__(
         self, documents: Documents = (), library: str | None = None, *,

@@ -1,8 +1,7 @@
 """A plugin of `llm` (llm.datasette.io): `llm -m wim-edge -a report.pdf "Who signed it?"`.
 
 Documents are fragments (`-f notes.md`, or `-f wim:report.pdf` for other formats than plain text) or attachments. A file
-is read where it is, so that its pages are known and its reading is saved. llm finds an installed wim-edge by its entry
-point.
+is read where it is, so that its pages are known and its reading is saved.
 """
 
 from __future__ import annotations

@@ -162,10 +162,7 @@ def read_state(path: Path, about: Mapping[str, Any]) -> Snapshot:
             if (checksum(file, nbytes) if name == "state" else zlib.crc32(data)) != crc:
                 raise DamagedError(f"{name} is damaged")
             parts[name] = np.frombuffer(data, dtype)
-    try:
-        tokens, logits, _ = (parts.pop(name) for name in ("tokens", "logits", "state"))
-        marks = {int(name.removeprefix("mark.")): part for name, part in parts.items()}
-    except (KeyError, ValueError) as error:
-        raise DamagedError("parts are missing") from error
+    tokens, logits, _ = (parts.pop(name) for name in ("tokens", "logits", "state"))
+    marks = {int(name.removeprefix("mark.")): part for name, part in parts.items()}
     state = StateFile(path, listed[0][2])
     return Snapshot(tuple(tokens.tolist()), state, marks, logits if logits.size else None)

@@ -1,7 +1,5 @@
-"""The tables of a library, and the transactions that change them: files as they were when read, and their documents.
-
-Tables of an earlier version are migrated when the library is opened. Documents that a sync removed stay for `DAYS`, so
-that they can be restored.
+"""The tables of a library, and the transactions that change them: files as they were when read, and their documents,
+which can be restored for `DAYS` after a sync removed them.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     passage    a piece of a document, at most `PASSAGE_CHARS` long, with its words in an FTS5 index for BM25
     removed    the documents of files that a sync removed (`documents_db.removed_documents`)
 
-Each file is one transaction: a process killed at any moment leaves whole documents, and adding again continues from
-there. The index that recall makes for a model (`wim_edge.recall.index`) is beside it and names its version.
+Each file is one transaction: a process killed at any moment leaves whole documents. The index that recall makes for a
+model (`wim_edge.recall.index`) is beside it and names its version.
 """
 
 from __future__ import annotations

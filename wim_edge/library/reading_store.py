@@ -1,6 +1,5 @@
 """The prompt cache on disk: documents are read once, and their KV cache serves later questions.
 
-The KV cache of a document does not depend on the question, because the document precedes it and attention is causal.
 A state is found by the digest of its tokens, under a fingerprint of everything that affects the numbers (model file,
 cache types, build of llama.cpp). So a document that grew, or begins like another one, is read from where they differ.
 
@@ -38,11 +37,8 @@ _ABANDONED = 3600.0  # seconds after which a file that is not in the index was l
 
 
 class ReadingStore:
-    """A folder of saved readings. Raises OSError, sqlite3.Error if it cannot be read or written.
-
-    Args:
-        limit: bytes that all readings may take; None: a tenth of the disk's free space, at most 20 GB.
-    """
+    """A folder of saved readings. ``limit``: bytes that all may take; None: a tenth of the disk's free space, at most
+    20 GB. Raises OSError, sqlite3.Error."""
 
     def __init__(self, folder: Path, limit: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -5,8 +5,7 @@
     prefix    a digest of a state's first tokens, from which a reading can continue
     vector    an embedding model's vector of a text, by the text's digest
 
-A state is kept as long as a reading refers to it. Write-ahead logging lets one process write while
-others read; a process killed at any moment leaves the last transaction's state.
+A state is kept as long as a reading refers to it.
 """
 
 from __future__ import annotations

@@ -6,11 +6,9 @@ The cache over time; the examples are evaluated once for all questions:
     [examples][question][title 1][Passage:]    a fork for each title that was found; after all of them together
     [examples][question][title 2][Passage:]    passages are searched, after each among its own title's documents
 
-In the beam search every token must continue a run that occurs in the library (section 3): whatever is decoded exists.
-A stretch of a title without a choice (the rest, once no other title continues alike) is evaluated at once.
-
-A prefix is enough (short prefix recall and localization, section 3.3): its place is known from the search,
-and the passage of `PASSAGE` tokens from there, up to the end of a sentence, is the library's own text.
+In the beam search every token must continue a run that occurs in the library (section 3). A stretch of a title without
+a choice is evaluated at once. A prefix of a passage is enough (section 3.3): the `PASSAGE` tokens from its place on, up
+to the end of a sentence, are the library's own text.
 """
 
 from __future__ import annotations

@@ -109,14 +109,10 @@ class Recaller:
         self, query: str, retriever: str = Settings.retriever, *, most: int = 4, listed: int = 10,
         documents: int = _TITLES, read: bool | None = None,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Yields events; the last is `events.PassagesRecalled`.
+        """Yields events; the last is `events.PassagesRecalled`, with ``listed`` passages, ``most`` of them chosen.
 
-        Args:
-            retriever: one of RETRIEVERS.
-            most: the most passages that are chosen; those far behind the best one are not.
-            listed: the most passages that are listed.
-            documents: the number of titles whose documents' passages are searched.
-            read: True if the candidates are read and ranked by the question's likelihood; None: in a hybrid only.
+        ``documents``: the number of titles whose documents' passages are searched. ``read``: whether the candidates are
+        read and ranked by the question's likelihood; None: in a hybrid only.
         """
         listed = max(listed, most)
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens

@@ -1,7 +1,4 @@
-"""Atomic writes: after a kill, a full disk or a power cut there is the old file or the new one.
-
-A file is written and synced under another name before it gets its own.
-"""
+"""Atomic writes: after a kill, a full disk or a power cut there is the old file or the new one."""
 
 from __future__ import annotations
 

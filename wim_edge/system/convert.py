@@ -1,8 +1,4 @@
-"""Strict conversion of JSON and TOML data to structs and dataclasses, by msgspec.
-
-An error names the field, its value and the accepted values, by the description in the field's `msgspec.Meta` if it has
-one.
-"""
+"""Strict conversion of JSON and TOML data to structs and dataclasses, by msgspec, with errors for people."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A journal of a run: one file identifies the run, another has a line for each finished row.
-
-A run that was stopped or killed continues from there. The last line of a key counts.
-"""
+"""A journal of a run, from which it continues: one file identifies it, another has a line for each finished row."""
 
 from __future__ import annotations
 
