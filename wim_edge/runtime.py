@@ -176,8 +176,8 @@ class Runtime(AbstractContextManager["Runtime"]):
         return roles_for(self._loaded, ())
 
     def with_changes(self, **changes: object) -> Runtime:
-        """Returns a runtime with these settings changed, which shares the models of this one. Raises
-        InvalidRequestError for settings that belong to the loaded model."""
+        """Returns a runtime with these settings changed. It shares the loaded models; closing this runtime closes them.
+        Raises InvalidRequestError for settings that belong to the loaded model."""
         other = Runtime(self.settings)
         other._loaded = self._loaded.with_changes(**changes)
         return other

@@ -255,15 +255,14 @@ class Settings(Limits):
         """Returns the defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError on a bad value."""
         environ = os.environ if environ is None else environ
         names = {field.name: field.name for field in fields(cls)} | FORMER_NAMES
-        own = ("WIM_EDGE_" + name.upper() for name in names)
+        own = {"WIM_EDGE_" + name.upper(): today for name, today in names.items()}
         known = ["WIM_EDGE_HOME", TOKEN_VARIABLE, OFFLINE_VARIABLE, *own]
         for variable in environ:
             if variable.startswith("WIM_EDGE_") and variable not in known:
                 near = difflib.get_close_matches(variable, known, 3, 0.4)
                 raise InvalidRequestError(f"{variable} is not a setting", f"Nearest: {', '.join(near or known)}.")
         changes: dict[str, object] = {}
-        for name, today in names.items():
-            variable = "WIM_EDGE_" + name.upper()
+        for variable, today in own.items():
             if text := environ.get(variable, "").strip():
                 changes[today] = _parse(variable, text, _kinds()[today])
         return cls().with_changes(**changes)

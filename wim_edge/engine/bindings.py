@@ -157,8 +157,7 @@ class Device:
 @cache
 def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
     """Returns the function ``ggml_backend_{name}`` with these types, by libllama's handle: a wheel's libggml.so and
-    libggml.so.0 are two libraries with two registries. Windows has the functions of devices in libraries of their
-    own."""
+    libggml.so.0 are two libraries with two registries. On Windows those of devices are in a library of their own."""
     libraries = [llama_library]
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)

@@ -152,9 +152,8 @@ class Context:
     # Interruption
 
     def _watch_flag(self) -> None:
-        """Makes llama.cpp poll our flag after every graph node, on backends that support it (the CPU's does). The
-        callback is libc's `strlen` on a two-byte buffer: a Python callback would take the GIL some 500 times a
-        batch."""
+        """Makes llama.cpp poll our flag after every graph node, on backends that support it (the CPU's does): by libc's
+        `strlen` on a two-byte buffer, because a Python callback would take the GIL some 500 times a batch."""
         self._flag = ctypes.create_string_buffer(2)
         libc = ctypes.CDLL("msvcrt" if os.name == "nt" else None)
         self._callback = ctypes.cast(libc.strlen, lib.ggml_abort_callback)

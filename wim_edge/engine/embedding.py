@@ -109,8 +109,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         return self._tokenize(" ".join(text.split()))
 
     def embed(self, inputs: Iterable[Sequence[int]], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
-        """Implements `protocols.Embedder.embed`; the vector of a longer text than the model reads is the mean over its
-        parts."""
+        """Implements `protocols.Embedder.embed`; the vector of a text that is too long is the mean over its parts."""
         sums: dict[int, Vector] = {}
         done = 0
         parts = ((number, part) for number, tokens in enumerate(inputs) for part in self._parts(tokens))

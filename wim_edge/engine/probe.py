@@ -29,8 +29,7 @@ _REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-p
 
 @dataclass(frozen=True)
 class Build:
-    """A build of llama.cpp, in its own names. ``unused``: features of this machine, each with the command that builds
-    for it."""
+    """A build of llama.cpp, in its own names. ``unused``: features of this machine, and the commands that use them."""
 
     features: tuple[str, ...]
     libraries: tuple[str, ...]

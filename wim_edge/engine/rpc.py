@@ -59,8 +59,7 @@ def register(endpoints: str | None) -> None:
 
 def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
     """Serves this machine's GPUs, or else its CPU, to one client after another. ``cache``: a folder for weights, so
-    that each is sent once. Raises InvalidRequestError if the build has no RPC, EngineError if the port cannot be
-    used."""
+    that each is sent once. Raises InvalidRequestError without RPC, EngineError if the port cannot be used."""
     require()
     start = _function("start_server", None, c_char_p, c_char_p, c_size_t, c_size_t, POINTER(c_void_p))
     every = device_handles()

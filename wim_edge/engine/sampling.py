@@ -87,8 +87,7 @@ def search_beams(
     context: Context, prompt: Sequence, first: Beam, advance: Callable[[list[tuple[Beam, Logits]]], list[Step[Beam]]]
 ) -> int:
     """Evaluates beams step by step, all live ones in a batch, until none continues; returns the number of evaluated
-    tokens. Takes a sequence of the context for each beam, a fork of the prompt. Raises Interrupted,
-    ContextOverflowError.
+    tokens. Takes a sequence for each beam, a fork of the prompt. Raises Interrupted, ContextOverflowError.
 
     Args:
         first: the beam without tokens.

@@ -56,8 +56,7 @@ class CitedPassage:
 
 class DocumentReader:
     """Documents (paths, folders, texts) and a library (its name) that several threads may ask. Readers with the same
-    ``settings`` share one runtime; an open ``runtime`` is the caller's to close. Raises InvalidRequestError for
-    both."""
+    ``settings`` share one runtime; the caller closes a given ``runtime``. Raises InvalidRequestError for both."""
 
     def __init__(
         self, documents: Documents = (), library: str | None = None,

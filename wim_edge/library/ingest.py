@@ -149,10 +149,8 @@ def _is_missing(name: str) -> bool:
     """Returns True if there is no such file. A file in a folder that cannot be read is not missing."""
     try:
         os.stat(name)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        pass
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
     return False
 
 

@@ -222,8 +222,7 @@ class TokenRange:
 
 
 class SuffixArray:
-    """The runs of ``tokens``, (n,), that begin at some places; ``order``: these places, sorted by the `LONGEST` tokens
-    there."""
+    """The runs of ``tokens``, (n,), that begin at the places in ``order``, sorted by the `LONGEST` tokens there."""
 
     def __init__(self, tokens: Ints, order: Ints) -> None:
         self.tokens, self.order, self.end = tokens, order, end_of(tokens)

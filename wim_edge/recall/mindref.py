@@ -202,8 +202,8 @@ class MindRef:
     def titles(self, context: Context, query: str, most: int) -> list[Title]:
         """Returns the titles whose probability the question raises most, of those the beams find, the best first.
 
-        Not by the paper's mean log-probability, which ranks titles that are likely for any question: the first title
-        was right in 40% instead of 27% of questions. Raises Interrupted.
+        The paper orders them by mean log-probability, which titles that are likely for any question have too: the first
+        title was right in 27% instead of 40% of questions. Raises Interrupted.
         """
         runs = self.index.title_runs
         search = Search(runs, TITLE_WIDTH, ends=(self._paged[2][0],))
