@@ -12,7 +12,6 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import distribution, distributions
 from pathlib import Path
 
@@ -26,19 +25,11 @@ from wim_edge.system import subprocesses
 _NAME = "wim-edge"
 
 
-@dataclass(frozen=True)
-class BundleStep:
-    """A finished step, and the bytes that it added to the folder."""
-
-    what: str
-    nbytes: int
-
-
 def make_bundle(
     target: Path, models: Iterable[ModelEntry], extras: Iterable[str], paths: Paths
-) -> Iterator[BundleStep]:
-    """Fills a new or empty folder; yields each step once it is done. Raises InvalidRequestError for another folder or a
-    model that is the user's own file, DownloadError."""
+) -> Iterator[tuple[str, int]]:
+    """Fills a new or empty folder; yields each finished step, and the bytes that it added. Raises InvalidRequestError
+    for another folder or a model that is the user's own file, DownloadError."""
     models, extras = list(models), list(extras)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidRequestError(f"{target} exists, and is not an empty folder", "Name a new folder.")
@@ -49,12 +40,12 @@ def make_bundle(
     check_online("wheels come from a package index")
     try:
         (target / "wheels").mkdir(parents=True)
-        yield BundleStep("wheels", _gather_wheels(target / "wheels", extras))
+        yield "wheels", _gather_wheels(target / "wheels", extras)
         for entry in models:
             found, place = fetch(entry, paths), own_copy(entry, target / "models")
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(found, place)
-            yield BundleStep(entry.name, place.stat().st_size)
+            yield entry.name, place.stat().st_size
         shutil.copyfile(offline_install.__file__, target / "install.py")
         wanted = {"requirement": _requirement(extras, version=True), "models": [one.name for one in models]}
         (target / "bundle.json").write_text(json.dumps(wanted), encoding="utf-8")

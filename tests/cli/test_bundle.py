@@ -10,7 +10,6 @@ import pytest
 
 from tests.cli.scripted import run
 from wim_edge import bundle
-from wim_edge.bundle import BundleStep
 
 
 @pytest.fixture
@@ -18,10 +17,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What a bundle was asked for."""
     found: list[Any] = []
 
-    def make(target: Path, models: Any, extras: Any, paths: Any) -> Iterator[BundleStep]:
+    def make(target: Path, models: Any, extras: Any, paths: Any) -> Iterator[tuple[str, int]]:
         found.append((target, [one.name for one in models], list(extras)))
-        yield BundleStep("wheels", 50_000_000)
-        yield BundleStep("smollm2-135m", 98_000_000)
+        yield "wheels", 50_000_000
+        yield "smollm2-135m", 98_000_000
 
     monkeypatch.setattr(bundle, "make_bundle", make)
     return found

@@ -37,7 +37,7 @@ def bundle(folder: Path, models: tuple[str, ...], alone: bool, extras: tuple[str
             click.echo(f"{other.name} is included ({megabytes(other.bytes)})", err=True)
             named.append(other)
     total = 0
-    for step in make_bundle(folder, named, extras, paths):
-        click.echo(f"{step.what}: {megabytes(step.nbytes)}", err=True)
-        total += step.nbytes
+    for what, nbytes in make_bundle(folder, named, extras, paths):
+        click.echo(f"{what}: {megabytes(nbytes)}", err=True)
+        total += nbytes
     click.echo(f"{folder}: {megabytes(total)}; on the other machine: python3 {folder.name}/install.py")

@@ -272,7 +272,7 @@ def show(name: str, as_json: bool) -> None:
     """Show the files of a library."""
     from wim_edge.library.library import Library
 
-    rows = [asdict(one) for one in Library(name).details()]
+    rows = Library(name).details()
     lines = (f"{one_line(row['path'])}: {one_line(row['name']) or counted(row['documents'], 'document')}, "
              f"{row['chars']:,} characters" for row in rows)  # fmt: skip
     print_lines(rows, lines, as_json, "no files")

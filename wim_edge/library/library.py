@@ -60,20 +60,6 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
-class SourceDetail:
-    """A file, and the size of its documents."""
-
-    path: str
-    mtime_ns: int
-    size: int
-    documents: int
-    chars: int
-    title: str
-    name: str
-    """The name of its document, if it holds just one; else empty."""
-
-
-@dataclass(frozen=True)
 class StoredDocument:
     """A document of the library."""
 
@@ -150,15 +136,16 @@ class Library:
         self._check(all(isinstance(path, str) for path, *_ in rows), "a path is missing")
         return {path: SourceFile(path, FileState(*state), bool(flag), n) for path, *state, flag, n in rows}
 
-    def details(self) -> list[SourceDetail]:
-        """Returns the files and the size of their documents, by path."""
+    def details(self) -> list[dict[str, Any]]:
+        """Returns facts of the files, by path; the title and the name of a document only if a file has just one."""
         rows = self._rows(
             "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0), "
             "CASE WHEN count(document.id) = 1 THEN max(title) ELSE '' END, "
             "CASE WHEN count(document.id) = 1 THEN max(name) ELSE '' END "
             "FROM source LEFT JOIN document ON source.id = source GROUP BY source.id ORDER BY path"
         )
-        return [SourceDetail(*row) for row in rows]
+        names = ("path", "mtime_ns", "size", "documents", "chars", "title", "name")
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def documents_of(self, path: str) -> list[int]:
         """Returns the ids of a file's documents."""
