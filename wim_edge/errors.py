@@ -1,7 +1,22 @@
-"""All errors that wim-edge raises on purpose, as one tree; each has the exit code of the command that it ends.
+"""All errors that wim-edge raises on purpose, as one tree.
 
-Exit code 10 means that the reader stopped early and got an answer, 11 that the documents do not seem to contain one,
-130 that the reader cancelled; none of these is an error.
+    WimEdgeError                 exit code 1
+    ├── InvalidRequestError      2   the question, an option or a template is wrong
+    ├── DocumentError            3   a document cannot be read
+    ├── ModelError               4
+    │   ├── ModelNotFoundError   4   no such model, or it is not on this disk
+    │   ├── ModelFileError       4   the file is not a usable GGUF model
+    │   └── DownloadError        7   fetching a model failed (network, checksum)
+    │       └── DiskError        7   the disk is full, or the folder is not writable
+    ├── CapacityError            5
+    │   ├── ContextOverflowError 5   more tokens than the context holds
+    │   └── MemoryBudgetError    5   more memory than the machine has free
+    ├── EngineError              6   llama.cpp refused or failed
+    └── LibraryError             8   a library, or a saved reading, is missing or unusable
+
+Each has a message (what happened) and a hint (what to do), one line each. Exit code 10 means that the reader stopped
+early and got an answer, 11 that the documents do not seem to contain one, 130 that the reader cancelled; none of these
+is an error.
 """
 
 from __future__ import annotations
@@ -10,7 +25,7 @@ from collections.abc import Mapping
 
 
 class WimEdgeError(Exception):
-    """The base of all errors. ``str()`` says what happened, ``hint`` what to do, one line each."""
+    """The base of all errors. ``str()`` is the message; ``hint`` says what to do."""
 
     exit_code = 1
 
