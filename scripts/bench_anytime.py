@@ -24,7 +24,7 @@ from unittest.mock import patch
 import numpy as np
 
 from wim_edge import Document, Runtime, Settings, events
-from wim_edge.evaluation.embedding import BEST, embed_documents, open_embedder
+from wim_edge.evaluation.baselines import BEST, embed_documents, open_embedder
 from wim_edge.evaluation.example import PARTS, take_part
 from wim_edge.evaluation.metrics import contains, interval
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions

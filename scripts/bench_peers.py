@@ -39,10 +39,9 @@ from typing import Any
 
 from wim_edge import Runtime, Settings
 from wim_edge.engine.model import physical_cores
-from wim_edge.evaluation.embedding import open_embedder, require_embedder
+from wim_edge.evaluation.baselines import open_embedder, require_embedder
 from wim_edge.evaluation.example import PARTS, Example
-from wim_edge.evaluation.records import Record
-from wim_edge.evaluation.reply import Reply
+from wim_edge.evaluation.records import Record, Reply
 from wim_edge.evaluation.report import rows
 from wim_edge.evaluation.summary import summarize
 from wim_edge.evaluation.tasks import TaskOptions
@@ -159,7 +158,7 @@ class Asker:
         return Record(
             id=example.id, group=example.group, pattern=self.name, x=example.x, question=example.question,
             answers=example.answers, scores=score(example, reply), unanswerable=example.unanswerable,
-            is_first=is_first, error=error, facts=example.facts, **(_outcome(reply) if reply else {}),
+            is_first=is_first, error=error, facts=example.facts, **(reply.outcome() if reply else {}),
         )  # fmt: skip
 
     def _reply(self, example: Example, is_first: bool) -> Reply:
@@ -175,11 +174,6 @@ class Asker:
             seconds=time.perf_counter() - begun, prefilled_tokens=self._generator.prompt_tokens,
             decoded_tokens=self._generator.decoded_tokens, peak_rss_bytes=peak_rss_bytes(),
         )  # fmt: skip
-
-
-def _outcome(reply: Reply) -> dict[str, Any]:
-    names = ("finish_reason", "confidence", "seconds", "prefilled_tokens", "decoded_tokens", "peak_rss_bytes")
-    return {"answer": reply.text, "resolved_pattern": reply.pattern, **{name: getattr(reply, name) for name in names}}
 
 
 # The products

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from wim_edge import Runtime, Settings
-from wim_edge.evaluation.asking import ConditionAsker
+from wim_edge.evaluation.conditions import ConditionAsker
 from wim_edge.evaluation.tasks import TASKS
 from wim_edge.testing import FakeModel
 

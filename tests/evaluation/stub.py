@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from wim_edge import Document, Settings
-from wim_edge.evaluation.conditions import parse_conditions
-from wim_edge.evaluation.example import Example
+from wim_edge.evaluation import records
+from wim_edge.evaluation.conditions import ConditionAsker, parse_conditions
+from wim_edge.evaluation.example import Example, Passage, as_documents
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.runner import evaluate
 from wim_edge.evaluation.tasks import TASKS, TaskOptions
@@ -126,3 +127,16 @@ def run(out: Path, patterns: str = "llm", examples: Sequence[Example] = EXAMPLES
         **options: Any) -> list[Record]:  # fmt: skip
     return evaluate(runtime or StubRuntime(blue), "multidoc", examples, parse_conditions(patterns), out,  # type: ignore[arg-type]
                     options=TaskOptions(**options))  # fmt: skip
+
+
+HOUSES = tuple(Passage(f"House {n}", f"It is colour{n} all over.", gold=n == 1) for n in range(3))
+_SHOWN, _GOLD = as_documents(HOUSES)
+HOUSE = Example("q", "q", _SHOWN, "what colour is house 1", ("colour1",), _GOLD)
+"""An example of three houses, of which one answers."""
+
+
+def ask(asker: ConditionAsker, label: str, example: Example = HOUSE) -> tuple[records.Reply, str]:
+    """Returns the reply, and the last prompt."""
+    (condition,) = parse_conditions(label)
+    reply = asker.ask(condition, example)
+    return reply, asker.runtime.open().prompts[-1]  # type: ignore[attr-defined]

@@ -1,12 +1,15 @@
-"""The conditions that can be named, and the settings that they stand for."""
+"""The conditions that can be named: their settings, what is shown under each, and what is kept between questions."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from tests.evaluation.stub import ask
 from wim_edge import Document
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.conditions import parse_conditions
+from wim_edge.evaluation.conditions import ConditionAsker, parse_conditions
 from wim_edge.evaluation.example import Example
 
 
@@ -36,3 +39,57 @@ def test_what_each_condition_shows_of_the_documents() -> None:
 def test_a_control_does_not_depend_on_what_is_swept() -> None:
     conditions = parse_conditions("llm,oracle,default,closed-book,margins-alone,llm:source,rag:embed")
     assert [one.label for one in conditions if one.is_control] == ["oracle", "closed-book"]
+
+
+def test_the_publications_prompt(asker: ConditionAsker) -> None:
+    reply, prompt = ask(asker, "llm:source")
+    assert "Document [2](Title: House 1) It is colour1 all over." in prompt
+    assert "search results" in prompt
+    assert (reply.text, reply.pattern, reply.passages, reply.ranking) == ("It is colour1.", "llm:source", None, None)
+    assert reply.prefilled_tokens > 20
+
+
+def test_the_oracle_keeps_the_heading_of_its_document(asker: ConditionAsker) -> None:
+    _, whole = ask(asker, "llm")
+    _, oracle = ask(asker, "oracle")
+    passage = 'Document "House 1":\nIt is colour1 all over.'
+    assert passage in whole
+    assert passage in oracle
+    assert "House 0" not in oracle
+
+
+def test_closed_book_names_no_document(asker: ConditionAsker) -> None:
+    _, prompt = ask(asker, "closed-book")
+    assert "document" not in prompt.lower()
+    assert "what colour is house 1" in prompt
+
+
+def test_margins_alone(asker: ConditionAsker) -> None:
+    default, _ = ask(asker, "default")
+    reply, prompt = ask(asker, "margins-alone")
+    assert reply.quotes == default.quotes
+    assert reply.quotes
+    for quote in reply.quotes:
+        assert quote in prompt
+    assert 'Document "House' not in prompt  # the passages are not there
+    assert reply.decoded_tokens > default.decoded_tokens  # the margins' own cost counts
+
+
+def test_order_matters_where_all_is_read_in_one_sequence(asker: ConditionAsker) -> None:
+    settings = asker.runtime.settings
+    labels = "llm,wim,default,rag,wim-shallow,rag:embed,llm:source,oracle"
+    ignoring = [c.label for c in parse_conditions(labels) if c.ignores_order(settings)]
+    assert ignoring == ["rag", "wim-shallow", "rag:embed", "oracle"]
+
+
+def test_a_document_is_read_once_by_each_condition(asker: ConditionAsker) -> None:
+    text = "Some words of a text that is read. " * 30
+    example = Example("a", "a", (Document("d", text),), "what is it", ("x",), shelf="d")
+    first, later = (ask(asker, "default", replace(example, id=name))[0].prefilled_tokens for name in "ab")
+    assert later < first / 2
+    other, _ = ask(asker, "wim", example)
+    again, _ = ask(asker, "wim-shallow", example)
+    anew, _ = ask(asker, "default", replace(example, shelf=None))
+    assert other.prefilled_tokens >= len(asker.runtime.open().tokenize(text))
+    assert again.prefilled_tokens > first / 2  # what one condition has read is not another's
+    assert anew.prefilled_tokens >= first

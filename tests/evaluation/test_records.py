@@ -1,14 +1,15 @@
-"""An evaluation on disk: what is written is what is read, it may grow, and another run or damage is refused."""
+"""A reply as metrics see it, and an evaluation on disk: it may grow; another run or damage is refused."""
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.evaluation.stub import EXAMPLES, StubRuntime, blue, run
+from tests.evaluation.stub import EXAMPLES, StubRuntime, blue, example, run
 from wim_edge import Settings
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.records import fingerprint, read_records
@@ -40,22 +41,15 @@ def test_a_run_may_grow_by_patterns_and_limit(tmp_path: Path) -> None:
         (Settings(), {"seed": 1}, "seed is 0 there, 1 here"),
         (Settings(segment_tokens=99), {}, "segment_tokens is None there, 99 here"),
         (Settings(), {"documents": (5,)}, "documents is"),
-        (Settings(), {"data": "other.json"}, r"data is data.json \(sha256 \w+\) there, other.json \(sha"),
     ],
 )
 def test_another_run_is_refused(tmp_path: Path, settings: Settings, options: dict[str, Any], message: str) -> None:
-    data, other = tmp_path / "data.json", tmp_path / "other.json"
-    data.write_text("1")
-    other.write_text("2")
-    out = tmp_path / "out"
-    run(out, data=data)
-    before = (out / "examples.jsonl").read_bytes(), (out / "run.json").read_bytes()
-    if "data" in options:
-        options["data"] = other
+    run(tmp_path)
+    before = (tmp_path / "examples.jsonl").read_bytes(), (tmp_path / "run.json").read_bytes()
     with pytest.raises(InvalidRequestError, match=message) as caught:
-        run(out, runtime=StubRuntime(blue, settings), **{"data": data, **options})
+        run(tmp_path, runtime=StubRuntime(blue, settings), **options)
     assert "--out" in caught.value.hint
-    assert before == ((out / "examples.jsonl").read_bytes(), (out / "run.json").read_bytes())
+    assert before == ((tmp_path / "examples.jsonl").read_bytes(), (tmp_path / "run.json").read_bytes())
 
 
 def test_changed_data_under_the_same_name_is_refused(tmp_path: Path) -> None:
@@ -63,7 +57,7 @@ def test_changed_data_under_the_same_name_is_refused(tmp_path: Path) -> None:
     data.write_text("1")
     run(tmp_path / "out", data=data)
     data.write_text("2")
-    with pytest.raises(InvalidRequestError, match=r"data is data\.json"):
+    with pytest.raises(InvalidRequestError, match=r"data is data.json \(sha256 \w+\) there, data.json \(sha"):
         run(tmp_path / "out", data=data)
 
 
@@ -118,3 +112,42 @@ def test_a_folders_fingerprint_is_of_the_named_files_and_their_names(tmp_path: P
     paths[1].rename(tmp_path / "c")
     assert both != fingerprint(tmp_path, [paths[0], tmp_path / "c"])
     assert fingerprint(None) is None
+
+
+A, B = (0, (0, 7)), (1, (0, 10))
+PARTS = ((1, (0, 3)), (1, (3, 6)), (1, (6, 8)), (1, (8, 10)))
+
+
+@pytest.mark.parametrize(
+    ("ranked", "more", "rank"),
+    [
+        ((B, A), {}, 1),
+        ((A, B), {}, 2),
+        ((A,), {}, 0),
+        ((), {}, None),
+        ((B, A), {"gold": ()}, None),
+        (PARTS, {"gold_chars": (6, 10)}, 3),  # a segment that holds a part of the place
+        (PARTS[::-1], {"gold_chars": (3, 6)}, 3),
+        ((A,), {"gold_chars": (0, 7)}, 0),
+    ],
+)
+def test_the_rank_of_gold(tmp_path: Path, ranked: Any, more: dict[str, Any], rank: int | None) -> None:
+    found = run(tmp_path, "llm,wim", [example(**more)], StubRuntime(blue, ranked=ranked))
+    assert [record.gold_rank for record in found] == [None, rank]
+
+
+def test_seconds_leave_loading_out(tmp_path: Path) -> None:
+    def slow(*_: object) -> str:
+        time.sleep(0.05)
+        return "blue"
+
+    (found,) = run(tmp_path, examples=[example()], runtime=StubRuntime(slow, load=10))
+    assert found.seconds is not None
+    assert 0.05 <= found.seconds + 10 < 10
+    assert (found.prefilled_tokens, found.decoded_tokens, found.finish_reason) == (100, 10, "stop")
+
+
+def test_a_cancelled_reading_is_no_answer(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, runtime=StubRuntime(blue, finish_reason="cancelled"))
+    assert read_records(tmp_path) == []

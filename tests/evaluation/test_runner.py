@@ -38,17 +38,6 @@ def test_patterns_by_example_and_controls_once_a_question(tmp_path: Path) -> Non
     assert by_pattern["oracle"].scores["accuracy"] == 1.0
 
 
-def test_oracle_shows_the_gold_place_alone(tmp_path: Path) -> None:
-    shown: list[str] = []
-
-    def reply(documents: Sequence[Document], _question: str, _settings: Settings) -> str:
-        shown.extend(document.text for document in documents)
-        return ""
-
-    run(tmp_path, "oracle", [example(gold_chars=(6, 10))], StubRuntime(reply))
-    assert shown == ["blue"]
-
-
 def test_oracle_needs_gold(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="1 of 2 examples have no gold"):
         run(tmp_path, "llm,oracle", [example(0), example(1, gold=())])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reading.test_generate import generate
-from wim_edge.evaluation.shown import has_loop
+from wim_edge.evaluation.metrics import has_loop
 from wim_edge.reading.cuts import LABELS, RUN, Cuts, Echoes, Repeats, labels_apart_from
 
 # Few words, and white space, numbering and punctuation around them: runs come twice often

@@ -176,7 +176,7 @@ def _check_options(ctx: click.Context, task_name: str) -> None:
 
 def _check_report(out: Path | None) -> None:
     """Raises InvalidRequestError now if the report could not be written at the end."""
-    from wim_edge.evaluation.plots import require_matplotlib
+    from wim_edge.evaluation.report import require_matplotlib
 
     if out is None:
         raise InvalidRequestError("--report needs a folder", "Add --out DIR.")

@@ -12,12 +12,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.baselines import BEST, Chunks, embed_documents, rag_prompt, require_embedder
 from wim_edge.evaluation.example import Example
+from wim_edge.evaluation.records import Reply, ask
+from wim_edge.evaluation.tasks import Task
+from wim_edge.library.readings_db import kept_meanwhile
+from wim_edge.reading import events
 from wim_edge.reading.resolved_settings import resolve
+from wim_edge.reading.timings import peak_rss_bytes
+from wim_edge.runtime import Runtime
 from wim_edge.settings import PATTERNS, RELEVANCES, Settings
 
 CONTROLS = ("oracle", "closed-book")
@@ -79,3 +89,105 @@ def _parse(label: str) -> Condition:
     if colon and (name in _SCORELESS or relevance not in RELEVANCES):
         raise InvalidRequestError(f"{label} is no pattern", f"{_HINT} A relevance is {', '.join(RELEVANCES)}.")
     return Condition(label, name, relevance or None)
+
+
+_BASE_STOPS = ("\n\n", "\nQuestion:", "\nNote:", "\nKey:")
+
+
+@dataclass
+class ConditionAsker:
+    """Asks a runtime's model, with a new cache for each example; opening it is not timed.
+
+    A context manager. Readings of examples with a shelf are kept until the end, in a folder for each condition, so that
+    no condition uses another's. Readings of other examples are not kept.
+    """
+
+    runtime: Runtime
+    task: Task
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _folders: dict[str, dict[str, object]] = field(default_factory=dict)
+    _chunks: dict[str, Chunks] = field(default_factory=dict)
+    """The chunks of the last shelf, by its name."""
+
+    def ask(self, condition: Condition, example: Example) -> Reply:
+        """Asks, and returns the reply. Raises WimEdgeError, and KeyboardInterrupt if the reading was cancelled."""
+        documents, question = condition.documents(example), example.question
+        with self.opened(condition, example) as runtime:
+            if condition.name == SOURCE:
+                return _complete(runtime, self.task.source_prompt(example), SOURCE)
+            if condition.name == EMBED:
+                return self._ask_embedded(runtime, example)
+            reply = ask(runtime, documents, question)
+        if condition.name == MARGINS_ALONE:
+            with self.runtime.with_changes(pattern="llm", save=False) as runtime:
+                return _ask_margins(runtime, reply, question)
+        return reply
+
+    def opened(self, condition: Condition, example: Example) -> Runtime:
+        """Returns a runtime of the condition on the same model."""
+        kept = {"save": False} if example.shelf is None else self._kept(condition)
+        return self.runtime.with_changes(**condition.changes, **kept)
+
+    def _kept(self, condition: Condition) -> dict[str, object]:
+        if condition.label not in self._folders:
+            settings = self._stack.enter_context(kept_meanwhile(self.runtime.settings.with_changes(save=False)))
+            self._folders[condition.label] = {"save": True, "readings": settings.readings}
+        return self._folders[condition.label]
+
+    def _ask_embedded(self, runtime: Runtime, example: Example) -> Reply:
+        """Asks with the chunks nearest to the question. Chunks are embedded once for all questions of a shelf."""
+        chunks, indexing = self._chunks.get(example.shelf or ""), 0.0
+        if chunks is None:
+            chunks = embed_documents(example.documents, runtime.settings.n_threads)
+            indexing = chunks.seconds
+            self._chunks = {example.shelf: chunks} if example.shelf is not None else {}
+        begun = time.perf_counter()
+        nearest = chunks.nearest(example.question)
+        searching = time.perf_counter() - begun
+        best = [number for _, number in nearest[:BEST]]
+        texts = tuple(chunks.texts[number] for number in best)
+        reply = _complete(runtime, rag_prompt(texts, example.question), EMBED)
+        return replace(
+            reply, passages=texts, ranking=tuple(chunks.spans[number] for _, number in nearest),
+            confidence=nearest[0][0] if nearest else None, seconds=reply.seconds + indexing + searching,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+
+def check_condition(condition: Condition) -> None:
+    """Raises InvalidRequestError if something that the condition needs is missing."""
+    if condition.name == EMBED:
+        require_embedder()
+
+
+def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:
+    """Asks with the reply's margins as the only document, at the cost of both."""
+    text = "\n\n".join(reply.quotes or ())
+    if not text:
+        return replace(reply, text="", pattern=MARGINS_ALONE, passages=None)
+    alone = ask(runtime, [Document("margins", text)], question).after(reply)
+    return replace(
+        alone, pattern=MARGINS_ALONE, quotes=reply.quotes, ranking=reply.ranking, confidence=reply.confidence
+    )
+
+
+def _complete(runtime: Runtime, prompt: str, pattern: str) -> Reply:
+    """Asks a whole prompt: as one chat turn, or of a base model until it begins another question."""
+    is_chat = runtime.open().info.chat_template is not None
+    finished = None
+    with runtime.with_changes(stop=(*runtime.settings.stop, *(() if is_chat else _BASE_STOPS))) as other:
+        for event in other.complete([("user", prompt)] if is_chat else prompt):
+            finished = event
+    assert isinstance(finished, events.CompletionFinished)
+    if finished.finish_reason == "cancelled":
+        raise KeyboardInterrupt
+    return Reply(
+        text=finished.text.strip(), pattern=pattern, finish_reason=finished.finish_reason,
+        seconds=finished.seconds["total"], prefilled_tokens=finished.prompt_tokens,
+        decoded_tokens=finished.completion_tokens, peak_rss_bytes=peak_rss_bytes(),
+    )  # fmt: skip

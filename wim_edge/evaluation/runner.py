@@ -15,12 +15,9 @@ from typing import Any
 
 from wim_edge.batch.ray_cluster import Cluster, place, same, threads
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
-from wim_edge.evaluation import reply as replies
-from wim_edge.evaluation.asking import ConditionAsker, check_condition
-from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Condition
+from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Condition, ConditionAsker, check_condition
 from wim_edge.evaluation.example import Example
-from wim_edge.evaluation.records import Record, RecordStore, fingerprint
-from wim_edge.evaluation.reply import Reply
+from wim_edge.evaluation.records import Record, RecordStore, Reply, ask, fingerprint
 from wim_edge.evaluation.tasks import GENERATED, Task, TaskOptions, task_named
 from wim_edge.evaluation.tasks.documents import data_files
 from wim_edge.loaded_models import Identity, check_same, model_identity, portable_settings
@@ -131,11 +128,11 @@ class _Actor:
 
     def _ask(self, condition: Condition, example: Example) -> Reply:
         settings = self.settings.with_changes(**condition.changes, save=False)
-        return replies.ask(_InWorker(self.worker, settings), condition.documents(example), example.question)
+        return ask(_InWorker(self.worker, settings), condition.documents(example), example.question)
 
 
 class _InWorker:
-    """A worker process with the settings of a condition, as a `reply.Asker`."""
+    """A worker process with the settings of a condition, as an `Asker`."""
 
     def __init__(self, worker: Worker, settings: Settings) -> None:
         self._worker, self.settings = worker, settings
@@ -163,26 +160,16 @@ def _record(
         id=example.id,
         group=example.group,
         pattern=condition.label,
-        resolved_pattern=reply.pattern if reply else None,
         x=example.x if sweeps else None,
         question=example.question,
         answers=example.answers,
-        answer=reply.text if reply else None,
-        finish_reason=reply.finish_reason if reply else None,
         error=error,
         scores=scores,
         unanswerable=example.unanswerable,
-        confidence=reply.confidence if reply else None,
-        evidence=reply.evidence if reply else None,
         gold_rank=None if condition.is_control or reply is None else _gold_rank(example, reply),
-        seconds=reply.seconds if reply else None,
         is_first=is_first,
-        prefilled_tokens=reply.prefilled_tokens if reply else None,
-        decoded_tokens=reply.decoded_tokens if reply else None,
-        peak_rss_bytes=reply.peak_rss_bytes if reply else None,
         facts=example.facts,
-        quotes=reply.quotes if reply else None,
-        passages=reply.passages if reply else None,
+        **(reply.outcome() if reply else {}),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.evaluation.stub import build, words
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.reply import Reply
+from wim_edge.evaluation.records import Reply
 from wim_edge.evaluation.tasks import TASKS
 from wim_edge.evaluation.tasks.cwe import made_up_words
 

@@ -12,8 +12,7 @@ from tests.evaluation.stub import words, write
 from wim_edge.documents import Document
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.evaluation.example import Example
-from wim_edge.evaluation.records import fingerprint
-from wim_edge.evaluation.reply import Reply
+from wim_edge.evaluation.records import Reply, fingerprint
 from wim_edge.evaluation.tasks import TASKS, TaskOptions
 from wim_edge.evaluation.tasks.documents import data_files
 

@@ -1,9 +1,11 @@
-"""Texts of a wanted length: a question's own paragraphs among those of other ones."""
+"""Texts of a wanted length: a question's own paragraphs among those of other ones; BABILong's rows."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.evaluation.stub import build, words, write
 from wim_edge.evaluation.example import Passage
@@ -73,3 +75,17 @@ def test_multihoprag_fills_with_its_library(tmp_path: Path) -> None:
     assert "X" in names
     assert len(names) == 2
     assert Passage("X", "X " * 9).text == example.documents[example.gold[0]].text
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"context": "long", "query": "Where? ", "target": "garden"},
+        {"input": "long", "question": "Where?", "target": "garden"},
+        {"context": "long", "input": "Where?", "target": "garden"},
+    ],
+)
+def test_babilong(tmp_path: Path, row: dict[str, str]) -> None:
+    (example,) = build("babilong", data=write(tmp_path / "b.json", [row]))
+    assert [d.text for d in example.documents] == ["long"]
+    assert (example.question, example.answers, example.x, example.gold) == ("Where?", ("garden",), None, ())

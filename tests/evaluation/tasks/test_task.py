@@ -8,7 +8,7 @@ import pytest
 
 from tests.evaluation.stub import build, example, multidoc_row, write
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.reply import Reply
+from wim_edge.evaluation.records import Reply
 from wim_edge.evaluation.tasks import TASKS, task_named
 from wim_edge.evaluation.tasks.task import score_answer
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.tasks import babilong, cwe, documents, kv, multidoc, qa, reader
+from wim_edge.evaluation.tasks import cwe, documents, middle, qa
 from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions
 
-_ALL = (documents.TASK, documents.ANSWERABLE, multidoc.TASK, kv.TASK, reader.TASK, *qa.TASKS, cwe.TASK, babilong.TASK)
+_ALL = (
+    documents.TASK, documents.ANSWERABLE, middle.MULTIDOC, middle.KV, middle.READER, *qa.TASKS, cwe.TASK, qa.BABILONG,
+)  # fmt: skip
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}
 
 

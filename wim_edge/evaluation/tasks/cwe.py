@@ -13,7 +13,7 @@ from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example
 from wim_edge.evaluation.metrics import string_match_all, words_f1
-from wim_edge.evaluation.reply import Reply
+from wim_edge.evaluation.records import Reply
 from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions
 
 N_COMMON = 10

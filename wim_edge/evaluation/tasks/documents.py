@@ -22,9 +22,8 @@ from wim_edge.documents.data_files import Row, parse_rows, read_rows, text_of
 from wim_edge.documents.plain import plain
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import CountTokens, Example, answers_of, flag_of, take_part
-from wim_edge.evaluation.metrics import contains, exact, f1, first_line, words_of
-from wim_edge.evaluation.reply import Reply
-from wim_edge.evaluation.shown import has_echo, has_loop, says_not_found
+from wim_edge.evaluation.metrics import contains, exact, f1, first_line, has_echo, has_loop, says_not_found, words_of
+from wim_edge.evaluation.records import Reply
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 FIRST_WORDS = 60

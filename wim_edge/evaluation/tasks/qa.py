@@ -1,6 +1,7 @@
 """Question answering at a given length: a question's own paragraphs among those of other questions.
 
 Writing in the Margins (section 4) uses HotpotQA, MultiHop-RAG and SQuAD in this way; MuSiQue is our addition.
+BABILong (Kuratov et al. 2024) scatters the facts of a bAbI question in a long book.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from wim_edge.documents import Document
+from wim_edge.documents.data_files import Row, parse_rows, text_of
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.example import CountTokens, Example, Passage, as_documents, take_part
-from wim_edge.evaluation.metrics import contains, normalize
+from wim_edge.evaluation.example import CountTokens, Example, Passage, answers_of, as_documents, take_part
+from wim_edge.evaluation.metrics import contains, normalize, one_label
 from wim_edge.evaluation.tasks.questions import (
     QAExample,
     load_hotpotqa,
@@ -128,3 +131,44 @@ TASKS = (
           lambda path, options: load_multihoprag(path, options.library), "library"),
     _task("squad", "Rajpurkar et al. 2016; Writing in the Margins, section 4", _alone(load_squad), shuffled=True),
 )  # fmt: skip
+
+
+def load_babilong(path: Path) -> list[tuple[str, str, str]]:
+    """Returns (context, question, target) of rows of {input, question, target}, as published, or with ``context`` and
+    ``query``, ``question`` or ``input``."""
+    return parse_rows(path, _parse_babilong, "{input, question, target} or {context, query, target}")
+
+
+def build_babilong(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
+    """Builds an example from each row, with its context as one document."""
+    assert options.data is not None
+    rows = take_part(load_babilong(options.data), options.part or "all", key=lambda row: row[0])
+    return [
+        Example(f"babilong-{index}", f"babilong-{index}", (Document("book.txt", context),), question, (target,),
+                facts={"tokens": count_tokens(context)})
+        for index, (context, question, target) in enumerate(rows[: options.limit])
+    ]  # fmt: skip
+
+
+def _parse_babilong(row: Row, _number: int) -> Iterator[tuple[str, str, str]]:
+    context, names = (row["context"], ("query", "question", "input")) if "context" in row else (
+        row["input"], ("question", "query"))  # fmt: skip
+    question = next((row[name] for name in names if name in row), None)
+    if question is None:
+        raise ValueError("no question")
+    (target,) = answers_of(row["target"])
+    yield text_of(context), text_of(question).strip(), target
+
+
+BABILONG = Task(
+    name="babilong",
+    source="Kuratov et al. 2024, BABILong",
+    metric="accuracy",
+    swept="length",
+    takes=("data", "part"),
+    needs=("data",),
+    build=build_babilong,
+    score=lambda example, reply: {
+        "accuracy": one_label(reply.text if reply else "", example.question, example.answers[0])
+    },
+)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from wim_edge.errors import InvalidRequestError
+from wim_edge.evaluation.baselines import qa_prompt
 from wim_edge.evaluation.example import CountTokens, Example, Part
 from wim_edge.evaluation.metrics import best_subspan_em, contains, f1, first_line
-from wim_edge.evaluation.reply import Reply
-from wim_edge.evaluation.source_prompt import qa_prompt
+from wim_edge.evaluation.records import Reply
 from wim_edge.settings import Settings
 
 GENERATED = 50

