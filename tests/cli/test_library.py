@@ -217,12 +217,6 @@ def test_an_empty_folder_is_kept_and_what_is_removed_can_be_restored(tmp_path: P
     assert run("library", "restore", "default").stdout == "nothing to restore\n"
 
 
-def test_what_is_not_there_is_not_remembered(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("The lighthouse was built in 1904.")
-    assert run("library", "add", str(tmp_path / "a.txt"), str(tmp_path / "b")).exit_code == 3
-    assert run("library", "sync").exit_code == 0
-
-
 def test_watch_syncs_whenever_something_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watchfiles = pytest.importorskip("watchfiles")
     folder = tmp_path / "papers"

@@ -68,13 +68,6 @@ def test_each_document_token_is_evaluated_once() -> None:
     assert not model.contexts[0].live  # every sequence is closed
 
 
-def test_llm_pattern_writes_no_margin() -> None:
-    found = run(FakeModel(reply), SMALL.with_changes(pattern="llm"))
-    assert not of_type(found, events.MarginJudged)
-    assert island.finished(found).text == "the answer is blue"
-    assert island.finished(found).sources == ()
-
-
 def test_a_long_document_is_read_in_windows_and_said_so() -> None:
     model = FakeModel(reply, n_ctx_train=700)
     found = run(model)

@@ -12,14 +12,18 @@ from tests.recall.conftest import DOCUMENTS, last, recalled, writes
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.ingest import add
-from wim_edge.library.library import Library, open_library, remove_library
+from wim_edge.library.library import Library, remove_library
 from wim_edge.recall import recaller
 from wim_edge.recall.recaller import Recaller
 from wim_edge.testing import FakeModel
 
 
 def test_bm25_finds_words_and_asks_no_model(library: Library) -> None:
-    found = recalled("when was the lighthouse built?", "bm25", lambda prompt: "")
+    model = FakeModel(lambda prompt: "")
+    with Runtime(Settings(), model=model) as runtime:
+        found = list(runtime.recall("port", "when was the lighthouse built?"))
+    assert not model.contexts
+    assert not list(library.folder.glob("*.tokens"))
     assert [event.type for event in found] == ["recall.started", "recall.passages"]
     passages = last(found).passages
     assert (passages[0].document, passages[0].title) == ("Lighthouse", "Lighthouse")
@@ -256,17 +260,3 @@ def test_what_was_opened_serves_until_the_library_changes(library: Library, monk
     assert len(closed) == 2
 
 
-def test_words_are_found_without_an_index_or_a_context(library: Library) -> None:
-    model = FakeModel(lambda prompt: "")
-    with Runtime(Settings(), model=model) as runtime:
-        found = list(runtime.recall("port", "when was the lighthouse built?"))
-        assert [event.type for event in found] == ["recall.started", "recall.passages"]
-        assert not model.contexts
-        assert not list(library.folder.glob("*.tokens"))
-
-
-def test_a_library_must_hold_something(library: Library) -> None:
-    assert open_library("port").name == "port"
-    Library("empty", create=True)
-    with pytest.raises(LibraryError):
-        open_library("empty")

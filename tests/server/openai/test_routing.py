@@ -69,10 +69,8 @@ def test_what_becomes_of_messages() -> None:
         ([("user", f"{LICENCE}\n{Q}")], Q, "the last line", False, LICENCE),
         ([("user", f"{Q}\n{LICENCE}")], Q, "the first line", False, LICENCE),
         ([("user", f"{PLAIN}{Q}")], Q, "the last sentence", False, PLAIN.strip()),
-        ([("user", f"Question: {Q}\n\n{LICENCE}")], Q, "the first paragraph", False, LICENCE),
         ([("user", f"{LICENCE}\n\nQ: {Q}")], Q, "the last paragraph", False, LICENCE),
         ([("user", f"{LICENCE}\n\nWer ist der Autor?")], "Wer ist der Autor?", "the last paragraph", False, LICENCE),
-        ([("user", f"{LICENCE}\n\n¿Quién es el autor?")], "¿Quién es el autor?", "the last paragraph", False, LICENCE),
         ([("system", "You are a helpful assistant."), ("user", f"{LICENCE}\n\n{Q}")], Q, "the last paragraph", False,
          LICENCE),
         ([("system", Q), ("user", f"How to begin with it\n\n{LICENCE}")], Q, "the system message", False,
@@ -206,17 +204,7 @@ def test_a_book_of_short_lines_is_split_at_once() -> None:
     assert question.endswith("Who is it?")
     assert len(body) + len(question) > 3_999_000
     assert routing.split_question("One. Two is it. Who may end it?")[1] == "Who may end it?"
+    assert routing.split_question("a" * 5000) == ("a" * 4400, "a" * 600)
     message = MessageTurn("user", (MessagePart("word " * 9000 + "Why?"),))
     found = as_request([message], lambda text: len(text.split()), read=None)
     assert found.question.endswith("Why?")
-
-
-def test_the_question_of_a_long_message() -> None:
-    long = "A sentence of the text. " * 40
-    assert routing.split_question(f"{long}\n\n{long}\n\nWho is it?\n") == (f"{long}\n\n{long}".strip(), "Who is it?")
-    assert routing.split_question(f"Who is it?\n\n{long}") == (long.strip(), "Who is it?")
-    body, question = routing.split_question(long + "Who is it?")
-    assert question == "Who is it?"
-    assert body == long.strip()
-    assert routing.split_question("a" * 5000) == ("a" * 4400, "a" * 600)
-    assert routing.split_question("Who is it?") == ("", "Who is it?")
