@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pypdfium2
+from bench_documents import lengthened
 from playwright.sync_api import sync_playwright
 from screenshots import answer, find_browser, rest, serving
 
@@ -79,7 +79,8 @@ def measure(browser: Any, address: str, given: argparse.Namespace, folder: Path)
         page.goto(address + "/")
         page.reload()
         paints.append(float(page.wait_for_function(painted).json_value()) / 1000)
-        path = repeated(given.pdf, given.pages, folder / f"{trial}.pdf")
+        path = folder / f"{trial}.pdf"
+        lengthened(given.pdf, path, given.pages)
         opened.append(seconds(page, partial(page.set_input_files, "#file", str(path))))
         page.goto("about:blank")
         reopened.append(seconds(page, partial(page.goto, address + "/")))  # with the document that was open
@@ -169,16 +170,6 @@ def while_reading(browser: Any, page: Any) -> dict[str, float]:
         "frames": round((len(drawn) - 1) / seconds, 1), "dropped": round(len(dropped) / seconds, 1),
         "seconds_longest_task": max(tasks) / 1e6,
     }  # fmt: skip
-
-
-def repeated(source: Path, pages: int, target: Path) -> Path:
-    """Writes a PDF of so many pages, another one for each target."""
-    old, new = pypdfium2.PdfDocument(source), pypdfium2.PdfDocument.new()
-    while len(new) < pages:
-        new.import_pages(old, list(range(min(len(old), pages - len(new)))))
-    new.set_metadata_value("Title", target.stem) if hasattr(new, "set_metadata_value") else None
-    new.save(target)
-    return target
 
 
 if __name__ == "__main__":

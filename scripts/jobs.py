@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wim_edge import Runtime, Settings, WimEdgeError
+from wim_edge import AnswerFinished, Runtime, Settings, WimEdgeError
 
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = ROOT / "tests" / "jobs" / "jobs.toml"
@@ -174,17 +174,11 @@ def _ask(jobs: Iterable[Job], settings: Settings, save_dir: Path | None) -> Iter
             yield outcome
 
 
-def reply_of(answer: Any) -> Reply:
-    """Returns what is judged of an `AnswerFinished`; an event without the newer fields leaves them empty."""
-    quotes = [getattr(quote, "text", quote) for quote in getattr(answer, "quotes", ())]
+def reply_of(answer: AnswerFinished) -> Reply:
+    """Returns what is judged of an answer."""
+    quotes = [quote.text for quote in answer.quotes]
     quotes += [source.margin for source in answer.sources if source.quote is not None]
-    return Reply(
-        text=answer.text,
-        short=getattr(answer, "short", None) or "",
-        status=getattr(answer, "status", None) or "",
-        quotation=next((quote for quote in quotes if isinstance(quote, str) and quote), ""),
-        support=getattr(answer, "support", None),
-    )
+    return Reply(answer.text, answer.short, answer.status, next(filter(None, quotes), ""), answer.support)
 
 
 # Judging

@@ -131,12 +131,12 @@ def test_the_short_answer_is_judged_alone_too() -> None:
     assert not SCRIPT.is_right_in_short(job, SCRIPT.Reply("twelve"))
 
 
-def test_an_event_with_and_without_the_newer_fields_is_understood() -> None:
-    source = SimpleNamespace(margin="as it stands", quote=(0, 3))
-    old = SimpleNamespace(text="t", sources=(SimpleNamespace(margin="own words", quote=None), source))
-    assert SCRIPT.reply_of(old) == SCRIPT.Reply("t", quotation="as it stands")
-    new = SimpleNamespace(text="t", sources=(), short="s", status="unsure", quotes=("q",), support=0.5)
-    assert SCRIPT.reply_of(new) == SCRIPT.Reply("t", "s", "unsure", "q", 0.5)
+def test_a_quotation_of_an_answer_is_its_own_or_a_source_s() -> None:
+    sources = (SimpleNamespace(margin="own words", quote=None), SimpleNamespace(margin="as it stands", quote=(0, 3)))
+    answer = SimpleNamespace(text="t", sources=sources, short="s", status="unsure", quotes=(), support=0.5)
+    assert SCRIPT.reply_of(answer) == SCRIPT.Reply("t", "s", "unsure", "as it stands", 0.5)
+    answer.quotes = (SimpleNamespace(text="q"),)
+    assert SCRIPT.reply_of(answer).quotation == "q"
 
 
 def test_the_summary_counts_by_kind_and_language() -> None:

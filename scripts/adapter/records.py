@@ -12,6 +12,7 @@ _ASKED = (
     "What is the value of {}?", "Which value belongs to the key {}?", "{}", "What does {} map to?", 'Key: "{}"',
     "What is stored under {}?",
 )  # fmt: skip
+_WORDS = ("alpha", "cache", "retry", "limit", "timeout", "log", "level", "port", "host", "user", "max", "min", "path")
 
 
 def record_passage(rng: random.Random) -> Passage:
@@ -44,19 +45,4 @@ def _code(rng: random.Random) -> str:
 
 
 def _word_code(rng: random.Random) -> str:
-    words = [
-        "alpha",
-        "cache",
-        "retry",
-        "limit",
-        "timeout",
-        "log",
-        "level",
-        "port",
-        "host",
-        "user",
-        "max",
-        "min",
-        "path",
-    ]
-    return f"{'_'.join(rng.sample(words, 2))}_{rng.randint(1, 999)}"
+    return f"{'_'.join(rng.sample(_WORDS, 2))}_{rng.randint(1, 999)}"

@@ -82,9 +82,6 @@ class Wiki:
                 for word in set(re.findall(r"[A-Z][a-z]{3,}", page.title + " " + page.text)):
                     self._by_word[word].append(number)
 
-    def __len__(self) -> int:
-        return len(self._asked)
-
     def passage(self, rng: random.Random) -> Passage:
         """Choose a passage; its questions without an answer are those of its neighbours by name, and of its own
         subject what it does not say."""
