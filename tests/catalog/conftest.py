@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.tiny import smallest_gguf
 from wim_edge.catalog import HubSource, ModelEntry
 from wim_edge.settings import Paths
 
@@ -79,7 +79,6 @@ def pip(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hf-cache"))
     return tmp_path / "home"
 
@@ -91,17 +90,7 @@ def paths(home: Path) -> Paths:
 
 @pytest.fixture
 def gguf() -> bytes:
-    """A valid GGUF file by hand: one layer, two tokens, one tensor of 32 floats."""
-
-    def text(value: str) -> bytes:
-        return struct.pack("<Q", len(value)) + value.encode()
-
-    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3)
-    head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
-    head += text("llama.block_count") + struct.pack("<II", 4, 1)
-    head += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b")
-    head += text("token_embd.weight") + struct.pack("<IQIQ", 1, 32, 0, 0)
-    return head + b"\0" * (-len(head) % 32) + b"\0" * 128
+    return smallest_gguf()
 
 
 @pytest.fixture

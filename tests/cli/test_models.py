@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.tiny import write_tiny_embedder
+from tests.tiny import smallest_gguf, write_tiny_embedder
 from wim_edge import catalog
 from wim_edge.catalog import EMBEDDED, SCOUT, HubSource, ModelEntry, own
 from wim_edge.catalog.sources import requantized_copy
@@ -21,20 +20,6 @@ from wim_edge.settings import Paths
 FACTS = 'description = "Mine"\nlicence = "MIT"\nparameters = "1"\ncontext = 128\nrank = 99\nbytes = 1000\n'
 
 
-def gguf() -> bytes:
-    """A valid GGUF file by hand: one layer, two tokens, one tensor of 32 floats."""
-
-    def text(value: str) -> bytes:
-        return struct.pack("<Q", len(value)) + value.encode()
-
-    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3)
-    head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
-    head += text("llama.block_count") + struct.pack("<II", 4, 1)
-    head += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b")
-    head += text("token_embd.weight") + struct.pack("<IQIQ", 1, 32, 0, 0)
-    return head + b"\0" * (-len(head) % 32) + b"\0" * 128
-
-
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with two entries of its own: a path, and a hub file that is here already."""
@@ -42,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hf-cache"))
     monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
     (home / "config").mkdir(parents=True)
-    (home / "config/mine.gguf").write_bytes(gguf())
+    (home / "config/mine.gguf").write_bytes(smallest_gguf())
     (home / "config/models.toml").write_text(
         f'[models.mine]\n{FACTS}[models.mine.source]\nkind = "path"\npath = "mine.gguf"\n'
         f'[models.theirs]\n{FACTS}[models.theirs.source]\nkind = "hub"\nrepo = "owner/name"\n'
@@ -50,7 +35,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "[models.theirs.chat]\nenable_thinking = false\n"
     )
     (home / "models/owner/name").mkdir(parents=True)
-    (home / "models/owner/name/a.gguf").write_bytes(gguf())
+    (home / "models/owner/name/a.gguf").write_bytes(smallest_gguf())
     return home
 
 
@@ -65,14 +50,14 @@ def test_list_shows_every_model_and_who_judges(home: Path) -> None:
     assert f"No judge is on this disk: wim-edge models pull {EMBEDDED}\n" in shown
     own = home / "models" / EMBEDDED / "SmolLM2-135M-Instruct.Q4_1.gguf"
     own.parent.mkdir(parents=True)
-    own.write_bytes(gguf())
+    own.write_bytes(smallest_gguf())
     assert f"{EMBEDDED} judges for the models that write\n" in run("list").output
 
 
 def test_list_as_json(home: Path) -> None:
     rows = {row["name"]: row for row in json.loads(run("list", "--json").output)}
     assert rows["mine"]["path"] == str(home / "config/mine.gguf")
-    assert (rows["mine"]["bytes"], rows["mine"]["fits"], rows["mine"]["embeds"]) == (len(gguf()), True, False)
+    assert (rows["mine"]["bytes"], rows["mine"]["fits"], rows["mine"]["embeds"]) == (len(smallest_gguf()), True, False)
     assert rows["qwen3-8b"]["path"] is None
     judge = 144_811_072 + 8192 * 23_040
     assert rows["qwen3-8b"]["memory_bytes"] == 5_027_783_488 + 8192 * 147_456 + judge + 200 * 1024**2
@@ -135,7 +120,7 @@ class TestPullWithJudge:
             path = catalog.own_copy(entry, paths.models)
             for made in (path, requantized_copy(entry, paths.models) or path):
                 made.parent.mkdir(parents=True, exist_ok=True)
-                made.write_bytes(gguf())
+                made.write_bytes(smallest_gguf())
             return path
 
         self.fails: list[str] = []
@@ -198,7 +183,7 @@ def test_help_states_the_formula() -> None:
 
 def test_add_a_file(tmp_path: Path) -> None:
     file = tmp_path / "house.gguf"
-    file.write_bytes(gguf())
+    file.write_bytes(smallest_gguf())
     result = run("add", str(file))
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("house: 0M, context 512,")
@@ -210,9 +195,9 @@ def test_add_a_file(tmp_path: Path) -> None:
 
 def test_add_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "m.gguf"
-    file.write_bytes(gguf())
+    file.write_bytes(smallest_gguf())
     source = HubSource("me/model", "m-Q4_K_M.gguf")
-    begun = ModelEntry("m", "me/model", "mit", "?", 1, 1, len(gguf()), (source,))
+    begun = ModelEntry("m", "me/model", "mit", "?", 1, 1, len(smallest_gguf()), (source,))
     monkeypatch.setattr(own, "from_hub", lambda repo, wanted, name: (begun, "mit"))
     monkeypatch.setattr(catalog, "fetch", lambda entry, paths, progress: file)
     result = run("add", "me/model")

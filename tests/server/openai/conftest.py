@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_models import FACTS, gguf
+from tests.cli.test_models import FACTS
 from tests.server.conftest import Client
+from tests.tiny import smallest_gguf
 
 
 def client_of(address: str) -> Any:
@@ -30,6 +31,6 @@ def own_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr("wim_edge.catalog.packages.installed", lambda part: None)
     own = tmp_path / "home" / "config"
     own.mkdir(parents=True, exist_ok=True)
-    (own / "mine.gguf").write_bytes(gguf())
+    (own / "mine.gguf").write_bytes(smallest_gguf())
     (own / "models.toml").write_text(f'[models.mine]\n{FACTS}[models.mine.source]\nkind = "path"\npath = "mine.gguf"\n')
     return "mine"
