@@ -58,7 +58,6 @@ def test_questions_of_a_document_stand_together(tmp_path: Path) -> None:
         ("q.jsonl", '{"document": "a", "question": "  "}', "row 1: the question is empty"),
         ("q.jsonl", '{"document": "", "question": "Who?"}', "row 1: it names no document"),
         ("q.jsonl", '{"document": ["a"], "question": "Who?"}', "row 1"),
-        ("q.jsonl", '{"document": "a", "question": "Who?", "id": [1]}', "row 1"),
         ("q.jsonl", '{"document": "a", "question": "Who?", "id": true}', "row 1"),
         ("q.jsonl", '{"document":"a","question":"W?","id":"2"}\n{"document":"a","question":"V?"}', "row 2: the id '2'"),
         ("q.jsonl", "", "holds no rows"),

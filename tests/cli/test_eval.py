@@ -145,10 +145,7 @@ def test_report(model: FakeModel, data: Path, tmp_path: Path) -> None:
     ("args", "message"),
     [
         (["multidocs"], "multidocs is no task"),
-        (["multidoc"], "needs --data"),
         (["multidoc", "--data", "/no/such.json"], "No such file"),
-        (["multidoc", "--data", "DATA", "--length", "99"], "takes no --length"),
-        (["multidoc", "--data", "DATA", "-p", "wim:best"], "wim:best is no pattern"),
         (["multidoc", "--data", "DATA", "--positions", "0,x"], "not a list of whole numbers"),
         (["multidoc", "--data", "DATA", "--documents", "0"], "0 is less than 1"),
         (["multidoc", "--data", "DATA", "--report"], "--report needs a folder"),

@@ -61,27 +61,11 @@ def test_changed_data_under_the_same_name_is_refused(tmp_path: Path) -> None:
         run(tmp_path / "out", data=data)
 
 
-def test_damage_inside_is_an_error_not_a_loss(tmp_path: Path) -> None:
-    run(tmp_path)
-    path = tmp_path / "examples.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([lines[0], b"rubbish\n", *lines[2:]]))
-    with pytest.raises(InvalidRequestError, match=r"line 2 is damaged"):
-        run(tmp_path)
-    (tmp_path / "run.json").unlink()
-    with pytest.raises(InvalidRequestError, match="unknown run"):
-        run(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("scores", {"accuracy": "1"}), ("scores", 1), ("id", 3), ("gold_rank", "1"), ("seconds", [1]), ("answers", 1)],
-)
-def test_records_of_other_types_are_damage(tmp_path: Path, name: str, value: object) -> None:
+def test_records_of_other_types_are_damage(tmp_path: Path) -> None:
     run(tmp_path)
     path = tmp_path / "examples.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps({**row, name: value}) + "\n" for row in rows))
+    path.write_text("".join(json.dumps({**row, "scores": {"accuracy": "1"}}) + "\n" for row in rows))
     with pytest.raises(InvalidRequestError, match=r"line 1 is damaged"):
         run(tmp_path)
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.reading.story import SMALL, TEXT, reply
-from tests.server.slow import Slow
 from wim_edge import Document, Runtime
 from wim_edge.errors import InvalidRequestError
 from wim_edge.testing import FakeModel
@@ -38,12 +37,6 @@ def test_a_retriever_gives_documents_that_cite(langchain: Any, runtime: Runtime,
     assert asyncio.run(retriever.ainvoke(QUESTION)) == found
     assert retriever.batch([QUESTION] * 3) == [found] * 3
     assert retriever.invoke(QUESTION, k=1) == found[:1]
-
-
-def test_a_library_is_retrieved_from(langchain: Any, runtime: Runtime, library: str) -> None:
-    (found,) = langchain.WimEdgeRetriever(library=library, runtime=runtime).invoke("When does the tide turn?")
-    assert found.page_content.startswith("The tide turns at six.")
-    assert found.metadata["opens"] == f"{found.metadata['source']}:1"
 
 
 def test_a_chain_of_both(langchain: Any, runtime: Runtime, story: Path) -> None:
@@ -144,18 +137,3 @@ def test_a_library_is_asked(langchain: Any, library: str) -> None:
         more = langchain.ChatWimEdge(library=library, documents=Document("blue", TEXT), runtime=runtime)
         both = more.invoke("When does the tide turn?").response_metadata
         assert both["segments"] > told["segments"] == 1
-
-
-def test_a_task_that_is_cancelled_cancels_the_reading(langchain: Any, story: Path) -> None:
-    model = Slow()
-    model.seconds = 0.05
-
-    async def use(runtime: Runtime) -> None:
-        chat = langchain.ChatWimEdge(documents=story, runtime=runtime)
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(chat.ainvoke(QUESTION), 0.2)
-        model.seconds = 0.0
-        assert (await chat.ainvoke(QUESTION)).response_metadata["finish_reason"] == "stop"
-
-    with Runtime(SMALL, model=model) as runtime:
-        asyncio.run(use(runtime))

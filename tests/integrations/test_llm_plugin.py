@@ -33,12 +33,6 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[DocumentModel]:
         one.close()
 
 
-@pytest.fixture
-def story(tmp_path: Path) -> Path:
-    (tmp_path / "wall.md").write_text(TEXT)
-    return tmp_path / "wall.md"
-
-
 def test_a_fragment_that_is_a_file_is_read_where_it_lies(model: DocumentModel, story: Path) -> None:
     fragment = llm.Fragment(TEXT, str(story))
     answer = model.prompt("Which colour?", fragments=[fragment], stream=False)

@@ -38,6 +38,7 @@ def test_a_module_of_the_working_directory_is_not_run(tmp_path: Path, monkeypatc
 def test_a_frozen_program_runs_the_module_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert subprocesses.has_python()
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(subprocesses, "_runs_modules", False)
     assert not subprocesses.has_python()
@@ -52,10 +53,6 @@ def test_a_frozen_program_runs_the_module_itself(
     with pytest.raises(SystemExit):
         subprocesses.run_if_asked()
     assert "usage" in capsys.readouterr().out
-
-
-def test_python_is_there_unless_frozen() -> None:
-    assert subprocesses.has_python()
 
 
 def test_pip_is_this_environments_or_uvs(monkeypatch: pytest.MonkeyPatch) -> None:

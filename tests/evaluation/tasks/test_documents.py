@@ -84,28 +84,23 @@ def test_files_of_a_user(tmp_path: Path) -> None:
     assert example.answers == ("red",)
 
 
+TEXT, GOOD = {"id": "a", "text": "x"}, {"document": "a", "question": "q", "answers": ["y"]}
+
+
 @pytest.mark.parametrize(
     ("documents", "questions", "message"),
     [
-        ([{"id": "a", "text": "x"}], [{"document": "b", "question": "q", "answers": ["y"]}], "b, which is no document"),
-        ([{"id": "a", "text": "x"}], [{"document": "a", "question": " ", "answers": ["y"]}], "the question is empty"),
-        (
-            [{"id": "a", "text": "x"}],
-            [{"document": "a", "question": "q", "answers": [" "]}],
-            "row 1: an answer is blank",
-        ),
-        (
-            [{"id": "a", "text": "x"}],
-            [{"document": "a", "question": "q", "answers": ["y"], "unanswerable": True}],
-            "row 1: it has answers",
-        ),
-        ([{"id": "a", "text": "x"}], [{"id": 7, "document": "a", "question": "q", "answers": ["y"]}] * 2, "the id 7"),
-        ([{"id": "a", "path": "../a.txt"}], [{"document": "a", "question": "q", "answers": ["y"]}], "outside of"),
-        ([{"id": "a", "path": "/etc/hostname"}], [{"document": "a", "question": "q", "answers": ["y"]}], "outside of"),
-        ([{"id": "a", "text": "x"}] * 2, [{"document": "a", "question": "q", "answers": []}], "two documents"),
-        ([{"id": "a"}], [{"document": "a", "question": "q", "answers": []}], "row 1: no 'text'"),
-        ([{"id": "a", "text": "x"}], [{"document": "a", "answers": []}], "row 1: no 'question'"),
-        ([{"id": "a", "text": "x"}], [{"document": "a", "question": "q"}], "row 1: no 'answers'"),
+        ([TEXT], [GOOD | {"document": "b"}], "b, which is no document"),
+        ([TEXT], [GOOD | {"question": " "}], "the question is empty"),
+        ([TEXT], [GOOD | {"answers": [" "]}], "row 1: an answer is blank"),
+        ([TEXT], [GOOD | {"unanswerable": True}], "row 1: it has answers"),
+        ([TEXT], [GOOD | {"id": 7}] * 2, "the id 7"),
+        ([{"id": "a", "path": "../a.txt"}], [GOOD], "outside of"),
+        ([{"id": "a", "path": "/etc/hostname"}], [GOOD], "outside of"),
+        ([TEXT] * 2, [GOOD], "two documents"),
+        ([{"id": "a"}], [GOOD], "row 1: no 'text'"),
+        ([TEXT], [{"document": "a", "answers": ["y"]}], "row 1: no 'question'"),
+        ([TEXT], [{"document": "a", "question": "q"}], "row 1: no 'answers'"),
     ],
 )
 def test_another_format_is_an_error(tmp_path: Path, documents: Any, questions: Any, message: str) -> None:
