@@ -91,7 +91,7 @@ def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int,
     chat, _ = chat_format(model, None)
     prompts = Prompts(chat=chat.is_chat)
     before, after = prompts.classify(question)
-    extract = [*model.tokenize(prompts.free_margin(question)), *chat.after_user]
+    extract = [*model.tokenize(prompts.ask("extractive_summary", question)), *chat.after_user]
 
     def put(tokens: Any, cache: Any) -> tuple[int, Any]:
         length, _, outputs = wim.prefill_text_with_kv_cache(list(tokens), cache)

@@ -37,6 +37,16 @@ def test_a_draft_leaves_blanks_out_and_its_marks_wait() -> None:
     assert (mark.start, mark.page, len(mark.section or "")) == (0, 2, 200)
 
 
+def test_notes_count_and_name_the_places() -> None:
+    draft = DocumentBuilder()
+    for place in "abcdefg":
+        draft.omit("hidden row", place)
+    draft.omit("hidden passage")
+    assert draft.document("d").notes == (
+        "7 hidden rows were left out (a; b; c; d; e; …)", "1 hidden passage was left out",
+    )  # fmt: skip
+
+
 def test_titles() -> None:
     assert title_of(Document("a.txt", "x", path=Path("folder/a.txt"))) == "a"
     assert title_of(Document("a.md", "x", (Mark(0, section="One"), Mark(0, section="Two")), Path("a.md"))) == "One"

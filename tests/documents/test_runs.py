@@ -1,10 +1,10 @@
-"""Raised, lowered, struck-out and hidden letters, and the notes about what was left out."""
+"""Raised, lowered, struck-out and hidden letters."""
 
 from __future__ import annotations
 
 import pytest
 
-from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Omissions, name_of, set_off, shown
+from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, name_of, set_off, shown
 
 
 @pytest.mark.parametrize(("before", "letters", "text"), [
@@ -34,11 +34,3 @@ def test_what_is_struck_out_or_hidden_goes_with_one_of_the_blanks_around_it() ->
     assert left_out == [STRUCK, HIDDEN]
     assert name_of({STRUCK: True, RAISED: True, HIDDEN: False}) == STRUCK
     assert name_of({}) == name_of({STRUCK: False}) == ""
-
-
-def test_notes_count_and_name_the_places() -> None:
-    omissions = Omissions()
-    for place in "abcdefg":
-        omissions.add("hidden row", place)
-    omissions.add(STRUCK)
-    assert omissions.notes() == ["7 hidden rows were left out (a; b; c; d; e; …)", "1 struck-out passage was left out"]

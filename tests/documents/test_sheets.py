@@ -57,7 +57,7 @@ def test_hidden_sheets_are_told(read) -> None:
 
 
 @pytest.mark.parametrize(("value", "form", "text"), [
-    (None, "General", ""), (True, "General", "TRUE"), ("x", "@", "x"), (3.0, "General", "3"),
+    (True, "General", "TRUE"), (3.0, "General", "3"),
     (0.1 + 0.2, "General", "0.3"),
     (1234567, "General", "1234567"), (1234.5, "#,##0.00", "1,234.50"), (129.5, '#,##0.00 "€"', "129.50 €"),
     (1299, "[$€-407]#,##0.00", "€1,299.00"), (5, '"EUR" 0.0', "EUR 5.0"), (0.195, "0.0%", "19.5%"), (0.19, "0%", "19%"),

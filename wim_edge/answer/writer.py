@@ -73,14 +73,14 @@ class Writing:
         """Returns the log-odds, in nats, that the model answers rather than says "none"; None for a base model."""
         if not self.chat.is_chat:
             return None
-        none = min(self._logprobs(self.prompts.way_out(query), _MARKERS)[0], -_LEAST)
+        none = min(self._logprobs(self.prompts.ask("way_out", query), _MARKERS)[0], -_LEAST)
         return math.log(-math.expm1(none)) - none
 
     def yes(self, query: str) -> float | None:
         """Returns the log-odds, in nats, of Yes against No; None for a base model."""
         if not self.chat.is_chat:
             return None
-        yes, no = self._logprobs(self.prompts.verdict(query), _YES, _NO)
+        yes, no = self._logprobs(self.prompts.ask("verdict", query), _YES, _NO)
         return yes - no
 
     def _logprobs(self, prompt: str, *spellings: tuple[str, ...]) -> list[float]:

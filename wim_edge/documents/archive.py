@@ -90,11 +90,10 @@ class Archive:
             if one.get("TargetMode") != "External"
         }
 
-    def title(self) -> str:
-        """Returns the title from an Office file's properties."""
-        if not self.has("docProps/core.xml"):
-            return ""
-        return self.root("docProps/core.xml", recover=True).findtext("{http://purl.org/dc/elements/1.1/}title") or ""
+    def title(self, member: str = "docProps/core.xml") -> str:
+        """Returns the title from the file's properties, which this member holds; empty without them."""
+        titles = self.root(member, recover=True).iter("{*}title") if self.has(member) else ()
+        return next((one.text for one in titles if one.text), "")
 
 
 def encrypted(name: str) -> DocumentError:

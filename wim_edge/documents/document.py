@@ -16,12 +16,12 @@ from types import ModuleType
 from typing import TypeVar
 
 from wim_edge.documents.formats import FORMATS, PICTURE
-from wim_edge.documents.runs import Omissions
 from wim_edge.errors import DocumentError
 
 INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-pptx striprtf"
 
 _SECTION_CHARS = 200
+_PLACES = 5  # most places that a note names
 _CONVERTED = (".jsonl", ".gz", *(end for one in (*FORMATS, PICTURE) if not one.has_lines for end in one.endings))
 """The endings of files whose text has different lines from the file itself."""
 _OF_ROWS = (".jsonl", ".ndjson", ".json", ".gz")
@@ -163,7 +163,7 @@ class DocumentBuilder:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        self._omissions = Omissions()
+        self._omitted: dict[str, list[str]] = {}
         self._parts: list[str] = []
         self._length = self.quoted = 0
         self._marks: list[Mark] = []
@@ -185,7 +185,17 @@ class DocumentBuilder:
 
     def omit(self, what: str, where: str | None = None) -> None:
         """Notes that hidden content was left out, by default in the current section."""
-        self._omissions.add(what, self._in_section if where is None else where)
+        self._omitted.setdefault(what, []).append(self._in_section if where is None else where)
+
+    def omissions(self) -> list[str]:
+        """Returns a note for each kind of content that was left out: how often, and where."""
+        notes = []
+        for what, places in self._omitted.items():
+            named = [place for place in dict.fromkeys(places) if place]
+            where = "; ".join(named[:_PLACES]) + "; …" * (len(named) > _PLACES)
+            many = f"{what}s were" if len(places) > 1 else f"{what} was"
+            notes.append(f"{len(places):,} {many} left out{f' ({where})' * bool(where)}")
+        return notes
 
     def paragraph(
         self, text: str, sections: Iterable[tuple[int, str]] = (), rows: Iterable[tuple[int, int]] = (),
@@ -211,7 +221,7 @@ class DocumentBuilder:
 
     def document(self, name: str) -> Document:
         return Document(
-            name, "".join(self._parts), tuple(self._marks), notes=(*self.notes, *self._omissions.notes()),
+            name, "".join(self._parts), tuple(self._marks), notes=(*self.notes, *self.omissions()),
             title=short(self.title), is_converted=True,
         )  # fmt: skip
 

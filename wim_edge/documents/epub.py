@@ -41,7 +41,7 @@ def read_epub(archive: Archive) -> Document:
         draft.notes.extend(f"chapter {number}: {note}" for note in notes)
         draft.mark(section=f"chapter {number}")
         add_html(draft, name, markup, archive.limits, css)
-    draft.title = next((one.text for one in _tags(archive, root, "title") if one.text), "")
+    draft.title = archive.title(root)
     return draft.document(name)
 
 

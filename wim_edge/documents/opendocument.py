@@ -43,12 +43,10 @@ def read_opendocument(archive: Archive) -> Document:
     if _MANIFEST in archive.names and b"encryption-data" in archive.read(_MANIFEST):
         raise encrypted(archive.name)
     draft = DocumentBuilder()
-    parts = [CONTENT, *(part for part in ("styles.xml", "meta.xml") if part in archive.names)]
-    root, *others = map(archive.root, parts)
+    root, *others = (archive.root(part) for part in (CONTENT, "styles.xml") if part in archive.names)
     _ElementWriter(draft, (root, *others)).body(root.find(f"{_OFFICE}body"))
-    found = next((one for root in others for one in root.iter("{http://purl.org/dc/elements/1.1/}title")), None)
     is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # no sheet's name is the title
-    draft.title = (found.text if found is not None else None) or (Path(archive.name).stem if is_book else "")
+    draft.title = archive.title("meta.xml") or (Path(archive.name).stem if is_book else "")
     return draft.document(archive.name)
 
 

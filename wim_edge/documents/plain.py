@@ -21,7 +21,7 @@ from wim_edge.documents.document import Document, DocumentBuilder, Mark, require
 from wim_edge.documents.formats import MARKDOWN
 from wim_edge.documents.html import add_html
 from wim_edge.documents.limits import DEFAULTS
-from wim_edge.documents.runs import STRUCK, Omissions
+from wim_edge.documents.runs import STRUCK
 from wim_edge.documents.tables import line_spans
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
@@ -93,8 +93,8 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
     # Blocks are enough to find headings; inline parsing is for their own text.
     parser.core.ruler.enableOnly(["normalize", "block"])
     body = front.end() if front else 0
-    omissions = Omissions()
-    text = _without_struck(text, body, parser, omissions) if any(_struck(text)) else text
+    draft = DocumentBuilder()
+    text = _without_struck(text, body, parser, draft) if any(_struck(text)) else text
     starts = [start for start, _ in line_spans(text, body)]
     marks = []
     for opening, inline in pairwise(parser.parse(text[body:])):
@@ -103,10 +103,10 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
             parser.inline.parse(inline.content, parser, {}, words)
             heading = "".join("\n" if word.type.endswith("break") else word.content for word in words)
             marks.append(Mark(starts[opening.map[0]], section=short(heading or inline.content)))
-    return Document(name, text, tuple(marks), title=title, notes=(*notes, *omissions.notes()))
+    return Document(name, text, tuple(marks), title=title, notes=(*notes, *draft.omissions()))
 
 
-def _without_struck(text: str, body: int, parser: Any, omissions: Omissions) -> str:
+def _without_struck(text: str, body: int, parser: Any, draft: DocumentBuilder) -> str:
     """Returns the text without its struck-out passages, whose line ends stay; code is unchanged."""
     lines, heading, done = text[body:].split("\n"), "", 0
     for before, token in pairwise(parser.parse(text[body:])):
@@ -115,7 +115,7 @@ def _without_struck(text: str, body: int, parser: Any, omissions: Omissions) -> 
             first, done = token.map
             said, kept, parts = "\n".join(lines[first:done]), 0, list[str]()
             for start, end in _struck(said):
-                omissions.add(STRUCK, heading)
+                draft.omit(STRUCK, heading)
                 has_word_behind = said[end : end + 1].strip(" \n.,;:!?")
                 parts += [said[kept:start] if has_word_behind else said[kept:start].removesuffix(" ")]
                 parts += ["\n" * said.count("\n", start, end)]

@@ -13,7 +13,6 @@ STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED = "raised", "lowered"
 Look = dict[str, bool]
 """The constants that properties switch on or off."""
-_PLACES = 5  # most places that a note names
 _ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
 _NUMBERS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")
@@ -67,23 +66,3 @@ def set_off(before: str, text: str, look: str, *, is_link: bool = False) -> tupl
         return text, False
     mark = said if said[:1] in ("[", "(") else f"[{said}]"
     return f"{' ' * bool(before and not before[-1].isspace())}{mark}", True
-
-
-class Omissions:
-    """The passages, rows, columns and sheets that a reader leaves out because the page does not show them."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, list[str]] = {}
-
-    def add(self, what: str, where: str = "") -> None:
-        self._places.setdefault(what, []).append(where)
-
-    def notes(self) -> list[str]:
-        """Returns a note for each kind: how many were left out, and where."""
-        notes = []
-        for what, places in self._places.items():
-            named = [place for place in dict.fromkeys(places) if place]
-            where = "; ".join(named[:_PLACES]) + "; …" * (len(named) > _PLACES)
-            many = f"{what}s were" if len(places) > 1 else f"{what} was"
-            notes.append(f"{len(places):,} {many} left out{f' ({where})' * bool(where)}")
-        return notes

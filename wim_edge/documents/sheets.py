@@ -261,19 +261,15 @@ def column_of(name: str) -> int:
     return number
 
 
-def shown(value: object, form: str = "") -> str:
+def shown(value: float | date | time | timedelta, form: str = "") -> str:
     """Returns a cell's value about as its sheet shows it. ``form``: the cell's number format ("0.0%", '#,##0.00
     "EUR"')."""
-    if value is None:
-        return ""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, date | time | timedelta):
         is_day = not isinstance(value, datetime) or value.time() == time()
         plain = "[h]:mm" if isinstance(value, timedelta) else "hh:mm" if isinstance(value, time) else "yyyy-mm-dd"
         return _dated(value, form) or _dated(value, plain if is_day else f"{plain} hh:mm") or str(value)
-    if not isinstance(value, int | float):
-        return str(value)
     first, *others = _SPACES.sub("", form).split(";")
     at = 0 if value < 0 else 1
     if others and at < len(others) and value <= 0 and not others[at]:  # hides the number

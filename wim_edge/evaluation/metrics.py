@@ -248,7 +248,7 @@ def _prompt_runs() -> frozenset[str]:
     texts = [kv_prompt("", ""), qa_prompt((), "", random_order=True), rag_prompt((), "")]
     for prompts in (Prompts(chat=True), Prompts(chat=False)):
         texts += [prompts.system(read=read) for read in (True, False)]
-        texts += [prompts.quotation(""), prompts.free_margin("")]
+        texts += [prompts.ask("quotation", ""), prompts.ask("extractive_summary", "")]
         texts += [prompts.answer("", [MarginNote("", "")], read=read) for read in (True, False)]
         texts.append(prompts.before_question())
     return frozenset().union(*map(_runs, texts))

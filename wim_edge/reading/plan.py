@@ -175,9 +175,9 @@ def make_margin_prompt(
 ) -> tuple[int, ...]:
     """Returns the prompt for a margin: an adapter or base model continues after "Answer:", a chat model gets a turn."""
     if resolved.margins_are_pointed_at and (model.has_adapter or not chat.is_chat):
-        return tuple(model.tokenize(prompts.point(query)))
-    text = prompts.quotation(query) if resolved.margins_are_pointed_at else prompts.free_margin(query)
-    return (*model.tokenize(text), *chat.after_user)
+        return tuple(model.tokenize(prompts.ask("pointing", query)))
+    name = "quotation" if resolved.margins_are_pointed_at else "extractive_summary"
+    return (*model.tokenize(prompts.ask(name, query)), *chat.after_user)
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:

@@ -1,19 +1,4 @@
-"""The prompts, from the Jinja files in `templates/`.
-
-    system_message.jinja      the system text: read (true with documents), margins (true if free margins are written);
-                              without the question, so that a reading serves every question
-    document.jinja            before each document: name, title, several
-    extractive_summary.jinja  after a segment, asks for a free margin: query
-    quotation.jinja           after a segment, asks a chat model to point at the answer: query
-    pointing.jinja            the same for an adapter or a base model, which continues the text: query
-    classification.jinja      asks whether a margin matters: query, margin
-    question.jinja            the question after a text, for its likelihood: query
-    query_first.jinja         the question before the text, if set: query
-    recall.jinja              example questions with title and passage, then the question: query, title (if paged),
-                              passage, paged
-    final_answer.jinja        asks the question: query, margins (place, text), read (true with documents)
-    worded_answer.jinja       asks for one sentence: query, quotation and run (both may be empty)
-    way_out.jinja             asks for a few words of the text, or "none" if it does not answer: query
+"""The prompts, from the Jinja files in `templates/`; docs/how-it-works.md lists each one's variables.
 
 A user's directory may replace any of them. Base models, which have no turns, use `templates/base/`. Values are inserted
 as they are and never rendered again.
@@ -78,12 +63,10 @@ class Prompts:
         # A template that fails must fail before anything is read
         for read, margins in ((True, True), (True, False), (False, False)):
             self.system(read=read, margins=margins)
-        for asking in (
-            self.classify, self.query_first, self.free_margin, self.quotation, self.point, self.way_out, self.verdict,
-        ):  # fmt: skip
-            asking("query")
-        self.worded("query", "quotation", "run"), self.before_question()
-        self.recall(paged=True), self.recall(paged=False)
+        for name in ("extractive_summary", "quotation", "pointing", "way_out", "verdict"):
+            self.ask(name, "query")
+        self.classify("query"), self.query_first("query"), self.before_question()
+        self.worded("query", "quotation", "run"), self.recall(paged=True), self.recall(paged=False)
         notes = [MarginNote("place", "text")] * 2
         for several in (False, True):
             self.document("name", title="title" if several else "", several=several)
@@ -111,26 +94,28 @@ class Prompts:
                 f"{template.filename or which}: {error}", "See docs/how-it-works.md for each template's variables."
             ) from error
 
-    def _ask(self, which: str, /, **values: object) -> str:
-        text = self._render(which, **values)
+    def ask(self, which: str, query: str, **values: object) -> str:
+        """Returns the prompt with the name ``which``, one of those that ask the question."""
+        text = self._render(which, query=query, **values)
         if not text.strip():
             raise InvalidRequestError(f"{which}.jinja renders to nothing", "It must ask the question.")
         return text
 
+    def answer(self, query: str, margins: Seq[MarginNote], *, read: bool) -> str:
+        return self.ask("final_answer", query, margins=margins, read=read)
+
+    def worded(self, query: str, quotation: str = "", run: str = "") -> str:
+        return self.ask("worded_answer", query, quotation=quotation, run=run)
+
     def system(self, *, read: bool = True, margins: bool = True) -> str:
+        """Returns the system text; it is without the question, so that a reading serves every question."""
         return self._render("system_message", read=read, margins=margins)
 
     def document(self, name: str, *, title: str = "", several: bool) -> str:
         return self._render("document", name=name, title=title, several=several)
 
-    def free_margin(self, query: str) -> str:
-        return self._ask("extractive_summary", query=query)
-
-    def quotation(self, query: str) -> str:
-        return self._ask("quotation", query=query)
-
-    def point(self, query: str) -> str:
-        return self._ask("pointing", query=query)
+    def query_first(self, query: str) -> str:
+        return self._render("query_first", query=query)
 
     def classify(self, query: str) -> tuple[str, str]:
         """Returns the text before the margin, which is the same for all margins, and the text after it."""
@@ -143,21 +128,6 @@ class Prompts:
         if not before.strip():
             raise InvalidRequestError("question.jinja begins with the query", "Put some words before it.")
         return before
-
-    def query_first(self, query: str) -> str:
-        return self._render("query_first", query=query)
-
-    def answer(self, query: str, margins: Seq[MarginNote], *, read: bool) -> str:
-        return self._ask("final_answer", query=query, margins=margins, read=read)
-
-    def worded(self, query: str, quotation: str = "", run: str = "") -> str:
-        return self._ask("worded_answer", query=query, quotation=quotation, run=run)
-
-    def way_out(self, query: str) -> str:
-        return self._ask("way_out", query=query)
-
-    def verdict(self, query: str) -> str:
-        return self._ask("verdict", query=query)
 
     def recall(self, *, paged: bool) -> list[str]:
         """Returns the texts before the query, the title (if ``paged``) and the passage, without a space at the end."""
