@@ -20,8 +20,7 @@ def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the rows of a table delimited by commas, semicolons, tabs or pipes. Anything else, such as a list with
     one column, is kept unchanged."""
     text, notes = decode(name, data)
-    draft = DocumentBuilder()
-    draft.notes.extend(notes)
+    draft = DocumentBuilder(notes)
     before = csv.field_size_limit(_WIDEST)
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), _dialect(text[:_SAMPLE])))

@@ -161,8 +161,8 @@ def _latest(entries: list[tuple[int, _T]], at: int) -> _T | None:
 class DocumentBuilder:
     """Builds a document from paragraphs; marks wait for the next paragraph."""
 
-    def __init__(self) -> None:
-        self.notes: list[str] = []
+    def __init__(self, notes: Iterable[str] = ()) -> None:
+        self.notes = [*notes]
         self._omitted: dict[str, list[str]] = {}
         self._parts: list[str] = []
         self._length = self.quoted = 0

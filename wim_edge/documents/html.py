@@ -50,8 +50,7 @@ _STYLE = re.compile(r"<style\b([^<>]*+)>(.*)", re.IGNORECASE | re.S)
 def read_html(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text of an HTML page. Headings become sections; scripts, styles and navigation are left out."""
     markup, notes = decode_markup(name, data)
-    draft = DocumentBuilder()
-    draft.notes.extend(notes)
+    draft = DocumentBuilder(notes)
     add_html(draft, name, markup, limits)
     return draft.document(name)
 

@@ -161,8 +161,7 @@ def _text(part: MIMEPart) -> str:
 def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the events; each is a section of labelled lines."""
     text, notes = decode(name, data)
-    draft = DocumentBuilder()
-    draft.notes.extend(notes)
+    draft = DocumentBuilder(notes)
     within, lines, order = list[str](), list[str](), [*_LABELS.values()]
     for found in map(_PROPERTY.fullmatch, re.sub(r"\n[ \t]", "", text).split("\n")):
         key, parameters, value = found.groups() if found else ("", "", "")

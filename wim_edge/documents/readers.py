@@ -177,18 +177,14 @@ def _parse(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if ending in HTML.endings or (not ending and _HTML_START.match(data[:4096])):
         return _loaded("html.read_html")(name, data, limits)
     if ending in MAIL.endings:
-        from wim_edge.documents.mail import read_mail
-
         # There may be a hundred attachments, and a picture in every signature
         each = replace(limits, markup_bytes=limits.markup_bytes // 4, scan_pages=0)
-        return read_mail(
+        return _loaded("mail.read_mail")(
             name, data, lambda part, its: _parse_checked(part, Path(part).suffix.lower(), its, each), limits
         )
     if ending in DELIMITED.endings:
         return _loaded("delimited.read_delimited")(name, data, limits)
-    from wim_edge.documents.plain import read_text
-
-    return read_text(name, ending, data, limits)
+    return _loaded("plain.read_text")(name, ending, data, limits)
 
 
 def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:

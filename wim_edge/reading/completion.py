@@ -56,6 +56,7 @@ class Completer:
         if self._context is None or self._context.n_ctx < need:
             self.close()
             self._context = self._model.context(min(-(-need // _STEP) * _STEP, most))
+            self._sequence = self._context.sequence()
         return self._context
 
     def run(
@@ -67,11 +68,12 @@ class Completer:
         ``top``: the number of alternatives for each token; None: no logprobs. ``grammar``: restricts the text, which
         may then repeat itself.
         """
-        clock, model, context = Timings(), self._model, self._context
+        clock, model, context, sequence = Timings(), self._model, self._context, self._sequence
         assert context is not None
-        cached = self._reuse(context, tokens)
-        sequence = self._sequence
         assert sequence is not None
+        # The last token is evaluated in any case: its logits are needed
+        cached = min(common_prefix_length(sequence.tokens, tokens), len(tokens) - 1)
+        sequence.truncate(cached)
         sampler = _Recorder(model, settings, top, grammar)
         base = _BASE_STOPS if chat and model.info.chat_template is None else ()
         stops = (*settings.stop, *base)
@@ -100,14 +102,6 @@ class Completer:
         if self._context is not None:
             self._context.close()
             self._context = self._sequence = None
-
-    def _reuse(self, context: Context, tokens: Seq[int]) -> int:
-        """Truncates the sequence to its common prefix with the prompt, without the last token; returns the length."""
-        if self._sequence is None:
-            self._sequence = context.sequence()
-        common = min(common_prefix_length(self._sequence.tokens, tokens), len(tokens) - 1)
-        self._sequence.truncate(common)
-        return common
 
 
 class _Recorder(Sampler):

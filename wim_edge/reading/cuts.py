@@ -9,7 +9,7 @@ Both take a text in pieces and return its clear part; they hold back what may be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 RUN = 8
@@ -118,16 +118,11 @@ class Echoes(_Cut):
             self._drop_head(last)
         if not self._begun:
             return self._out
-        found = next(self._found(), None)
-        self.ended = found is not None
-        return found if found is not None else len(self._text) if last else self._undecided()
-
-    def _found(self) -> Iterator[int]:
-        """Yields where each echo of a prompt begins, or the white space before it."""
         for at in range(self._out, len(self._text)):
-            label = next((one for one in self.labels if _is_at(self._text, at, one)), None)
-            if label is not None and self._is_echo(at, label):
-                yield len(self._text[:at].rstrip())
+            if any(_is_at(self._text, at, label) and self._is_echo(at, label) for label in self.labels):
+                self.ended = True
+                return len(self._text[:at].rstrip())
+        return len(self._text) if last else self._undecided()
 
     def _undecided(self) -> int:
         """Returns the offset where a label may begin, with the white space before it."""
@@ -163,15 +158,11 @@ class Echoes(_Cut):
             self._out = len(self._text) - len(head[dropped:].lstrip())
 
 
-@dataclass
 class Cuts:
     """Both cuts, one after the other."""
 
-    labels: tuple[str, ...] = LABELS
-    repeats: Repeats = field(default_factory=Repeats)
-
-    def __post_init__(self) -> None:
-        self.echoes = Echoes(labels=self.labels)
+    def __init__(self, labels: tuple[str, ...] = LABELS) -> None:
+        self.echoes, self.repeats = Echoes(labels=labels), Repeats()
 
     def feed(self, piece: str, *, last: bool = False) -> str:
         """Returns the text that is clear now; with ``last`` all that is left."""

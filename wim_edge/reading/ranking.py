@@ -38,7 +38,7 @@ class Ranking:
     """The scores of a document's segments.
 
     Without an ``outlook`` the score is the logit, and a segment without a score has logit 0, as no text would.
-    ``independent``: scores are log-odds, each for its segment alone.
+    ``independent``: scores are log-odds, each for its segment alone; there is no outlook then.
     """
 
     n_segments: int
@@ -55,8 +55,7 @@ class Ranking:
     @property
     def known(self) -> list[int]:
         """The segments with a score or an adapter's log-odds."""
-        alone = self.independent or self.outlook is None
-        return list(self.scores) if alone else list(dict.fromkeys([*self.answers, *self.scores]))
+        return list(self.scores) if self.outlook is None else list(dict.fromkeys([*self.answers, *self.scores]))
 
     def relevance(self, index: int) -> float:
         """Returns the relevance, 0 to 1, given all that is scored so far."""
@@ -69,7 +68,7 @@ class Ranking:
 
     def unread(self) -> float | None:
         """Returns P(a segment without a score answers better than all others); None if nothing is known of those."""
-        if self.independent or self.outlook is None:
+        if self.outlook is None:
             return None
         logits, known = self._logits(), self.known
         if len(known) == self.n_segments:
@@ -81,7 +80,7 @@ class Ranking:
 
     def order(self) -> list[int]:
         """Returns the known segments, most relevant first."""
-        logits = None if self.independent or self.outlook is None else self._logits()
+        logits = None if self.outlook is None else self._logits()
         by = self.scores if logits is None else {index: float(logits[index]) for index in self.known}
         return sorted(by, key=lambda index: (-by[index], index))
 
@@ -108,7 +107,7 @@ class Ranking:
 
     def is_first(self, index: int, n: int) -> bool:
         """Returns whether a segment is among the first n by prior and adapter alone; True without either."""
-        if self.independent or self.outlook is None:
+        if self.outlook is None:
             return True
         weight, prior = self.outlook.weights.answers, self.outlook.prior
         logits = {one: prior[one] + weight * odds for one, odds in self.answers.items()}

@@ -1,12 +1,6 @@
-"""The relevance of segments to the question: the methods, and the one that the settings ask for.
+"""The methods for the relevance of segments to the question (docs/how-it-works.md lists them).
 
-    verdict          the paper's classifier prompt on the margin (Writing in the Margins, section 3.2 and appendix A)
-    likelihood-gain  the gain in log P(question) by a segment in the cache
-    likelihood       log P(question | the segment alone)
-    cascade          the gain as a gate, then the likelihood
-    bm25             words in common, without a model
-
-Each returns a raw score; `Ranking` (ranking.py) turns all scores so far into relevances, 0 to 1. The likelier a
+A method returns a raw score; `Ranking` (ranking.py) turns all scores so far into relevances, 0 to 1. The likelier a
 language model finds a question after a text, the better the text answers it (Ponte and Croft 1998; Sachan et al. 2022,
 "Improving passage retrieval with zero-shot question generation"). Nothing is decoded: a segment takes one small batch,
 which is rolled back.
@@ -33,6 +27,15 @@ from wim_edge.reading.resolved_settings import ResolvedSettings
 _SLACK = 32  # tokens: a margin may be tokenized differently from its segment
 _GATE = 2  # the gain ranks the right one of ten segments first or second in 87 to 95% of cases
 _NO_TEXT = -20.0  # log-odds of an empty margin
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The model that scores, with its prompts."""
+
+    model: Model
+    chat: ChatFormat
+    prompts: Prompts
 
 
 class Relevance:
@@ -110,13 +113,11 @@ class Likelihood(Relevance):
 
     uses_outlook = True
 
-    def __init__(
-        self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, *, alone: bool
-    ) -> None:
-        self._model, self.text_tokens, self._alone = model, segment_tokens, alone
+    def __init__(self, scorer: Scorer, query: str, segment_tokens: int, *, alone: bool) -> None:
+        self._model, self.text_tokens, self._alone = scorer.model, segment_tokens, alone
         self.needs_sequence = alone
-        self._question = QuestionLikelihood(model, prompts, query)
-        self._opening = chat.opening(model, prompts.system())
+        self._question = QuestionLikelihood(scorer.model, scorer.prompts, query)
+        self._opening = scorer.chat.opening(scorer.model, scorer.prompts.system())
         self._own: Sequence | None = None
         self._pieces: Seq[PlannedSegment] = ()
         self._saved: SavedReading | None = None
@@ -176,8 +177,8 @@ class LikelihoodGain(Relevance):
 
     needs_sequence = True
 
-    def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
-        self._question = QuestionLikelihood(model, prompts, query)
+    def __init__(self, scorer: Scorer, query: str) -> None:
+        self._question = QuestionLikelihood(scorer.model, scorer.prompts, query)
         self._nothing = self._before = 0.0
 
     @property
@@ -198,12 +199,10 @@ class Cascade(Likelihood):
 
     uses_outlook = False
 
-    def __init__(
-        self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, segment_tokens: int, width: int
-    ) -> None:
-        super().__init__(model, chat, prompts, query, segment_tokens, alone=False)
+    def __init__(self, scorer: Scorer, query: str, segment_tokens: int, width: int) -> None:
+        super().__init__(scorer, query, segment_tokens, alone=False)
         self.needs_sequence = True
-        self._gain, self._gains, self._width = LikelihoodGain(model, prompts, query), Ranking(0), width
+        self._gain, self._gains, self._width = LikelihoodGain(scorer, query), Ranking(0), width
 
     def begin_window(self, sequence: Sequence) -> None:
         self._gain.begin_window(sequence)
@@ -269,7 +268,7 @@ def verdict_tokens(model: Model, word: str) -> set[int]:
 
 
 class VerdictRelevance(Relevance):
-    """The log-odds that a margin helps with the question.
+    """The log-odds that a margin helps with the question (Writing in the Margins, section 3.2 and appendix A).
 
     The prompt before the margin is prefilled once; each margin is appended and truncated again. ``text_tokens``: the
     tokens of the longest margin or segment.
@@ -277,11 +276,12 @@ class VerdictRelevance(Relevance):
 
     scores_margins = independent = True
 
-    def __init__(self, model: Model, chat: ChatFormat, prompts: Prompts, query: str, text_tokens: int) -> None:
-        self._model, self.text_tokens = model, text_tokens
-        before, after = prompts.classify(query)
-        self._preamble = [*chat.opening(model, prompts.system()), *model.tokenize(before)]
-        self._after = [*model.tokenize(after), *chat.after_user]
+    def __init__(self, scorer: Scorer, query: str, text_tokens: int) -> None:
+        model = self._model = scorer.model
+        self.text_tokens = text_tokens
+        before, after = scorer.prompts.classify(query)
+        self._preamble = [*scorer.chat.opening(model, scorer.prompts.system()), *model.tokenize(before)]
+        self._after = [*model.tokenize(after), *scorer.chat.after_user]
         yes, no = verdict_tokens(model, "yes"), verdict_tokens(model, "no")
         self._yes, self._no = sorted(yes - no), sorted(no - yes)
         if not self._yes or not self._no:
@@ -318,44 +318,35 @@ class VerdictRelevance(Relevance):
             self._sequence.close()
 
 
-@dataclass(frozen=True)
-class Scorer:
-    """The model that scores, with its prompts."""
-
-    model: Model
-    chat: ChatFormat
-    prompts: Prompts
-
-
 def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, auxiliary: bool) -> Relevance:
     """Returns the method of the settings. ``auxiliary``: the scorer is not the reader.
 
     Raises InvalidRequestError for a method that conflicts with other settings.
     """
-    model, chat, prompts, name = scorer.model, scorer.chat, scorer.prompts, resolved.relevance
+    name = resolved.relevance
     if name == "bm25":
         return BM25(query)
     if name == "verdict":
         text_tokens = resolved.margin_tokens if resolved.pattern.margins else resolved.segment_tokens
-        verdict = VerdictRelevance(model, chat, prompts, query, text_tokens)
-        return SeparateModelRelevance(verdict, model) if auxiliary else verdict
+        verdict = VerdictRelevance(scorer, query, text_tokens)
+        return SeparateModelRelevance(verdict, scorer.model) if auxiliary else verdict
     if auxiliary:
         if name == "likelihood-gain":
             raise InvalidRequestError(
                 "likelihood-gain is measured in the cache of the model that reads",
                 "With --relevance-model use --relevance likelihood or verdict.",
             )
-        likelihood = Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=False)
-        return SeparateModelRelevance(likelihood, model)
+        likelihood = Likelihood(scorer, query, resolved.segment_tokens, alone=False)
+        return SeparateModelRelevance(likelihood, scorer.model)
     # After a question, a text adds nothing to the question's likelihood
     query_first = resolved.settings.query_first
     alone = not resolved.pattern.deep and not query_first
     if name == "likelihood" or alone or (query_first and name == "cascade"):
-        return Likelihood(model, chat, prompts, query, resolved.segment_tokens, alone=alone)
+        return Likelihood(scorer, query, resolved.segment_tokens, alone=alone)
     if query_first:
         raise InvalidRequestError(
             "likelihood-gain cannot be measured with the question before the context", "Use --relevance likelihood."
         )
     if name == "likelihood-gain":
-        return LikelihoodGain(model, prompts, query)
-    return Cascade(model, chat, prompts, query, resolved.segment_tokens, max(_GATE, resolved.max_passages))
+        return LikelihoodGain(scorer, query)
+    return Cascade(scorer, query, resolved.segment_tokens, max(_GATE, resolved.max_passages))
