@@ -40,11 +40,9 @@ def test_a_draft_leaves_blanks_out_and_its_marks_wait() -> None:
 def test_notes_count_and_name_the_places() -> None:
     draft = DocumentBuilder()
     for place in "abcdefg":
-        draft.omit("hidden row", place)
-    draft.omit("hidden passage")
-    assert draft.document("d").notes == (
-        "7 hidden rows were left out (a; b; c; d; e; …)", "1 hidden passage was left out",
-    )  # fmt: skip
+        draft.omit("row", place)
+    draft.omit("page")
+    assert draft.document("d").notes == ("7 rows were left out (a; b; c; d; e; …)", "1 page was left out")
 
 
 def test_titles() -> None:

@@ -40,7 +40,6 @@ class StyleSheet:
     def __init__(self, css: str) -> None:
         self._rules: dict[str, Style] = defaultdict(dict)
         self._look = lru_cache(maxsize=_MOST)(self._look_by)
-        self.look_of_tag = lru_cache(maxsize=_MOST)(lambda tag: self.look(tag, {}))
         for number, (selectors, declarations) in enumerate(_rules(_COMMENT.sub(" ", css))):
             for one in map(str.strip, selectors.split(",")):
                 if one and (found := _SELECTOR.fullmatch(one)):

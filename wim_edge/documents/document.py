@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
 
 from wim_edge.documents.formats import FORMATS, PICTURE
 from wim_edge.errors import DocumentError
@@ -29,7 +28,6 @@ _OF_ROWS = (".jsonl", ".ndjson", ".json", ".gz")
 _NO_HEADING = re.compile(r"chapter \d+")  # our name for an untitled chapter of an EPUB
 _INK, _PIPE = re.compile(r"\S"), re.compile(r"(?<!\\)\|")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -95,15 +93,14 @@ class Document:
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
         line = bisect_right(self._line_starts, at) if self._has_lines else None
-        page, confidence, label = _latest(self._pages, at) or (None, None, None)
-        rows = _latest(self._rows, at)
-        row = None if rows is None or rows.row is None else rows.row + self.text.count("\n", rows.start, at)
-        cells = _cells(self.text, at, end, row, rows.column or 1) if rows and row and rows.column != 0 else None
-        return Place((start, end), page, self.section(at), line, row, confidence, cells, label)
+        page, section, rows = self._known(at)
+        row = None if rows.row is None else rows.row + self.text.count("\n", rows.start, at)
+        cells = _cells(self.text, at, end, row, rows.column or 1) if row and rows.column != 0 else None
+        return Place((start, end), page.page, section, line, row, page.confidence, cells, page.page_label)
 
     def section(self, at: int) -> str | None:
         """Returns a character's section; faster than the rest of its place."""
-        return _latest(self._sections, at)
+        return self._known(at)[1]
 
     @property
     def own_title(self) -> str:
@@ -123,18 +120,22 @@ class Document:
     def _line_starts(self) -> list[int]:
         return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
-    @cached_property
-    def _pages(self) -> list[tuple[int, tuple[int | None, float | None, str | None]]]:
-        every = [(mark.start, (mark.page, mark.confidence, mark.page_label)) for mark in self.marks]
-        return [one for one in every if one[1][:2] != (None, None)]
+    def _known(self, at: int) -> tuple[Mark, str | None, Mark]:
+        """Returns the last mark of a page before a character, its section, and the last mark of a row."""
+        return self._known_from[bisect_right(self.marks, at, key=lambda mark: mark.start)]
 
     @cached_property
-    def _sections(self) -> list[tuple[int, str]]:
-        return [(mark.start, mark.section) for mark in self.marks if mark.section is not None]
-
-    @cached_property
-    def _rows(self) -> list[tuple[int, Mark]]:
-        return [(mark.start, mark) for mark in self.marks if mark.row is not None]
+    def _known_from(self) -> list[tuple[Mark, str | None, Mark]]:
+        """The same before the first mark, and from each mark on."""
+        page = row = Mark(0)
+        section: str | None = None
+        known = [(page, section, row)]
+        for mark in self.marks:
+            page = page if mark.page is None and mark.confidence is None else mark
+            section = section if mark.section is None else mark.section
+            row = row if mark.row is None else mark
+            known.append((page, section, row))
+        return known
 
 
 def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
@@ -151,11 +152,6 @@ def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
 def letters(column: int) -> str:
     """Returns a column's letters, as in a sheet: 28 is "AB"."""
     return (letters((column - 1) // 26) if column > 26 else "") + chr(ord("A") + (column - 1) % 26)
-
-
-def _latest(entries: list[tuple[int, _T]], at: int) -> _T | None:
-    index = bisect_right(entries, at, key=lambda entry: entry[0])
-    return entries[index - 1][1] if index else None
 
 
 class DocumentBuilder:

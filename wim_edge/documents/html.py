@@ -103,10 +103,8 @@ class _Writer:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
         if self._left_out[1]:
             return
-        if attributes:
-            look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
-        else:  # lxml's mapping is slow
-            attributes, look, is_decoration = _NO_ATTRIBUTES, self._style.look_of_tag(tag), False
+        attributes = attributes or _NO_ATTRIBUTES  # lxml's mapping is slow
+        look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
         if tag in _DROPPED or look in (HIDDEN, STRUCK):
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
                 self._begin_cell(tag, attributes)  # keeps its column

@@ -25,6 +25,7 @@ _LONGEST, _REPEATED = 200, 1_000_000
 _FORM, _SCALES = 255, 9  # most characters of a number format, and most commas in it, which each divide by a thousand
 _CURRENCY = re.compile(r"[€$£¥]")
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
 _SPACES = re.compile(r"[_*].")  # the blanks and the fillers of a number format
 _QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*+)[^\]]*+\]')
 _DATE_PART = re.compile(
@@ -166,7 +167,7 @@ class _Book:
         if kind == "s":
             return self._strings[int(value)]
         if kind == "b":
-            return shown(value == "1")
+            return "TRUE" if value == "1" else "FALSE"
         if kind == "d":
             return shown(self._dates.from_ISO8601(value), form)
         if kind != "n":
@@ -238,14 +239,11 @@ def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
 def _repeat(rows: list[list[str] | None], merged: list[str]) -> None:
     """Repeats the text of a cell that spans several rows in each of them that is not empty."""
     left = _REPEATED
-    for reference in merged if rows else ():
+    for found in filter(None, map(_RANGE.fullmatch, merged)):
         if left <= 0:
             break
-        ends = [_REFERENCE.fullmatch(end) for end in reference.split(":")]
-        if len(ends) < 2 or ends[0] is None or ends[1] is None:
-            continue
-        column, first, last = column_of(ends[0][1]) - 1, int(ends[0][2]), min(int(ends[1][2]), len(rows))
-        above = rows[first - 1] if first <= len(rows) else None
+        column, first, last = column_of(found[1]) - 1, int(found[2]), min(int(found[3]), len(rows))
+        above = rows[first - 1] if 0 < first <= len(rows) else None
         text = above[column] if above and column < len(above) else ""
         for row in rows[first:last] if 0 < len(text) <= _LONGEST else ():
             left -= 1 + len(text)
@@ -264,8 +262,6 @@ def column_of(name: str) -> int:
 def shown(value: float | date | time | timedelta, form: str = "") -> str:
     """Returns a cell's value about as its sheet shows it. ``form``: the cell's number format ("0.0%", '#,##0.00
     "EUR"')."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
     if isinstance(value, date | time | timedelta):
         is_day = not isinstance(value, datetime) or value.time() == time()
         plain = "[h]:mm" if isinstance(value, timedelta) else "hh:mm" if isinstance(value, time) else "yyyy-mm-dd"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ RULE = re.compile(r"[\s|:+=-]+")
 _LONGEST = 2000  # most characters of a row; a longer line is no row
 _TITLE = 80  # most characters of a line in a table that is the title of some rows
 _PIPE, _TAB = re.compile(r"(?<!\\)\|"), re.compile("\t")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
@@ -127,10 +129,6 @@ def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
     return cells
 
 
-def line_spans(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yields the character spans of a text's lines, line feeds included; no other character ends a line."""
-    stop = len(text) if stop is None else stop
-    while start < stop:
-        end = text.find("\n", start, stop) + 1 or stop
-        yield start, end
-        start = end
+def line_spans(text: str, start: int = 0, stop: int = sys.maxsize) -> Iterator[tuple[int, int]]:
+    """Returns the character spans of a text's lines, line feeds included; no other character ends a line."""
+    return (line.span() for line in _LINE.finditer(text, start, stop))
