@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from wim_edge.documents import Segment, sentences
 from wim_edge.documents.tables import ROW
+from wim_edge.documents.units import inked
 from wim_edge.engine.protocols import PLAIN_LETTERS, Context, Logits, Model, Sequence
 from wim_edge.engine.sampling import Step, log_softmax, search_beams
 
@@ -155,18 +156,18 @@ class Pointer:
         """
         text, tokens = segment.text, segment.tokens
         chars, whole = char_offsets(self.model.piece, text, tokens)
-        inked = [_inked(text, at) for at in chars[:-1]]
-        barred = [any(start <= at < end for start, end in avoid) for at in inked]
+        begins = [inked(text, at, len(text))[0] for at in chars[:-1]]
+        barred = [any(start <= at < end for start, end in avoid) for at in begins]
         logits = sequence.logits
         yes, no = (float(log_softmax(logits)[self.model.tokenize(word)[0]]) for word in (YES, NO))
         ends = [whole[n + 1] and _is_edge(text, chars[n + 1]) for n in range(len(tokens) - 1)]
         ground = _Ground(
             text, tokens, chars,
-            places=tuple(n for n, at in enumerate(inked)
+            places=tuple(n for n, at in enumerate(begins)
                          if whole[n] and not barred[n] and at < chars[n + 1] and _is_edge(text, at)),
             may_end=[end and not bar for end, bar in zip([*ends, True], barred, strict=False)],
             words=[0, *accumulate(any(map(str.isalnum, text[start:end])) for start, end in pairwise(chars))],
-            far=[next((loss for start, end, loss in asked if start <= at < end), 0.0) for at in inked],
+            far=[next((loss for start, end, loss in asked if start <= at < end), 0.0) for at in begins],
         )  # fmt: skip
         found, spent = self._search(sequence, ground)
         runs: list[AnswerRun] = []
@@ -225,13 +226,6 @@ class Pointer:
         return self._forms[token]
 
 
-def _inked(text: str, start: int) -> int:
-    """Returns the offset of the first character from ``start`` on that is not white space."""
-    while start < len(text) and text[start].isspace():
-        start += 1
-    return start
-
-
 def _is_edge(text: str, at: int) -> bool:
     """Returns whether a word may begin or end here: not between letters or digits, except in scripts without spaces."""
     if at <= 0 or at >= len(text):
@@ -245,14 +239,14 @@ _QUOTES = {"(": ")", "[": "]", "“": "”", "«": "»", "„": "“", '"': '"',
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """Returns the run without surrounding white space and brackets, and punctuation at its end."""
-    start = min(_inked(text, start), end)
+    start, _ = inked(text, start, end)
     while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:.!?。，；：|*"):
         closes_abbreviation = text[end - 1] == "." and "." in text[start : end - 1].rsplit(" ", 1)[-1]
         if closes_abbreviation:
             break
         end -= 1
     while end - start > 1 and text[start] in "|*#":
-        start = _inked(text, start + 1)
+        start, _ = inked(text, start + 1, end)
     if end - start > 2 and _QUOTES.get(text[start]) == text[end - 1]:
         return start + 1, end - 1
     return start, end
@@ -275,8 +269,8 @@ def beginnings(
     ends: dict[int, int] = {}
     for number, (first, end) in enumerate(spans):
         last = spans[number + 1][0] if number + 1 < len(spans) else len(tokens)
-        inked = (at for at in range(first, last) if whole[at] and text[chars[at] : chars[at + 1]].strip())
-        for at in inked:
+        begins = (at for at in range(first, last) if whole[at] and text[chars[at] : chars[at + 1]].strip())
+        for at in begins:
             ends[at] = end
             if last - first <= longest:
                 break
