@@ -14,7 +14,7 @@ import zlib
 from typing import Any
 
 from wim_edge.documents.document import require
-from wim_edge.documents.limits import above, mebibytes
+from wim_edge.documents.limits import check_size, mebibytes
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
@@ -50,9 +50,7 @@ class Archive:
         self._bound(sum(one.file_size for one in members if one.filename.endswith((".xml", ".rels"))), "markup_bytes")
 
     def _bound(self, size: int, limit: str) -> None:
-        most: int = getattr(self.limits, limit)
-        if size > most:
-            raise above(self.name, f"unpacks to {mebibytes(size)}, more than {mebibytes(most)}", limit)
+        check_size(self.name, size, self.limits, limit, f"unpacks to {mebibytes(size)}, more than")
 
     def read(self, member: str) -> bytes:
         """Returns a member's bytes; zipfile never yields more than the archive's directory declares."""

@@ -17,8 +17,10 @@ def above(name: str, what: str, limit: str) -> DocumentError:
     return DocumentError(f"{name}: {what}", f"Split it and give the parts, or set WIM_EDGE_{limit.upper()} higher.")
 
 
-def too_large(name: str, limits: Limits) -> DocumentError:
-    return above(name, f"larger than {mebibytes(limits.document_bytes)}", "document_bytes")
+def check_size(name: str, size: int, limits: Limits, limit: str, what: str = "larger than") -> None:
+    """Raises DocumentError if a size in bytes is above ``limit``."""
+    if size > (most := getattr(limits, limit)):
+        raise above(name, f"{what} {mebibytes(most)}", limit)
 
 
 def read_whole(name: str, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> bytes:
@@ -27,8 +29,7 @@ def read_whole(name: str, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> by
     while block := file.read(_BLOCK):  # a single read would allocate the whole limit
         blocks.append(block)
         size += len(block)
-        if size > limits.document_bytes:
-            raise too_large(name, limits)
+        check_size(name, size, limits, "document_bytes")
     return b"".join(blocks)
 
 

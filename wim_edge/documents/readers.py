@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from wim_edge.documents.document import Document, title_of, with_unique_names
 from wim_edge.documents.formats import DELIMITED, HTML, ICS_START, MAIL, PICTURE_START, RTF_START, is_pdf
-from wim_edge.documents.limits import DEFAULTS, read_whole, too_large
+from wim_edge.documents.limits import DEFAULTS, check_size, read_whole
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Limits
 
@@ -152,8 +152,7 @@ def bytes_of(path: Path, limits: Limits = DEFAULTS) -> bytes:
         if path.is_dir():
             hint = "Give the files in it, or add it to a library (`wim-edge library add`)."
             raise DocumentError(f"{name}: a directory", hint)
-        if path.stat().st_size > limits.document_bytes:
-            raise too_large(name, limits)
+        check_size(name, path.stat().st_size, limits, "document_bytes")
         with path.open("rb") as file:
             return read_whole(name, file, limits)
     except FileNotFoundError:

@@ -6,7 +6,7 @@ import re
 
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
-from wim_edge.documents.limits import above, mebibytes
+from wim_edge.documents.limits import check_size
 from wim_edge.documents.rows import add_rows
 from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, shown
 from wim_edge.settings import Limits
@@ -28,8 +28,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text without struck-out or hidden passages; a table row is a line. Raises DocumentError above the
     limit of markup."""
     striprtf = require("striprtf.striprtf", name)
-    if len(data) > limits.markup_bytes:
-        raise above(name, f"larger than {mebibytes(limits.markup_bytes)}", "markup_bytes")
+    check_size(name, len(data), limits, "markup_bytes")
     markup = _with_notes_below(data.decode("latin-1"))
     names = list(_LOOKS)
     signed = _LOOK.sub(lambda one: rf"\u{_FIRST + names.index(one[1])}?{one[2]}\u{_END}?", markup)
