@@ -89,12 +89,12 @@ class Reading:
         self._within, self._begun = Within.parse(self.resolved.settings.within), time.monotonic()
         if self.kind == "list" and self._within.unread is not None:
             self._within = replace(self._within, unread=0.0)  # items may be in segments that are not the best
+        self._method = self.relevance or Relevance()
         ahead = self.plan.outlook
         self._outlook = ahead and replace(ahead, adapted=self._asks_adapter)
         self._left, self._best = deque(self.plan.order), -1
-        relevance = self.relevance or Relevance()
-        prior = self._outlook if relevance.uses_outlook else None
-        self.ranking = Ranking(len(self.plan.segments), relevance.independent, outlook=prior)
+        prior = self._outlook if self._method.uses_outlook else None
+        self.ranking = Ranking(len(self.plan.segments), self._method.independent, outlook=prior)
 
     def run(self) -> Iterator[events.Event]:
         """Reads until the end, the limit, or a request for the answer.
@@ -144,22 +144,22 @@ class Reading:
             self.cache.restore()
 
     def _read(self) -> Iterator[events.Event]:
-        cache, relevance = self.cache, self.relevance
+        cache, has_own_model = self.cache, self._method.uses_own_model
         for index, piece in enumerate(cache.pieces, self.plan.first[cache.number]):
             known = cache.is_cached(piece)
             if not known:
                 yield from self._write_waiting()
             if self._needs_reading:
                 yield from cache.read(piece)
-            if self._needs_reading or (relevance is not None and relevance.uses_own_model):
+            if self._needs_reading or has_own_model:
                 yield self._segment_read(index, piece)
             self._at = index
-            if relevance is not None:
-                yield from self._assess(index, piece, relevance, known)
+            if self.relevance is not None:
+                yield from self._assess(index, piece, known)
             self._at = -1
             self.n_read += 1
             self._done_tokens += len(piece.segment.tokens)
-            if relevance is not None and relevance.uses_own_model and not self._needs_reading:
+            if has_own_model and not self._needs_reading:
                 yield events.ReadingProgress(self._done_tokens, self.plan.tokens)
             cache.save_when_due()
             self.control.check()
@@ -231,26 +231,26 @@ class Reading:
     @property
     def _needs_reading(self) -> bool:
         """Returns whether every segment is read, not only the chosen ones."""
-        pattern, relevance = self.resolved.pattern, self.relevance
-        if pattern.deep or relevance is None:
+        pattern = self.resolved.pattern
+        if pattern.deep or self.relevance is None:
             return True
-        return relevance.needs_sequence or (pattern.margins and relevance.scores_margins)
+        return self._method.needs_sequence or (pattern.margins and self._method.scores_margins)
 
     @property
     def _asks_adapter(self) -> bool:
         """Returns whether an adapter rates each segment: only if each is read alone."""
         pattern = self.resolved.pattern
-        alone = pattern.margins and not pattern.deep and not self._scores_margins and self._needs_reading
+        alone = pattern.margins and not pattern.deep and not self._method.scores_margins and self._needs_reading
         return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone
 
-    def _assess(self, index: int, piece: PlannedSegment, relevance: Relevance, known: bool) -> Iterator[events.Event]:
+    def _assess(self, index: int, piece: PlannedSegment, known: bool) -> Iterator[events.Event]:
         """Scores the segment at the sequence's end; writes its margin if due, or queues it."""
         margins = self.resolved.pattern.margins
-        if margins and relevance.scores_margins:
+        if margins and self._method.scores_margins:
             self._pending[index] = len(self.cache.sequence)
             yield from self._write_waiting()
             return
-        yield from self._score(index, piece, relevance, None)
+        yield from self._score(index, piece, None)
         if index in self.chosen() and margins:
             if not self._needs_reading:
                 self.cache.restore()
@@ -261,20 +261,18 @@ class Reading:
             if not known:
                 yield from self._write_waiting()
 
-    def _score(
-        self, index: int, piece: PlannedSegment, relevance: Relevance, margin: Margin | None
-    ) -> Iterator[events.Event]:
+    def _score(self, index: int, piece: PlannedSegment, margin: Margin | None) -> Iterator[events.Event]:
         with self.clock.stage("relevance"):
-            before = relevance.evaluated_tokens
+            before = self._method.evaluated_tokens
             first = True
             if self._asks_adapter:  # it ranks the segments; scores are evidence for the first ones
                 self.ranking.answers[index] = self.writer.log_odds(self.cache.sequence)
                 first = self.ranking.is_first(index, self._max_passages)
             text = margin.text if margin else piece.segment.text
-            score = relevance.score(index, self.cache.sequence, text) if first else None
+            score = self._method.score(index, self.cache.sequence, text) if first else None
         if score is not None:
             self.ranking.scores[index] = score
-        if margin is None and relevance.evaluated_tokens > before:  # in a sequence of its own
+        if margin is None and self._method.evaluated_tokens > before:  # in a sequence of its own
             if self._needs_reading:
                 self.cache.reread_tokens += len(piece.segment.tokens)
             else:
@@ -303,8 +301,8 @@ class Reading:
 
     def write_waiting_margins(self) -> Generator[events.Event, None, None]:
         """Writes the pending margins of segments that are still chosen, most relevant first."""
-        wanted = list(self._pending if self._scores_margins else filter(self._pending.__contains__, self.chosen()))
-        due = [(index, self._pending[index]) for index in wanted]
+        wanted = [*self._pending] if self._method.scores_margins else self.chosen()
+        due = [(index, self._pending[index]) for index in wanted if index in self._pending]
         self._pending = {}  # a stop drops the others
         for index, end in due:
             piece = self.plan.segments[index]
@@ -313,13 +311,9 @@ class Reading:
                     if isinstance(written, str):
                         yield events.MarginDelta(index, written)
                         continue
-                    if self._scores_margins and self.relevance is not None:
-                        yield from self._score(index, piece, self.relevance, written)
+                    if self._method.scores_margins:
+                        yield from self._score(index, piece, written)
                     yield from self._judged(index, piece, written)
-
-    @property
-    def _scores_margins(self) -> bool:
-        return self.relevance is not None and self.relevance.scores_margins
 
     @contextmanager
     def _branch(self, index: int, end: int) -> Iterator[Sequence]:
