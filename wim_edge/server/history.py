@@ -8,11 +8,10 @@ import threading
 import time
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, InstanceOf
 
 from wim_edge.errors import LibraryError
 from wim_edge.followup import Turn
@@ -27,27 +26,27 @@ _NOT_KEPT = ("queued", "reading.progress", "margin.delta", "answer.provisional",
 """The events that are no longer of interest after the answer."""
 
 
-@dataclass(eq=False)
-class AskedQuestion:
+class AskedQuestion(BaseModel):
     """A question, the documents that it was asked of, and the job that answers it."""
 
+    model_config = ConfigDict(extra="forbid", strict=True)
     documents: list[int]
     text: str
     options: dict[str, Any]
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    asked: float = field(default_factory=time.time)
+    id: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
+    asked: float = Field(default_factory=time.time)
     """Seconds since 1970."""
-    judged: dict[int, bool] = field(default_factory=dict)
+    judged: dict[int, bool] = Field(default_factory=dict)
     """The reader's verdicts, by segment."""
-    job: Job = field(default_factory=Job)
     asked_as: str = ""
     """The question as it is asked, restated if it refers to the one before it; empty: as ``text``."""
-    before: Turn | None = None
-    """The question before, and its answer."""
     library: str | None = None
     """The library that passages are recalled from, besides the documents."""
+    job: InstanceOf[Job] = Field(default_factory=Job, exclude=True)
+    before: InstanceOf[Turn] | None = Field(default=None, exclude=True)
+    """The question before, and its answer."""
 
-    def __post_init__(self) -> None:
+    def model_post_init(self, _context: Any) -> None:
         self.asked_as = self.asked_as or self.text
 
     @property
@@ -135,32 +134,22 @@ def _check_event(event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
-class _Stored(BaseModel):
+class _StoredQuestion(AskedQuestion):
     """A question as stored on disk."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-    id: str = Field(pattern="^[0-9a-f]{32}$")
-    documents: list[int]
-    text: str
-    asked: float
-    options: dict[str, Any]
-    judged: dict[int, bool]
     ended: JobState
     old: list[Annotated[dict[str, Any], AfterValidator(_check_event)]]
-    asked_as: str = ""
-    library: str | None = None
 
 
 def _stored(question: AskedQuestion) -> dict[str, Any]:
-    own = {name: value for name, value in vars(question).items() if name in _Stored.model_fields}
     kept = [event for event in question.job.events if event["type"] not in _NOT_KEPT]
-    return own | {"judged": dict(question.judged), "ended": question.job.state, "old": kept}
+    return question.model_dump() | {"ended": question.job.state, "old": kept}
 
 
 def _read(path: Path) -> AskedQuestion | None:
     """Returns a stored question; None for a damaged file."""
     try:
-        found = _Stored.model_validate_json(read_small_file(path))
+        found = _StoredQuestion.model_validate_json(read_small_file(path))
     except (OSError, ValueError, RecursionError):
         return None
     if found.id != path.stem:
@@ -168,5 +157,5 @@ def _read(path: Path) -> AskedQuestion | None:
     if found.ended in ("waiting", "running"):  # the server was killed
         lost = Failed("EngineError", "the server ended before it was answered", "Ask again.")
         found.ended, found.old = "failed", [*found.old, lost.to_dict()]
-    own = {name: value for name, value in vars(found).items() if name not in ("ended", "old")}
+    own = found.model_dump(exclude={"ended", "old"})
     return AskedQuestion(**own, job=Job(state=found.ended, events=found.old))

@@ -92,7 +92,9 @@ def _entered(served: Served, asked: AskRequest) -> AskedQuestion:
     """Puts a question in line before the response begins, so that a wrong request is an error, not a stream."""
     before = served.history.get(asked.follows).turn if asked.follows else None
     options = asked.options.model_dump(exclude_none=True)
-    question = AskedQuestion(asked.documents, asked.question, options, before=before, library=asked.library)
+    question = AskedQuestion(
+        documents=asked.documents, text=asked.question, options=options, before=before, library=asked.library
+    )
     served.history.add(question)
     return _enter(served, question, idle=served.read_on if asked.read_on is None else asked.read_on)
 
