@@ -53,8 +53,8 @@ def test_json_summary_and_folder(model: FakeModel, data: Path, tmp_path: Path) -
     summary = json.loads(result.stdout)
     assert summary == json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert (summary["task"], summary["model"]) == ("multidoc", "fake")
-    assert summary["command"] == (f"wim-edge eval multidoc --pattern {FULL} --data {data} --documents 3 "
-                                  f"--answer-tokens 20 --out {out} --json")  # fmt: skip
+    assert summary["command"] == (f"wim-edge eval multidoc --data {data} --documents 3 --pattern {FULL} --out {out} "
+                                  "--json --answer-tokens 20")  # fmt: skip
     by_name = {found["pattern"]: found for found in summary["patterns"]}
     assert list(by_name) == FULL.split(",")
     assert {name: found["n"] for name, found in by_name.items()} == {

@@ -78,7 +78,15 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
     return [CompletionItem(name) for name in TASKS if name.startswith(incomplete)]
 
 
-@click.command("eval", short_help="Measure accuracy and cost on a task.", help=_HELP)
+class _EvalCommand(click.Command):
+    """Keeps the command line of the run in ``ctx.meta``, without defaults and environment variables."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["command"] = shlex.join(["wim-edge", "eval", *args])
+        return super().parse_args(ctx, args)
+
+
+@click.command("eval", cls=_EvalCommand, short_help="Measure accuracy and cost on a task.", help=_HELP)
 @click.argument("task_name", metavar="TASK", shell_complete=_task_names)
 @click.option("-p", "--pattern", "patterns", default="llm,default", show_default=True, metavar="P[,P...]",
               help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
@@ -146,13 +154,13 @@ def eval_command(
             on_index = stack.enter_context(Progress("indexing: "))
             summary, stopped = commands.run_recall(
                 recall.parse_retrievers(retrievers), wanted, size, recall.SearchLimits(prefix, titles), settings,
-                folder, _command(ctx), watcher, on_index, report=report,
+                folder, ctx.meta["command"], watcher, on_index, report=report,
             )  # fmt: skip
         else:
             task, chosen = task_named(task_name), parse_conditions(patterns)
             watcher = stack.enter_context(Scores(task.metric))
             summary, stopped = commands.run_task(
-                task, chosen, wanted, settings, folder, _command(ctx), watcher, report=report, cluster=cluster
+                task, chosen, wanted, settings, folder, ctx.meta["command"], watcher, report=report, cluster=cluster
             )
     _show(summary, recall.table_of(summary) if is_recall else rows(summary), as_json)
     if out is None:
@@ -181,24 +189,6 @@ def _check_report(out: Path | None) -> None:
     if out is None:
         raise InvalidRequestError("--report needs a folder", "Add --out DIR.")
     require_matplotlib()
-
-
-def _command(ctx: click.Context) -> str:
-    """Returns the command line of this run, without defaults and environment variables."""
-    words = ["wim-edge", "eval"]
-    for parameter in ctx.command.params:
-        name = parameter.name or ""
-        if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE or name not in ctx.params:
-            continue
-        value = ctx.params[name]
-        if isinstance(parameter, click.Argument):
-            words.append(str(value))
-        elif isinstance(value, bool):
-            words.append((parameter.opts if value else parameter.secondary_opts)[-1])
-        else:
-            given = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            words += [parameter.opts[-1], given]
-    return shlex.join(words)
 
 
 def _show(summary: dict[str, Any], table: list[list[str]], as_json: bool) -> None:
