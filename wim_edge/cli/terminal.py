@@ -95,9 +95,9 @@ class Progress:
         self._before, self._after, self._size = before, after, size
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._bar: Any = None
-        self.begin(0)
+        self.start(0)
 
-    def begin(self, done: int) -> None:
+    def start(self, done: int) -> None:
         """Starts the clock. ``done``: the work that was done before."""
         self._done = self._first = done
         self._began = self._last = time.monotonic()
@@ -136,13 +136,12 @@ class Progress:
             self._bar.stop()
 
 
-class RunProgress:
-    """Shows a run of many questions, with a tally beside their number: a `wim_edge.system.journal.Watcher` and a
-    context manager."""
+class RunProgress(Progress):
+    """Shows a run of many questions, with a tally beside their number: a `wim_edge.system.journal.Watcher`."""
 
     def __init__(self) -> None:
-        self._progress = Progress(after=" asked")
-        self._done = self._total = 0
+        super().__init__(after=" asked")
+        self._total = 0
 
     def count(self, row: Any) -> None:
         """Adds a row to the tally."""
@@ -155,23 +154,16 @@ class RunProgress:
         """Begins with the existing rows and the number of all questions."""
         for row in kept:
             self.count(row)
-        self._done, self._total = len(kept), total
+        self._total = total
         if kept:
             click.echo(f"{len(kept)} of {total} asked before", err=True)
-        self._progress.begin(len(kept))
-        self._progress(self._done, total, self.tally())  # draws the bar
+        self.start(len(kept))
+        self(len(kept), total, self.tally())  # draws the bar
 
     def add(self, row: Any) -> None:
         """Counts a question that was asked, or failed."""
         self.count(row)
-        self._done += 1
-        self._progress(self._done, self._total, self.tally())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._progress.__exit__()
+        self(self._done + 1, self._total, self.tally())
 
 
 class Scores(RunProgress):
