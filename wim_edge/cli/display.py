@@ -6,19 +6,20 @@ import math
 import sys
 import threading
 import unicodedata
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import Self, TextIO
 
 from rich.cells import cell_len
+from rich.console import Console, Group
+from rich.live import Live as RichLive
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.spinner import Spinner
+from rich.text import Text
 
 from wim_edge.cli import event_lines
 from wim_edge.cli.terminal import clean
 from wim_edge.reading import events
 from wim_edge.settings import ALL, AUTO, Within
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress, TaskID
-    from rich.text import Text
 
 _REFRESH = 1 / 8  # seconds
 _STOP = "answers with what has been read"
@@ -44,8 +45,6 @@ def display_for(*, as_json: bool, quiet: bool, margins: bool, stop: str = _STOP)
     if quiet:
         return AnswerAlone()
     if sys.stdout is not None and sys.stdout.isatty():
-        from rich.console import Console
-
         return Live(Console(highlight=False), margins, stop)
     return PlainLines(margins)
 
@@ -105,11 +104,10 @@ class PlainLines(Display):
 
 
 class Live(Display):
-    """A display for a terminal: a progress bar and the margin being written below, everything finished above."""
+    """A display for a terminal: a progress bar and the margin being written below, everything finished above.
+    A document may contain square brackets, so its text is never parsed as markup."""
 
     def __init__(self, console: Console, margins: bool, stop: str = _STOP) -> None:
-        from rich.live import Live as RichLive
-
         self.console, self._margins, self._stop = console, margins, stop
         self._by_segments = False
         """True if progress is counted in segments, because it is not known how many will be read."""
@@ -186,7 +184,7 @@ class Live(Display):
                     self._live.stop()
                     self._print("\nAnswer", "bold")
                 self._answered = True
-                self.console.print(self._text(self._wrap(clean(event.text))), end="", soft_wrap=True)
+                self.console.print(Text(self._wrap(clean(event.text))), end="", soft_wrap=True)
             case events.AnswerFinished():
                 self._finish(event)
 
@@ -203,7 +201,7 @@ class Live(Display):
         self._live.start()
 
     def _print(self, text: str, style: str) -> None:
-        self.console.print(self._text(text, style))
+        self.console.print(Text(text, style))
 
     def _busy(self, doing: str) -> None:
         self._doing = doing
@@ -212,11 +210,9 @@ class Live(Display):
     def _margin(self, event: events.MarginJudged) -> None:
         if not self._margins:
             return
-        from rich.padding import Padding
-
         sure, place = event_lines.format_relevance(event), event_lines.format_place(event, self._several)
         how = " · ".join(filter(None, (sure, place)))
-        text = self._text(event_lines.format_margin(event), "" if event.relevant else "dim")
+        text = Text(event_lines.format_margin(event), "" if event.relevant else "dim")
         if short := event_lines.short_answer_of(event):
             text.highlight_words([short], "bold")
         self._print(f"{'●' if event.relevant else '○'} {how}", "green" if event.relevant else "dim")
@@ -224,8 +220,6 @@ class Live(Display):
 
     def _bar(self, within: Within = Within()) -> Progress:  # noqa: B008
         """Returns a bar with the progress of the reading and its time."""
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
         if self._by_segments:
             read = "{task.completed} of {task.total:,} segments read{task.fields[better]}"
             return Progress(TextColumn(read), TimeElapsedColumn(), console=self.console)
@@ -238,7 +232,7 @@ class Live(Display):
     def _finish(self, event: events.AnswerFinished) -> None:
         self._live.stop()
         if self._answered:
-            self.console.print(self._text(self._wrap.rest()), soft_wrap=True)
+            self.console.print(Text(self._wrap.rest()), soft_wrap=True)
         elif event.text and event.finish_reason != "cancelled":
             self._print("\nNo better passage was found; the answer stays", "bold")
         is_found = event.status != "not_found"
@@ -247,7 +241,7 @@ class Live(Display):
             self._print("\nSources" if is_found else "\nNearest", "bold")
         for one in sources:
             how = f" · relevance {one.relevance:.2f}" if is_found else ""
-            line = self._text(f"  {one.where}{how}", "green")
+            line = Text(f"  {one.where}{how}", "green")
             if one.link:
                 line.stylize(f"link {one.link}", 2)
             self.console.print(line.append(f" · {one.opens}" if one.opens else "", "dim"))
@@ -256,22 +250,12 @@ class Live(Display):
     def _refresh(self) -> None:
         if not self._live.is_started:
             return
-        from rich.console import Group
-        from rich.spinner import Spinner
-
         if self._doing:
-            self._live.update(Spinner("dots", self._text(self._doing, "dim")))
+            self._live.update(Spinner("dots", Text(self._doing, "dim")))
             return
         below = ((self._so_far, "bold"), (self._best and f"most relevant so far: {self._best}", "dim"),
                  (clean(" ".join(self._writing.split())), "italic"))  # fmt: skip
-        self._live.update(Group(self._progress, *(self._text(text, style) for text, style in below if text)))
-
-    @staticmethod
-    def _text(text: str, style: str = "") -> Text:
-        """Returns text that is never parsed as markup: a document may contain square brackets."""
-        from rich.text import Text
-
-        return Text(text, style=style)
+        self._live.update(Group(self._progress, *(Text(text, style) for text, style in below if text)))
 
 
 def _write(file: TextIO | None, text: str, end: str = "\n") -> None:
