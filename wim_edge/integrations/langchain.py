@@ -26,7 +26,7 @@ from wim_edge.integrations import document_reader
 from wim_edge.integrations.document_reader import CitedPassage, DocumentReader, ReadingRequest
 from wim_edge.reading import events
 from wim_edge.runtime import Runtime
-from wim_edge.server.openai.routing import MessagePart, MessageTurn, as_request
+from wim_edge.server.openai.routing import MessageTurn, as_request
 from wim_edge.settings import Settings
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
@@ -106,7 +106,7 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
 
     def _answer(self, request: ReadingRequest, turns: Sequence[MessageTurn]) -> Iterator[events.Event]:
         runtime, library, given = request.runtime, self.library, self._reader.load()
-        own = [MessageTurn("user", tuple(MessagePart(document=one) for one in given))] if given else []
+        own = [MessageTurn("user", tuple(given))] if given else []
         tokenize = runtime.roles().reader.model().tokenize  # the writer may not be needed
         asked = as_request(
             [*own, *turns], lambda text: len(tokenize(text)), read=self.read, asks_library=library is not None
@@ -188,16 +188,16 @@ def _turn(message: BaseMessage) -> MessageTurn:
     if message.type not in _ROLES:
         raise InvalidRequestError(f"a message of type {message.type} is not supported", "Leave it out.")
     if message.type != "human":
-        return MessageTurn(_ROLES[message.type], (MessagePart(str(message.text)),))
+        return MessageTurn(_ROLES[message.type], (str(message.text),))
     return MessageTurn("user", tuple(_part(dict(block)) for block in message.content_blocks))
 
 
-def _part(block: dict[str, Any]) -> MessagePart:
+def _part(block: dict[str, Any]) -> str | Document:
     if block["type"] == "text":
-        return MessagePart(block["text"])
+        return str(block["text"])
     name = block.get("title") or (block.get("extras") or {}).get("filename") or block.get("filename") or "attachment"
     if block["type"] == "text-plain" and "text" in block:
-        return MessagePart(document=Document(Path(name).name, block["text"]))
+        return Document(Path(name).name, block["text"])
     if "base64" in block:
-        return MessagePart(document=document_reader.document_from(Path(name).name, base64.b64decode(block["base64"])))
+        return document_reader.document_from(Path(name).name, base64.b64decode(block["base64"]))
     raise InvalidRequestError(f"a part of type {block['type']} holds no file", "Send its bytes, in base64.")

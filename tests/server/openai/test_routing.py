@@ -11,7 +11,7 @@ from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.followup import Turn
 from wim_edge.server.openai import routing
-from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, find_question
+from wim_edge.server.openai.routing import MessageTurn, RoutedRequest, as_request, find_question
 
 PLAIN = "The licence covers the software. It was written in 2007 by the foundation. " * 60
 LICENCE = f"A LICENCE\nVersion 3\n\n{PLAIN}\n\n{PLAIN}\n\nRead the rest at the foundation's address."
@@ -25,8 +25,7 @@ def request(*messages: tuple[str, str | list[str | Document]], read: bool | None
     turns = []
     for role, content in messages:
         parts = [content] if isinstance(content, str) else content
-        made = (MessagePart(one) if isinstance(one, str) else MessagePart(document=one) for one in parts)
-        turns.append(MessageTurn(role, tuple(made)))
+        turns.append(MessageTurn(role, tuple(parts)))
     return as_request(turns, lambda text: len(text) // 4, read=read)
 
 
@@ -36,10 +35,10 @@ def test_what_becomes_of_messages() -> None:
 
     long = "A sentence of the text. " * 400
     turns = [
-        MessageTurn("system", (MessagePart("Be brief."),)),
-        MessageTurn("user", (MessagePart(long),)),
-        MessageTurn("assistant", (MessagePart("Yes?"),)),
-        MessageTurn("user", (MessagePart("Who is it?"), MessagePart(document=Document("d", "words")))),
+        MessageTurn("system", ("Be brief.",)),
+        MessageTurn("user", (long,)),
+        MessageTurn("assistant", ("Yes?",)),
+        MessageTurn("user", ("Who is it?", Document("d", "words"))),
     ]
     found = as_request(turns, count, read=None)
     assert [document.name for document in found.documents] == ["message", "d"]
@@ -47,12 +46,12 @@ def test_what_becomes_of_messages() -> None:
     assert as_request(turns[:2], count, read=False).messages == [("system", "Be brief."), ("user", long)]
     asked = as_request(turns[-1:], count, read=None, asks_library=True)
     assert (asked.question, asked.messages) == ("Who is it?", [])
-    short = [MessageTurn("user", (MessagePart("Who is it?"),))]
+    short = [MessageTurn("user", ("Who is it?",))]
     assert as_request(short, count, read=None).messages == [("user", "Who is it?")]
     found = as_request(short, count, read=None, asks_library=True)
     assert (found.question, found.messages, found.documents) == ("Who is it?", [], [])
     with pytest.raises(InvalidRequestError, match="no question"):
-        as_request([MessageTurn("user", (MessagePart(document=Document("d", "words")),))], count, read=None)
+        as_request([MessageTurn("user", (Document("d", "words"),))], count, read=None)
     with pytest.raises(InvalidRequestError, match="not the user's"):
         as_request([], count, read=None)
 
@@ -109,11 +108,11 @@ def test_where_the_question_is(
 
 
 def test_a_question_that_is_given_is_not_looked_for() -> None:
-    turns = [MessageTurn("user", (MessagePart(f"{LICENCE}\n\nIs it free?"),))]
+    turns = [MessageTurn("user", (f"{LICENCE}\n\nIs it free?",))]
     found = as_request(turns, lambda text: len(text) // 4, read=None, question="Summarize this.")
     assert (found.question, found.unsure) == ("Summarize this.", False)
     assert [one.text for one in found.documents] == [f"{LICENCE}\n\nIs it free?"]
-    turns = [MessageTurn("user", (MessagePart(LICENCE), MessagePart("Answer in French.")))]
+    turns = [MessageTurn("user", (LICENCE, "Answer in French."))]
     beside = as_request(turns, lambda text: len(text) // 4, read=None, question="Is it free?")
     assert beside.left_out == 1
 
@@ -205,6 +204,6 @@ def test_a_book_of_short_lines_is_split_at_once() -> None:
     assert len(body) + len(question) > 3_999_000
     assert routing.split_question("One. Two is it. Who may end it?")[1] == "Who may end it?"
     assert routing.split_question("a" * 5000) == ("a" * 4400, "a" * 600)
-    message = MessageTurn("user", (MessagePart("word " * 9000 + "Why?"),))
+    message = MessageTurn("user", ("word " * 9000 + "Why?",))
     found = as_request([message], lambda text: len(text.split()), read=None)
     assert found.question.endswith("Why?")

@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 from wim_edge import catalog
 from wim_edge.catalog import Catalog
+from wim_edge.documents import Document
 from wim_edge.engine.gguf import is_embedding_model
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.loaded_models import LoadedModels
@@ -36,7 +37,7 @@ from wim_edge.server.dependencies import (
 from wim_edge.server.job_queue import Job
 from wim_edge.server.machine import catalog_facts
 from wim_edge.server.openai import schemas
-from wim_edge.server.openai.routing import MessagePart, MessageTurn, RoutedRequest, as_request, file_part
+from wim_edge.server.openai.routing import MessageTurn, RoutedRequest, as_request, file_part
 from wim_edge.settings import Paths, Settings
 
 _MAX_FILES = 64
@@ -167,9 +168,9 @@ def _turns(served: Service, messages: list[schemas.ChatMessage]) -> list[Message
         raise InvalidRequestError(f"{n_files:,} files in one request", f"{_MAX_FILES} at most.")
     load = cache(partial(file_part, served.store))  # each file once
 
-    def read(part: schemas.ContentPart) -> MessagePart:
+    def read(part: schemas.ContentPart) -> str | Document:
         if part.type in ("text", "refusal"):
-            return MessagePart(part.text or part.refusal)
+            return part.text or part.refusal
         if part.type != "file":
             raise InvalidRequestError(
                 f"a part of type {part.type}: pictures and sound cannot be read in messages",

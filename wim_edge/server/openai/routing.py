@@ -49,21 +49,18 @@ _FILE_ID = re.compile(r"(?:file-)?(\d{1,18})")
 
 
 @dataclass(frozen=True)
-class MessagePart:
-    """A text or a document in a message."""
-
-    text: str = ""
-    document: Document | None = None
-
-
-@dataclass(frozen=True)
 class MessageTurn:
     role: str
-    parts: tuple[MessagePart, ...]
+    parts: tuple[str | Document, ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """The parts that are texts, without blank ones."""
+        return [part for part in self.parts if isinstance(part, str) and part.strip()]
 
     @property
     def text(self) -> str:
-        return "\n\n".join(part.text for part in self.parts if part.text)
+        return "\n\n".join(part for part in self.parts if isinstance(part, str) and part)
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ class FoundQuestion:
     """True if nothing ends with a question mark, or several texts do."""
 
 
-def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> MessagePart:
+def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> Document:
     """Returns a file from a data URL, or from the id of an uploaded document.
 
     Raises InvalidRequestError, DocumentError, LibraryError.
@@ -109,7 +106,7 @@ def file_part(store: Uploads, name: str, data: str | None, number: str | None) -
         found = _FILE_ID.fullmatch(number)
         if not found:
             raise InvalidRequestError(f"{number!r} is no file", "Send file-N, with a document's id (/api/documents).")
-        return MessagePart(document=store.document(int(found[1])).document)
+        return store.document(int(found[1])).document
     if data is None:
         raise InvalidRequestError("a file has neither file_data nor file_id", "Send one of them.")
     head, comma, body = data.partition(",")
@@ -117,24 +114,18 @@ def file_part(store: Uploads, name: str, data: str | None, number: str | None) -
         raw = base64.b64decode(body if comma else head, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidRequestError(f"{name}: its data is not base64", "Send data:TYPE;base64,DATA.") from None
-    kept, _ = store.upload(name, raw)
-    return MessagePart(document=kept.document)
+    return store.upload(name, raw)[0].document
 
 
 def as_request(
     turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None, asks_library: bool = False,
     question: str | None = None,
 ) -> RoutedRequest:  # fmt: skip
-    """Returns the request of these turns.
+    """Returns the request of these turns, whose roles are system, user, assistant and tool (a result).
 
-    Args:
-        turns: the conversation; its roles are system, user, assistant and tool (a result).
-        count: counts the tokens of a text.
-        read: True to read texts as documents; None: only long ones.
-        asks_library: True if a library is asked, with or without documents.
-        question: the question, if it is known; long texts are then whole documents.
-
-    Raises InvalidRequestError without a question.
+    ``count`` counts the tokens of a text. ``read``: True to read texts as documents; None: only long ones.
+    ``question``: the question, if it is known; long texts are then whole documents. Raises InvalidRequestError
+    without a question.
     """
     if not turns or turns[-1].role not in ("user", "tool"):
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
@@ -148,21 +139,20 @@ def as_request(
 
     documents, short = _earlier(before, is_long if read is not False else lambda _: False)
     others = _others(before)
-    texts = [part for part in last.parts if part.document is None and part.text.strip()]
-    long = [part for part in texts if read or (read is None and is_long(part.text))]
-    beside = [part.text.strip() for part in texts if part not in long]
+    long = [text for text in last.texts if read or (read is None and is_long(text))]
+    beside = [text.strip() for text in last.texts if text not in long]
     found: FoundQuestion | None = None
     for part in last.parts:
-        if part.document is not None:
-            documents.append(part.document)
+        if isinstance(part, Document):
+            documents.append(part)
         elif part in long and question:
-            documents.append(_document(part.text, len(documents)))
+            documents.append(_document(part, len(documents)))
         elif part in long:
-            found = find_question(part.text, [*(("the message", one) for one in beside), *others])
+            found = find_question(part, [*(("the message", one) for one in beside), *others])
             if found.body:
                 documents.append(_document(found.body, len(documents)))
             else:
-                beside.append(part.text.strip())
+                beside.append(part.strip())
     if not documents and not asks_library:
         return RoutedRequest(messages=_messages(turns))
     asked = FoundQuestion(question) if question else _question("\n\n".join(beside), found, others)
@@ -181,14 +171,14 @@ def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tu
     short: list[str] = []
     for turn in turns:
         for part in turn.parts:
-            if part.document is not None:
-                documents.append(part.document)
-            elif is_long(part.text):
-                own = find_question(part.text)  # removed as in its own turn, so that the text is the same
+            if isinstance(part, Document):
+                documents.append(part)
+            elif is_long(part):
+                own = find_question(part)  # removed as in its own turn, so that the text is the same
                 is_asked = turn.role != "tool" and asks(own.question)
-                documents.append(_document(own.body if is_asked else part.text, len(documents)))
-            elif part.text.strip():
-                short.append(part.text)
+                documents.append(_document(own.body if is_asked else part, len(documents)))
+            elif part.strip():
+                short.append(part)
     return documents, short
 
 
@@ -227,8 +217,9 @@ def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Itera
     for turn, reply in pairwise(spoken):
         if turn.role != "user" or reply.role != "assistant":
             continue
-        texts = [part.text for part in turn.parts if part.text.strip()]
-        question = " ".join(find_question(text, system).question if is_long(text) else text.strip() for text in texts)
+        question = " ".join(
+            find_question(text, system).question if is_long(text) else text.strip() for text in turn.texts
+        )
         if asks(question):
             yield Turn(question, short_answer(reply.text))
 
