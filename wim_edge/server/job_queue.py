@@ -1,11 +1,6 @@
 """The job queue: one thread owns the model and serves one job at a time, in the order of arrival.
 
-    submit      puts a job in line, or raises `BusyError` if the line is full
-    follow      yields its events, from any one on, as they happen; many may follow one job
-    answer_now  stops reading and answers
-    cancel      takes the job out of the line, or stops it within a batch
-
-A finished job may continue to read as long as no other one waits.
+Many may follow the events of one job. A finished job may continue to read as long as no other one waits.
 """
 
 from __future__ import annotations

@@ -1,16 +1,7 @@
-"""The runtime for a parent process: one JSON object a line on standard input and output.
+"""The runtime for a parent process: one JSON object a line on standard input and output (docs/worker.md).
 
-    {"id": 1, "do": "ask", "documents": ["a.pdf", {"name": "b", "text": "..."}], "question": "...", "settings": {}}
-    {"id": 2, "do": "read", "documents": ["a.pdf"]}
-    {"id": 3, "do": "complete", "prompt": "Once" or [["user", "Hello."]]}
-    {"id": 1, "do": "answer_now"}
-    {"id": 1, "do": "cancel"}
-    {"id": 1, "do": "judge", "segment": 3, "accepted": false}
-
-Answers are the events of docs/events.md with their request's ``id``; `queued` comes first, and `error` comes last if a
-request fails. ``settings`` are fields of `wim_edge.Settings`. For ask, ``judged`` maps segments to verdicts, and
-``"read_on": true`` continues to read for the last question (`Runtime.stream`). Requests are served in order. The
-process ends with its standard input.
+For ask, ``judged`` maps segments to verdicts, and ``"read_on": true`` continues to read for the last question
+(`Runtime.stream`).
 """
 
 from __future__ import annotations
