@@ -13,7 +13,7 @@ import pytest
 from tests.server.conftest import Client, serving
 from tests.server.slow import TEXT
 from wim_edge.errors import InvalidRequestError
-from wim_edge.server import documents, guard
+from wim_edge.server import guard, uploads
 from wim_edge.server.guard import COOKIE, hosts_of
 
 
@@ -80,7 +80,7 @@ def test_other_machines_need_a_token(make: Callable[..., Any]) -> None:
 def test_bodies_have_limits(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     response = client.post("/api/questions", json={"documents": [1], "question": "a" * 9_000_000})
     assert response.status_code == 413
-    response = client.post("/api/documents", files={"file": ("a.txt", b"a" * (documents.UPLOAD_BYTES + 1))})
+    response = client.post("/api/documents", files={"file": ("a.txt", b"a" * (uploads.MAX_BYTES + 1))})
     assert response.status_code == 413
     assert client.post("/api/questions", json={"documents": [1], "question": "a" * 20_001}).status_code == 422
     assert client.post("/api/questions", content=b"{" * 100_000).status_code == 422

@@ -56,15 +56,9 @@ def create_app(
 ) -> FastAPI:  # fmt: skip
     """Returns the server as an ASGI application.
 
-    Args:
-        settings: the defaults of requests; by default from the environment.
-        folders: folders whose files may be named in a request; others must be uploaded.
-        host: the address that the server listens on; ``names``: further names of the machine.
-        token: the token that each request must show; required if ``host`` is not loopback.
-        most_waiting: requests that may wait for the model; the next one is answered 429.
-        read_on: True to read on after answers while nobody waits, unless a request says otherwise.
-        open_runtime: opens a runtime for settings.
-
+    ``settings`` are the defaults of requests; by default from the environment. Files of ``folders`` may be named in a
+    request; others must be uploaded. ``names``: further names of the machine. ``most_waiting``: requests that may wait
+    for the model. ``read_on``: True to read on after answers while nobody waits, unless a request says otherwise.
     Raises InvalidRequestError without a token on another address than loopback; LibraryError.
     """
     if token is not None and not is_token(token):
@@ -142,10 +136,7 @@ async def _failed(_request: Request, error: Exception) -> JSONResponse:
 def _describe(app: FastAPI) -> dict[str, Any]:
     """Returns the OpenAPI description of an application."""
     found = FastAPI.openapi(app)
-    schemas = found["components"]["schemas"]
-    for unused in ("HTTPValidationError", "ValidationError"):  # our errors have another form
-        schemas.pop(unused, None)
-    schemas |= _events()
+    found["components"]["schemas"] |= _events()
     for path, operations in found["paths"].items():
         for operation in operations.values():
             _complete(path, operation["responses"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -23,7 +22,7 @@ from wim_edge.reading.control import Decision
 from wim_edge.server.guard import SHELF
 from wim_edge.server.history import AskedQuestion, History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
-from wim_edge.server.uploads import LIBRARY, Uploads
+from wim_edge.server.uploads import LIBRARY, Uploads, digest_of
 from wim_edge.settings import ANSWERS, ITSELF, PATTERNS, RELEVANCES, WITHIN_PATTERN, Paths, Settings
 
 T = TypeVar("T")
@@ -75,8 +74,8 @@ class Service:
             return self
         with self.lock:
             if name not in self._shelves:
-                digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()  # a name may contain anything
-                store = Uploads(self.store.folders, self.settings, f"{LIBRARY}.{digest}")
+                library = f"{LIBRARY}.{digest_of(name.encode())}"  # a name may contain anything
+                store = Uploads(self.store.folders, self.settings, library)
                 self._shelves[name] = replace(self, store=store, history=History(store.folder / "questions"))
                 self._shelves[name].queue = self.queue
             return self._shelves[name]

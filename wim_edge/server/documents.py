@@ -30,7 +30,7 @@ from wim_edge.library.ingest import sync
 from wim_edge.library.library import Library, StoredDocument, known_libraries
 from wim_edge.reading.events import Event
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel
-from wim_edge.server.uploads import LIBRARY, FileView
+from wim_edge.server.uploads import LIBRARY, MAX_BYTES, FileView
 
 # The name of an uploaded file, as clients send it in a multipart form:
 #   filename="a%22b.txt"                browsers: three characters are escaped
@@ -74,7 +74,6 @@ class _FormParser(MultiPartParser):
 
 
 router = APIRouter(tags=["documents"], responses=ERRORS, route_class=_UploadRoute)
-UPLOAD_BYTES = 64 * 1024**2
 _JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
 
 
@@ -133,7 +132,7 @@ def list_documents(served: Served) -> list[DocumentSummary]:
     return [DocumentSummary(**vars(one), file=Path(one.path).name) for one in served.store.entries()]
 
 
-@router.post("/documents", status_code=201, max_body_size=UPLOAD_BYTES, responses=BUSY)
+@router.post("/documents", status_code=201, max_body_size=MAX_BYTES, responses=BUSY)
 async def upload_document(
     served: Served, file: Annotated[UploadFile, File(description=f"A file: {ANY_OF_THEM}.")]
 ) -> DocumentCreated:

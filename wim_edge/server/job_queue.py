@@ -154,7 +154,8 @@ class JobQueue:
         self._closed = False
         self._base: Runtime | None = None
         """The runtime that holds the models; it answers no question itself."""
-        self._roles: Roles | None = None
+        self.roles: Roles | None = None
+        """The models of the last question; None: none is loaded."""
         self._loaded: dict[str, Any] = {}
         self._asking: Runtime | None = None
         self._asking_settings = settings
@@ -164,17 +165,7 @@ class JobQueue:
     @property
     def model(self) -> str | None:
         """The name of the model of the last question."""
-        return None if (roles := self._roles) is None else roles.model.name
-
-    @property
-    def judge_name(self) -> str | None:
-        """The name of the model that judges for it; None: the model itself."""
-        return None if (roles := self._roles) is None or roles.judge is None else roles.judge.name
-
-    @property
-    def in_memory(self) -> list[str]:
-        """The names of the loaded models."""
-        return [] if (roles := self._roles) is None else roles.model.in_memory
+        return None if (roles := self.roles) is None else roles.model.name
 
     @property
     def waiting(self) -> int:
@@ -227,7 +218,7 @@ class JobQueue:
         """Cancels the running and the waiting jobs, and frees the model."""
         with self._changed:
             self._closed = True
-            jobs = [*self._line, *([self._running] if self._running else [])]
+            jobs = [*self._line, *filter(None, [self._running])]
             self._changed.notify()
         for job in jobs:
             self.cancel(job)
@@ -300,7 +291,7 @@ class JobQueue:
             base = self._open(self.settings.with_changes(**wanted))
             roles = base.roles()
             roles.reader.model()  # a writer is loaded with its first answer
-            self._base, self._roles, self._loaded = base, roles, wanted
+            self._base, self.roles, self._loaded = base, roles, wanted
         if self._asking is None or self._asking_settings != settings:
             if self._asking is not None:
                 self._asking.close()
@@ -314,7 +305,7 @@ class JobQueue:
     def _free(self) -> None:
         with self._changed:
             runtimes = self._asking, self._base
-            self._asking = self._base = self._roles = None
+            self._asking = self._base = self.roles = None
         for runtime in runtimes:
             if runtime is not None:
                 runtime.close()

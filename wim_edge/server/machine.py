@@ -58,15 +58,16 @@ class ServerStatus(BaseModel):
 @router.get("/status")
 def status(served: Served) -> ServerStatus:
     """Returns the state of the machine, and the values of options."""
-    resolved = resolved_settings(served.settings)
-    settings = {name: ExplainedSetting(**setting) for name, setting in resolved.explained().items()}
+    explained = resolved_settings(served.settings).explained()
+    roles = served.queue.roles
     return ServerStatus(
-        model=served.queue.model, judge=served.queue.judge_name, waiting=served.queue.waiting,
-        memory_bytes=psutil.Process().memory_info().rss, memory_free_bytes=available_memory.available(),
-        cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
-        read_on=served.read_on,
-        folders=served.store.folders.paths, patterns=list(PATTERNS),
-        relevances=list(RELEVANCES), margins=list(MARGINS), retrievers=list(RETRIEVERS), settings=settings,
+        model=served.queue.model, judge=roles.judge.name if roles and roles.judge else None,
+        waiting=served.queue.waiting, memory_bytes=psutil.Process().memory_info().rss,
+        memory_free_bytes=available_memory.available(),
+        cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1, read_on=served.read_on,
+        folders=served.store.folders.paths, patterns=list(PATTERNS), relevances=list(RELEVANCES),
+        margins=list(MARGINS), retrievers=list(RETRIEVERS),
+        settings={name: ExplainedSetting(**setting) for name, setting in explained.items()},
     )  # fmt: skip
 
 
@@ -142,7 +143,8 @@ class PullFinished(Event):
 @router.get("/models")
 def list_models(served: Served) -> list[ModelView]:
     """Lists the models of the catalog, from the lowest rank up."""
-    loaded = served.queue.in_memory
+    roles = served.queue.roles
+    loaded = roles.model.in_memory if roles else []
     return [ModelView(**one, here=one["path"] is not None, loaded=one["name"] in loaded) for one in catalog_facts()]
 
 

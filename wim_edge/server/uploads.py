@@ -138,7 +138,7 @@ class Uploads:
         """Keeps an uploaded file under its name, and returns it with its notes. The same file is kept once."""
         name = PureWindowsPath(PurePosixPath(well_formed(name)).name).name.strip(" .")
         name = name.encode()[-_NAME_BYTES:].decode(errors="ignore") or "document"  # keeps the ending
-        source = f"{_UPLOAD}{_digest(data)}/{name}"
+        source = f"{_UPLOAD}{digest_of(data)}/{name}"
         known = self._known(source)
         if known:
             return known, self._keep_pdf(known, data)
@@ -197,7 +197,7 @@ class Uploads:
         return None
 
     def _file_of(self, number: int, path: str) -> Path:
-        return self._files / f"{number}-{_digest(path.encode())}.pdf"
+        return self._files / f"{number}-{digest_of(path.encode())}.pdf"
 
     def _keep_pdf(self, kept: StoredDocument, data: bytes) -> tuple[str, ...]:
         """Keeps the bytes of a PDF, so that its pages can be shown, and returns a note if that fails."""
@@ -232,7 +232,7 @@ class Uploads:
         return known
 
 
-def _digest(data: bytes) -> str:
+def digest_of(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
