@@ -7,7 +7,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -25,12 +25,9 @@ from wim_edge.cli.options import (
 from wim_edge.cli.terminal import Progress, Scores, print_json, print_table
 from wim_edge.errors import InvalidRequestError
 
-if TYPE_CHECKING:
-    from wim_edge.evaluation.example import Part
-    from wim_edge.evaluation.tasks.task import Order
-
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
 PARTS = ("all", "choose", "report")  # as in evaluation/example.py, which --help need not load
+_TASK_OPTIONS = ("data", "part", "library", "limit", "documents", "positions", "order", "length")
 _OF_TASKS = ("patterns", "documents", "positions", "order", "length")
 """The parameters that recall does not take."""
 _OF_RECALL = {"retrievers": "retriever", "size": "size", "prefix": "prefix", "titles": "titles"}
@@ -125,9 +122,7 @@ class _EvalCommand(click.Command):
 @click.pass_context
 def eval_command(
     ctx: click.Context, /, task_name: str, patterns: str, retrievers: str, size: int | None, prefix: int, titles: int,
-    out: Path | None, as_json: bool, report: bool, data: Path | None, part: Part | None, library: Path | None,
-    limit: int | None, documents: tuple[int, ...], positions: tuple[int, ...], order: Order | None,
-    length: tuple[int, ...], **options: Any,
+    out: Path | None, as_json: bool, report: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Asks the examples of a task with one or more patterns; `_HELP` describes it."""
     from wim_edge.evaluation import commands, recall
@@ -144,9 +139,9 @@ def eval_command(
         options["answer_tokens"] = options["answer_tokens"] or ANSWER_TOKENS
     elif cluster is not None:
         raise InvalidRequestError("recall runs on one machine", "Leave out --ray.")
+    of_task = {name: options.pop(name) for name in _TASK_OPTIONS}
     settings = settings_from(options)
-    wanted = TaskOptions(data=data, library=library, part=part, limit=limit, documents=documents, positions=positions,
-                         order=order, length=length, seed=settings.seed)  # fmt: skip
+    wanted = TaskOptions(**of_task, seed=settings.seed)
     with exit_on_signals(), ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         if is_recall:

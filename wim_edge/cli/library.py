@@ -42,7 +42,6 @@ library_options = together(
     click.option("--recall-passages", type=int, metavar="N",
                  help=f"Most passages of the library to read. Default: {_SETTINGS.recall_passages}."),
 )  # fmt: skip
-"""Adds the options for a library to recall from; see `check_library`."""
 
 _ingest_options = together(
     click.option("--index/--no-index", "index", default=None,

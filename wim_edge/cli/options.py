@@ -81,7 +81,6 @@ engine_options = together(
                  help="Default: off on a CPU, llama.cpp's choice on a GPU."),
     debug_option,
 )  # fmt: skip
-"""Adds the options that choose a model and how it runs."""
 
 reading_options = together(
     click.option("--judge", metavar="NAME|FILE", shell_complete=model_names,
@@ -126,7 +125,6 @@ reading_options = together(
     click.option("--min-p", type=float, help="Default: 0 (off)."),
     click.option("--seed", type=int, help="Makes sampled answers reproducible. Default: 0."),
 )  # fmt: skip
-"""Adds the options for reading the document and decoding the answer, in any pattern."""
 
 question_options = together(
     click.option("-p", "--pattern", type=click.Choice(PATTERNS),
@@ -137,14 +135,12 @@ question_options = together(
     reading_options,
     engine_options,
 )  # fmt: skip
-"""Adds all options for reading and answering: pattern, reading, decoding and engine."""
 
 display_options = together(
     events_option,
     click.option("-q", "--quiet", is_flag=True, help="The answer alone."),
     click.option("--no-margins", is_flag=True, help="Do not show the margins."),
 )
-"""Adds the options for the display; see `check_display`."""
 
 save_option = click.option("--save/--no-save", "save", default=None,
                            help="Save the reading, so that the next question need not read the text again "
@@ -152,10 +148,8 @@ save_option = click.option("--save/--no-save", "save", default=None,
 rpc_option = click.option("--rpc", metavar="HOST:PORT[,...]",
                           help="Put the model's layers on these machines, where `wim-edge rpc-serve` runs "
                                "(docs/more-than-one-machine.md).")  # fmt: skip
-"""Adds the option that puts layers on other machines; see `open_runtime`."""
 
 asking_options = together(question_options, save_option, rpc_option)
-"""Adds all options for reading and answering, saving the reading, and on other machines too."""
 
 cluster_options = together(
     click.option("--ray", metavar="ADDRESS",
@@ -168,7 +162,6 @@ cluster_options = together(
     click.option("--ray-gpus", type=click.FloatRange(min=0), default=0, metavar="N",
                  help="GPUs of each; below 1 they share one. Default: 0."),
 )  # fmt: skip
-"""Adds the options for a Ray cluster; see `cluster_from`."""
 
 
 def check_display(as_json: bool, quiet: bool) -> None:

@@ -38,9 +38,6 @@ BODY_BYTES = 8 * 1024**2
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 """The types of the page's files. On Windows the registry may declare scripts plain text, which no browser runs."""
 _REF = "#/components/schemas/{name}"
-_OF_EVENTS = ("/api/ask", "/api/read", "/api/questions/{number}/events", "/api/models/{name}/pull",
-              "/api/libraries/{library}/sync")  # fmt: skip
-_OF_CHUNKS = ("/v1/chat/completions", "/v1/completions")
 _SCHEMA = "See /api/openapi.json."
 _ABOUT = """Ask long documents with small models, and follow the reading.
 
@@ -137,26 +134,22 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     """Returns the OpenAPI description of an application."""
     found = FastAPI.openapi(app)
     found["components"]["schemas"] |= _events()
-    for path, operations in found["paths"].items():
+    for operations in found["paths"].values():
         for operation in operations.values():
-            _complete(path, operation["responses"])
+            _complete(operation["responses"])
     return found
 
 
-def _complete(path: str, responses: dict[str, Any]) -> None:
-    """Adds the form of errors, and the events or chunks of streams, to the responses of a path."""
+def _complete(responses: dict[str, Any]) -> None:
+    """Adds the form of errors, and the events of streams, to the responses of a path."""
     for status, response in responses.items():
         if status >= "400":
             response["content"] = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
-    streamed = responses.get("200", {}).get("content", {})
-    if path in _OF_EVENTS:
-        event = {"type": "string", "contentMediaType": "application/json",
-                 "contentSchema": {"$ref": _REF.format(name="Event")}}  # fmt: skip
-        streamed["text/event-stream"]["itemSchema"]["properties"]["data"] = event
-    if path in _OF_CHUNKS:
-        item = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
-        streamed["application/json"] = {"schema": {"type": "object"}}
-        streamed["text/event-stream"] = {"itemSchema": item}
+    streamed = responses.get("200", {}).get("content", {}).get("text/event-stream", {})
+    fields = streamed.get("itemSchema", {}).get("properties", {})
+    if "event" in fields:
+        fields["data"] = {"type": "string", "contentMediaType": "application/json",
+                          "contentSchema": {"$ref": _REF.format(name="Event")}}  # fmt: skip
 
 
 def _events() -> dict[str, Any]:

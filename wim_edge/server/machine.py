@@ -175,21 +175,17 @@ def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
 
 def _pull(job: Job, paths: Paths, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None:
     """Fetches a model and its companions. A companion that cannot be fetched is a warning: the model is here."""
-    last, begun = -1, time.monotonic()
+    begun = time.monotonic()
 
     def progress(model: str, done: int, of: int | None) -> None:
-        nonlocal last
         is_late = time.monotonic() > begun + _GRACE
         if job.wish or (is_late if job.is_abandoned is None else job.is_abandoned):
             job.wish = Decision.CANCEL
             raise _GoneError
-        if (step := done >> 20) != last:  # an event a MiB
-            last = step
+        if done >> 20 != job.events[-1]["bytes"] >> 20:  # an event a MiB
             job.tell(PullProgress(model, done, of))
 
     def fetch(one: ModelEntry) -> None:
-        nonlocal last
-        last = -1
         job.tell(PullProgress(one.name, 0, one.bytes))
         catalog.fetch(one, paths, partial(progress, one.name))
 

@@ -42,9 +42,10 @@ from wim_edge.settings import Paths, Settings
 
 _MAX_FILES = 64
 router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)
+_CHUNK = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": "The completion; with `stream`, chunks as Server-Sent Events.",
-          "content": {"application/json": {}, "text/event-stream": {}}},
+          "content": {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {"itemSchema": _CHUNK}}},
 }  # fmt: skip
 MAX_INPUTS = 2048
 MAX_CHARACTERS, MAX_TOKENS = 32_768, 8192

@@ -1,8 +1,8 @@
 """The routing of the OpenAI-compatible API: some requests are read as documents, others go straight to the model.
 
-A file, and a text of more than `LONG` tokens, is a document. It is read with margins, and the rest of the last user
-message is the question. If the last message itself is long, or does not ask, `find_question` finds the question. A
-question that refers to the turn before it is restated. Everything else goes straight to the model, turn by turn.
+A file, and a text of more than `LONG` tokens, is a document, and the rest of the last user message is the question. If
+the last message itself is long, or does not ask, `find_question` finds the question. Everything else goes straight to
+the model, turn by turn.
 
 A question is found by structure, not by words of a language: question marks, blank lines, labels, tags and order.
 
@@ -257,8 +257,7 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
     if len(_paragraphs(text)) < 2 and asks(text):
         return FoundQuestion(_plain(text))
     elsewhere = [FoundQuestion(part, text.strip(), source) for source, other in others if (part := asking_part(other))]
-    last, first = next(_last(text), None), next(_first(text), None)
-    found = [one for one in (last, first, *elsewhere) if one is not None]
+    found = [one for one in (_last(text), _first(text), *elsewhere) if one is not None]
     if not found:
         body, question = split_question(text)
         return FoundQuestion(_plain(question), body, "the message's end or head", unsure=bool(body))
@@ -299,29 +298,31 @@ def _marked(text: str) -> FoundQuestion | None:
     return FoundQuestion(found[1], (text[: found.start()] + text[found.end() : end.start()]).strip(), "its label")
 
 
-def _last(text: str) -> Iterator[FoundQuestion]:
-    """Yields the questions at the end of a text: its last line, its last short paragraph, its last sentence."""
+def _last(text: str) -> FoundQuestion | None:
+    """Returns the question at the end of a text: its last line, its last short paragraph, or its last sentence."""
     paragraphs = _paragraphs(text)
     start, end = paragraphs[-1]
     line = text.rfind("\n", start, end) + 1
-    if line and text[start:line].rstrip().endswith(_ENDS) and asks(text[line:end]):
-        yield FoundQuestion(text[line:end].strip(), text[:line].strip(), "the last line")
-    if len(paragraphs) > 1 and asks(text[start:end]):
-        yield FoundQuestion(text[start:end].strip(), text[:start].strip(), "the last paragraph")
-    sentence = _last_sentence(text, end)
-    if sentence and asks(text[sentence:end]):
-        yield FoundQuestion(text[sentence:end].strip(), text[:sentence].strip(), "the last sentence")
+    begins = {
+        "the last line": line if text[start:line].rstrip().endswith(_ENDS) else 0,
+        "the last paragraph": start if len(paragraphs) > 1 else 0,
+        "the last sentence": _last_sentence(text, end),
+    }
+    for source, at in begins.items():
+        if at and asks(text[at:end]):
+            return FoundQuestion(text[at:end].strip(), text[:at].strip(), source)
+    return None
 
 
-def _first(text: str) -> Iterator[FoundQuestion]:
-    """Yields the questions at the head of a text: its first short paragraph, its first line."""
+def _first(text: str) -> FoundQuestion | None:
+    """Returns the question at the head of a text: its first short paragraph, or its first line."""
     paragraphs = _paragraphs(text)
     start, end = paragraphs[0]
     line = text.find("\n", start, end)
-    if len(paragraphs) > 1 and asks(text[start:end]):
-        yield FoundQuestion(text[start:end].strip(), text[end:].strip(), "the first paragraph")
-    elif line > 0 and asks(text[start:line]):
-        yield FoundQuestion(text[start:line].strip(), text[line:].strip(), "the first line")
+    for source, at in (("the first paragraph", end if len(paragraphs) > 1 else 0), ("the first line", line)):
+        if at > 0 and asks(text[start:at]):
+            return FoundQuestion(text[start:at].strip(), text[at:].strip(), source)
+    return None
 
 
 def _plain(question: str) -> str:
