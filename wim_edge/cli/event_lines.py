@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wim_edge.answer.candidates import WEIGHTS, key
 from wim_edge.cli.terminal import clean
 from wim_edge.documents.place_links import link, page_text
 from wim_edge.reading import events
+from wim_edge.reading.quotation import on_one_line
 from wim_edge.settings import AUTO, UNLIKELY
 from wim_edge.support import ANSWERED, NOT_FOUND
 
@@ -96,8 +98,6 @@ def format_sources(event: events.AnswerFinished, several: bool) -> list[ShownSou
 
 def format_margin(event: events.MarginJudged) -> str:
     """Returns a margin on one line, in quotation marks if it is a quotation."""
-    from wim_edge.reading.quotation import on_one_line
-
     text = on_one_line(clean(event.text))
     return (f"“{text}”" if event.quote else text) or "(empty)"
 
@@ -149,8 +149,6 @@ def _agreed(event: events.AnswerFinished) -> float | None:
 def format_candidates(event: events.AnswerFinished) -> list[str]:
     """Returns an explanation of the answer: the candidates, a line each, likeliest first, with the weighted terms of
     their scores in nats; the evidence for the support; and the reason for the status."""
-    from wim_edge.answer.candidates import WEIGHTS, key
-
     lines, first = [], {key(one.text): one for one in reversed(event.candidates)}
     for one in (one for one in event.candidates if first[key(one.text)] is one):
         weighted = {name: getattr(WEIGHTS, name) * value for name, value in one.terms.items() if value}

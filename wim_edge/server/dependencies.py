@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -23,7 +23,7 @@ from wim_edge.server.guard import SHELF
 from wim_edge.server.history import AskedQuestion, History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
 from wim_edge.server.uploads import LIBRARY, Uploads, digest_of
-from wim_edge.settings import ANSWERS, ITSELF, PATTERNS, RELEVANCES, WITHIN_PATTERN, Paths, Settings
+from wim_edge.settings import ANSWERS, ITSELF, PATTERNS, RELEVANCES, WITHIN_PATTERN, Paths, Settings, from_dict
 
 T = TypeVar("T")
 _WRITERS, _MAX_WRITING = 2, 32
@@ -83,9 +83,7 @@ class Service:
     def settings_for(self, options: dict[str, Any]) -> Settings:
         """Returns the server's settings with a request's options. Model and judge must be in the catalog and on this
         disk, or the server's own: no other file is opened. Raises InvalidRequestError, ModelNotFoundError."""
-        unknown = options.keys() - {field.name for field in fields(Settings)}
-        if unknown:
-            raise InvalidRequestError(f"{', '.join(sorted(unknown))}: no such option", "See /api/openapi.json.")
+        options = from_dict(options)  # of a question stored by another version they may have other names
         own = {"model": (None, self.settings.model, self.queue.model), "judge": (None, self.settings.judge, ITSELF)}
         for name in (options.get(role) for role, known in own.items() if options.get(role) not in known):
             if not catalog.is_here(str(name), Paths.from_environment()):
