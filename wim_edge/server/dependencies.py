@@ -62,6 +62,22 @@ class Service:
                 job.end("cancelled")
         self.queue.close()
 
+    async def follow(self, request: Request, job: Job) -> AsyncIterator[dict[str, Any]]:
+        """Yields a job's events, and cancels it as soon as its client disconnects."""
+
+        async def watch() -> None:
+            while not await request.is_disconnected():
+                await asyncio.sleep(0.1)
+            self.queue.cancel(job)
+
+        watcher = asyncio.create_task(watch())
+        try:
+            async for _, event in job.follow():
+                yield event
+        finally:
+            watcher.cancel()
+            self.queue.cancel(job)
+
     def forget(self, question: AskedQuestion) -> None:
         """Cancels and removes a question. Raises LibraryError."""
         self.queue.cancel(question.job)
@@ -176,20 +192,3 @@ async def sse_events(job: Job, start: int = 0, owner: JobQueue | None = None) ->
     finally:
         if owner is not None:
             owner.cancel(job)
-
-
-async def follow_while_connected(served: Service, request: Request, job: Job) -> AsyncIterator[dict[str, Any]]:
-    """Yields a job's events, and cancels it as soon as its client disconnects."""
-
-    async def watch() -> None:
-        while not await request.is_disconnected():
-            await asyncio.sleep(0.1)
-        served.queue.cancel(job)
-
-    watcher = asyncio.create_task(watch())
-    try:
-        async for _, event in job.follow():
-            yield event
-    finally:
-        watcher.cancel()
-        served.queue.cancel(job)

@@ -25,15 +25,7 @@ from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.reading import events
 from wim_edge.runtime import Runtime
-from wim_edge.server.dependencies import (
-    BUSY,
-    ERRORS,
-    Served,
-    Service,
-    StrictModel,
-    error_response,
-    follow_while_connected,
-)
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, Service, StrictModel, error_response
 from wim_edge.server.job_queue import Job
 from wim_edge.server.machine import catalog_facts
 from wim_edge.server.openai import schemas
@@ -145,7 +137,7 @@ async def _answer(
     reply = schemas.CompletionReply(chat, asked.model, asked.return_progress)
     if asked.stream:
         return StreamingResponse(_stream(served, job, reply, asked.with_usage), media_type="text/event-stream")
-    async for event in follow_while_connected(served, request, job):
+    async for event in served.follow(request, job):
         reply.chunks(event, job.model)
     return JSONResponse(reply.whole()) if reply.error is None else error_response(reply.error)
 
@@ -250,7 +242,7 @@ async def create_embeddings(served: Served, request: Request, asked: EmbeddingsR
                 yield event
 
     job = served.queue.submit(Job(begin, settings))
-    told = [event async for event in follow_while_connected(served, request, job)]
+    told = [event async for event in served.follow(request, job)]
     if told[-1]["type"] == "error":
         return error_response(told[-1])
     return await run_in_threadpool(_reply, [one for one in told if one["type"] == events.TextEmbedded.type],
