@@ -92,3 +92,11 @@ def test_a_model_that_writes_makes_a_summary_of_those_sentences() -> None:
     assert (answer.status, answer.read_segments) == ("answered", 0)
     assert answer.quotes[0].text.startswith("The mill stood by the river.")
     assert "“The mill stood by the river." in seen[-1]
+
+
+def test_tables_without_sentences_are_told_by_their_columns() -> None:
+    document = Document("fees.csv", "date | who | fee\n2 May | Ann | 12.50\n3 May | Ben | 8.00\n")
+    answer = summed(document)
+    assert answer.text == "2 rows: date · who · fee"
+    assert answer.quotes[0].text == "date | who | fee"
+    assert summed(Document("empty.csv", "12.50 | 8.00\n")).status == "not_found"

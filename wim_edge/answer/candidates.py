@@ -192,14 +192,13 @@ def _units(reading: Reading, used: Seq[int], *, unread: bool) -> list[_Unit]:
     A table is one passage: its rows are as relevant as its best segment. ``unread``: also those of unread segments.
     """
     plan, own = reading.plan, {index: _passage(reading, index) for index in {*used, *reading.ranking.known}}
-    spans, held, best = [], [], dict[tuple[int, Table], float]()
+    spans, held, best, verdicts = [], [], dict[tuple[int, Table], float](), reading.ranking.verdicts
     for index, passage in own.items():
         for at in _tables(plan.segments[index].segment, plan.document_of(index)):
             best[at] = max(passage, best.get(at, -inf))
     for index in range(len(plan.segments)) if unread else sorted(own):
         document, segment = plan.document_of(index), plan.segments[index].segment
-        is_rejected = reading.ranking.verdicts.get(index) is False
-        parts = () if is_rejected else [at for at in _tables(segment, document) if at in best]
+        parts = [at for at in _tables(segment, document) if at in best and verdicts.get(index) is not False]
         for left, right in unit_spans(segment.text) if index in own or parts else ():
             start, end = segment.start + left, segment.start + right
             row = next(iter(rows_within(document, start, end)), None)

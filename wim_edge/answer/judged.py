@@ -123,17 +123,13 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
 def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], row_answers: float | None) -> Evidence:
     """Returns the evidence that the passages in ``found``, or else ``used``, contain an answer. ``row_answers``: the
     adapter's log-odds for the best row that was read alone."""
-    passages = list(found) or list(used)
+    plan, passages = reading.plan, list(found) or list(used)
     odds = [pointed.answers for pointed in found.values()] + ([] if row_answers is None else [row_answers])
     answers = max(odds, default=0.0) if reading.model.has_adapter else 0.0
     runs = [pointed.runs[0].logprob for pointed in found.values() if pointed.runs]
     scores = [reading.ranking.scores[index] for index in passages if index in reading.ranking.scores]
-    texts = [reading.plan.segments[index].text for index in passages]
-    texts += [
-        source_label(reading.plan.document_of(index), *reading.plan.segments[index].chars, several=False)
-        for index in passages
-    ]
-    missing = words.missing(texts, reading.plan.query)
+    places = (source_label(plan.document_of(index), *plan.segments[index].chars, several=False) for index in passages)
+    missing = words.missing([*places, *(plan.segments[index].text for index in passages)], plan.query)
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
 
 

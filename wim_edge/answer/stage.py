@@ -243,8 +243,7 @@ class AnswerStage:
 
     def _ranked(self, index: int) -> events.RankedSegment:
         plan, ranking = self.reading.plan, self.reading.ranking
-        name, chars = plan.document_of(index).name, plan.segments[index].chars
-        score = ranking.scores.get(index)
+        name, chars, score = plan.document_of(index).name, plan.segments[index].chars, ranking.scores.get(index)
         return events.RankedSegment(index, name, chars, ranking.relevance(index), index in self.used, score)
 
     def _that_fit(self, chosen: Seq[int]) -> list[int]:

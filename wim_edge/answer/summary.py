@@ -1,6 +1,7 @@
 """An extractive summary: the beginning of a text, and its sections with a sentence of each.
 
-For a text without sections, or with very many, the most central sentence of each part (centroid, Radev et al. 2004).
+For a text without sections, or with very many, the most central sentence of each part (centroid, Radev et al. 2004);
+for one without sentences, the columns of its tables.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from wim_edge import words
 from wim_edge.answer.judged import Answer
 from wim_edge.answer.quotes import quote
 from wim_edge.documents import Document, Segment, sentences
-from wim_edge.documents.tables import line_spans
+from wim_edge.documents.tables import cells_of, line_spans
+from wim_edge.documents.units import rows
 from wim_edge.reading import events
 from wim_edge.reading.quotation import bare_lines, on_one_line
 
@@ -30,15 +32,18 @@ _WORDS_OF = re.compile(r"\S*\w\S*")
 
 
 def summary(documents: Seq[Document]) -> Answer:
-    """Returns for each document its opening and its sections, each with its first sentence, or central sentences."""
+    """Returns each document's opening and sections with their first sentences, or central sentences, or columns."""
     parts, quotes = [], []
     for document in documents:
         spans = _telling_sentences(document)
         first = _opening(document, spans)
+        title = document.own_title or _heading(document) or (document.name if len(documents) > 1 else "")
         if not first:
+            columns = _columns(document)
+            quotes += [quote(document, *header) for header, _ in columns]
+            parts += ["\n".join([title, *(line for _, line in columns)]).strip()] if columns else []
             continue
         quotes.append(quote(document, *first))
-        title = document.own_title or _heading(document) or (document.name if len(documents) > 1 else "")
         sections = [section for section in _sections(document) if section[0] != title]
         shown = []
         if len(sections) > _SECTIONS:
@@ -59,6 +64,16 @@ def summary(documents: Seq[Document]) -> Answer:
         return Answer("The text holds no sentence.", "not_found", support=0.0)
     short = on_one_line(quotes[0].text)
     return Answer("\n\n".join(parts), short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
+
+
+def _columns(document: Document) -> list[tuple[events.Chars, str]]:
+    """Returns of each table the header, and a line with the number of its rows and its labels."""
+    found = []
+    for table, n_rows in Counter(row.table for row in rows(document) if row.table).items():
+        header = document.text[slice(*table.header)]
+        labels = " · ".join(header[slice(*cell)] for cell in cells_of(header))
+        found.append((table.header, f"{n_rows} rows: {labels}"))
+    return found
 
 
 def _shown(document: Document, span: events.Chars) -> str:

@@ -93,8 +93,8 @@ class Wording:
         return replace(judged, support=confirmation.support(support, says), evidence=evidence)
 
     def _worded(self, judged: Judged) -> Answer:
-        """Returns the answer in a sentence. The writer first answers without seeing the judge's run. If it disagrees,
-        it is shown the run, or asked for its own short answer if that comes first (`Settings.short_answer`)."""
+        """Returns the answer in a sentence, written before the writer sees the judge's run. If the two disagree, the
+        writer sees it, or gives its own short answer if that comes first (`Settings.short_answer`)."""
         if judged.verdict:
             return self._verdict(judged)
         reading, query = self.reading, self.reading.plan.query
@@ -162,16 +162,10 @@ def provisional_answer(reading: Reading) -> Answer | None:
 def worded_answer(
     reading: Reading, used: Seq[int], judged: Judged, text: str, own: str = "", *, is_agreed: bool
 ) -> Answer:
-    """Returns a writer's answer to a question of fact, with the quotation that carries it.
+    """Returns a writer's sentence with the quotation that carries it, sure if the judge is and the writer agrees.
 
-    The run replaces a text with a value or name that is in no passage. The answer is sure only if the judge is, and the
-    writer agrees.
-
-    Args:
-        judged: the judgement, after the writer agreed or not.
-        text: the writer's sentence.
-        own: the writer's short answer, if it comes first and differs.
-        is_agreed: True if the writer's sentence contained the run before the writer saw it.
+    The run replaces a text with a value or name that is in no passage. ``own``: the writer's short answer, if it comes
+    first and differs. ``is_agreed``: the sentence contained the run before the writer saw it.
     """
     loose = unsupported(f"{text}\n{own}", _known(reading, used))
     status, short, span, quotes = judged.status, judged.short, judged.span, judged.quotes
