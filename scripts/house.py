@@ -26,13 +26,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 30_985,
-    "modules": 206,
-    "lines of tests": 31_350,
-    "lines of scripts": 7_330,
+    "lines without evaluation": 30_310,
+    "modules": 197,
+    "lines of tests": 31_070,
+    "lines of scripts": 7_290,
     "words of docs": 20_440,
     "lines of the answer": 1_520,
-    "longest file": 400,
+    "longest file": 390,
     "longest function": 60,
     "circles of modules": 0,
     "circles of packages": 0,
