@@ -130,6 +130,7 @@ def eval_command(
     from wim_edge.evaluation.report import rows
     from wim_edge.evaluation.tasks import TaskOptions, task_named
 
+    of_task = {name: options.pop(name) for name in _TASK_OPTIONS}
     cluster = cluster_from(options)
     if report:
         _check_report(out)
@@ -139,7 +140,6 @@ def eval_command(
         options["answer_tokens"] = options["answer_tokens"] or ANSWER_TOKENS
     elif cluster is not None:
         raise InvalidRequestError("recall runs on one machine", "Leave out --ray.")
-    of_task = {name: options.pop(name) for name in _TASK_OPTIONS}
     settings = settings_from(options)
     wanted = TaskOptions(**of_task, seed=settings.seed)
     with exit_on_signals(), ExitStack() as stack:
