@@ -38,7 +38,7 @@ def test_tables_stand_between_blank_rows_and_without_their_margins() -> None:
     ("Plant;Price;Price from 10/Yew;14.20;12.50", True),
     ("Water tank;4.5 l/Noise;42 dB", False), ("Refrigerant;R290, 95 g/Noise;42 dB", False),
     ("quit;leave/help;read", False),
-    ("Code;Meaning/E7;pump blocked", True), ("Name;Room", False),
+    ("Code;Meaning/E7;pump blocked", True), ("Name;Room", False), ("E3;No heat;Call/E4;Wet;Close/E5;Open;Push", False),
 ])  # fmt: skip
 def test_a_first_row_of_words_names_the_columns(table: str, is_header: bool) -> None:
     assert names_columns([row.split(";") for row in table.split("/")]) == is_header

@@ -47,7 +47,8 @@ class Line(NamedTuple):
         if not places:
             return [self]
         ends = zip([0, *places], [*places, len(self.words)], strict=True)
-        return [line_of(self.words[begin:end], self.bottom, self.top) for begin, end in ends]
+        parts = [line_of(self.words[begin:end], self.bottom, self.top) for begin, end in ends]
+        return [part._replace(weight=self.weight) for part in parts]
 
     def is_beside(self, other: Line) -> bool:
         """Returns whether two lines are at the same height."""

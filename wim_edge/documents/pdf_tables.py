@@ -38,6 +38,8 @@ class TableRows:
     bottom: float
     header: list[list[str]] | None = None
     """The first rows of the table on a previous page that this one continues."""
+    is_headed: bool = False
+    """True if the first row is in heavier letters than the second."""
 
 
 def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> TableRows | None:
@@ -62,8 +64,10 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
     if len(columns) < 2 or any(right[0] - left[1] < room for left, right in pairwise(columns)):
         return None
     cells = _merged([(_in_columns(row, columns), row) for row in table])
-    bottom = min(cell.bottom for cell in table[-1])
-    return TableRows(end, cells, columns, bottom) if _is_filled(cells) and not _is_list(cells) else None
+    if not _is_filled(cells) or _is_list(cells):
+        return None
+    weight, below = (min([cell.weight for cell in row]) for row in table[:2])
+    return TableRows(end, cells, columns, min(cell.bottom for cell in table[-1]), is_headed=weight > below)
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:

@@ -12,6 +12,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from ctypes import create_string_buffer
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, pairwise
@@ -31,6 +32,7 @@ _LETTER = re.compile(r"\S")
 _ROW, _WORD = re.compile(rf"[^\r\n{BROKEN}]+[{BROKEN}]?"), re.compile(r"\S+")
 _LAST_LETTER = re.compile(r"[^\W_](?=[^\w\s]+$)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_REGULAR, _BOLD, _LONGEST_NAME = 400, 700, 100  # weights of fonts; bytes of the name of one
 _ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
 """The tolerance between boxes at one height, the least rise of a raised letter, and its largest height; in heights."""
 _NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
@@ -242,6 +244,7 @@ class _Chars:
 
         self._raw, self._page = raw, page.get_textpage()
         self._handle, self._place = self._page.raw, raw.FS_RECTF()
+        self._name = create_string_buffer(_LONGEST_NAME)
         text = self._page.get_text_range()
         n_chars = self._page.count_chars()
         if len(text) != n_chars:  # it leaves characters out, or has some of other planes: one by one
@@ -254,7 +257,11 @@ class _Chars:
         self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
 
     def weight(self, at: int) -> int:
-        return max(0, self._raw.FPDFText_GetFontWeight(self._handle, at)) if at >= 0 else 0
+        """Returns the weight of a character's font; of a standard one, which has none, by its name; 0: unknown."""
+        known = self._raw.FPDFText_GetFontWeight(self._handle, at) if at >= 0 else -1
+        if known == 0 and self._raw.FPDFText_GetFontInfo(self._handle, at, self._name, len(self._name), None):
+            return _BOLD if b"Bold" in self._name.value else _REGULAR
+        return max(0, known)
 
     def box(self, at: int) -> Box:
         self._raw.FPDFText_GetLooseCharBox(self._handle, at, self._place)

@@ -147,7 +147,8 @@ def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
         header = table.header or table.cells
         n_again = next((n for n, (one, other) in enumerate(zip(rest.cells, header, strict=False)) if one != other), 0)
         rows = [[*row] for row in rest.cells[n_again:]]
-        if not rows or (not n_again and names_columns(rows)) or (below and rows[0][columns[0] or 0][:1].isupper()):
+        is_other = rest.is_headed or (not table.is_headed and names_columns(rows))
+        if not rows or (not n_again and is_other) or (below and rows[0][columns[0] or 0][:1].isupper()):
             continue
         for line, column in reversed([*zip(below, columns, strict=True)]):
             rows[0][column or 0] = f"{line.text} {rows[0][column or 0]}".strip()

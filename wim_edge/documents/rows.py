@@ -13,7 +13,7 @@ from wim_edge.documents.document import DocumentBuilder, letters
 
 _NUMBER = re.compile(r"[^A-Za-z]{0,4}\d[\d.,:/\s%–-]*[^\W\d]{0,3}\s?[%€$£¥]?")
 """A number, with its unit or currency, or a date in figures."""
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR, _DIGITS, _LETTERS = re.compile(r"(?:19|20)\d\d"), re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
 Span = tuple[int, int]
 """The rows and the columns that a cell spans."""
 _MOST = 1000  # most rows or columns that a cell spans: more is a mistake or an attack
@@ -166,8 +166,14 @@ def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
         return any(map(_YEAR.fullmatch, below))
     if not any(one in cell for one in "123456789"):  # "£'000" is a unit
         return False
+    if sum(_shape(one) == _shape(cell) for one in below) > len(below) / 2:  # a code among codes
+        return True
     has_figure = cell[:1].isdigit() if n_columns > 2 else any(map(str.isdigit, cell))
     return _NUMBER.fullmatch(cell) is not None or (has_figure and _figures(below) > len(below) / 2)
+
+
+def _shape(cell: str) -> str:
+    return _LETTERS.sub("a", _DIGITS.sub("0", cell))
 
 
 def _figures(cells: Sequence[str]) -> int:
