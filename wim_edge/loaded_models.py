@@ -366,7 +366,7 @@ def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
 
 
 def check_same(model: Identity, settings: Settings, where: str) -> None:
-    """Raises ModelError unless these settings name the same model on this machine, ``where``."""
+    """Raises ModelError unless these settings name the same model here; the error calls this machine ``where``."""
     if model_identity(settings) != model:
         raise ModelFileError(
             f"{where} has another {model.name}, other templates or another llama-cpp-python than the run",

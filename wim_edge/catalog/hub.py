@@ -124,7 +124,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress, *, 
 
 
 def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
-    """Raises an error if the hub cannot be reached; the package would retry for minutes, and hide it."""
+    """Raises an error if the hub cannot be reached; the package would retry for minutes without a word."""
     seconds = package.constants.HF_HUB_ETAG_TIMEOUT
     url = package.hf_hub_url(source.repo, source.file, revision=source.revision)
     answers: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()

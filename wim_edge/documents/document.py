@@ -139,8 +139,8 @@ class Document:
 
 
 def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
-    """Returns the cells of a sheet in ``text[at:end]``, whose first line is ``row``; lines begin with ``column``. The
-    pipe before a header, or before a row whose first cell is empty, does not separate cells."""
+    """Returns the cells of a sheet in ``text[at:end]``, whose first line is ``row``; lines begin with ``column``. A
+    pipe at the beginning of a line marks a header, or a row whose first cell is empty; it separates no cells."""
     line = text.rfind("\n", 0, at) + 1
     before, *more = text[line : line + len(text[line:end].rstrip("| \n"))].split("\n")
     first = 0 if more else len(_PIPE.findall(text, line + text.startswith("|", line), at))

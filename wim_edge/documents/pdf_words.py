@@ -298,7 +298,7 @@ class _Chars:
         return round(turns) % 4 * 90 if abs(turns - round(turns)) < _STRAIGHT else 0
 
     def _words(self, begin: int, stop: int) -> list[Word]:
-        """Returns the words of an upright row, in pieces where the size or height of letters changes."""
+        """Returns the words of an upright row. A word whose letters change in size, or are raised, becomes several."""
         words: list[Word] = []
         for word in _WORD.finditer(self.text, begin, stop):  # reading a PDF spends most of its time here
             start, end = word.span()

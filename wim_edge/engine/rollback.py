@@ -66,7 +66,7 @@ class ByPosition:
         """Makes this position cheap to return to."""
 
     def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
-        """Recovers from an interrupted batch; the part of ``tokens`` that was evaluated stays."""
+        """Recovers from an interrupted batch: the sequence keeps those of ``tokens`` that were evaluated."""
         evaluated = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id) + 1 - len(seq)
         if evaluated > 0:
             seq.accept(tokens[:evaluated], None)

@@ -322,7 +322,7 @@ class AblatedMindRef(MindRef):
 
 
 class WholeMindRef(MindRef):
-    """MindRef whose passages are decoded to their end, rather than located by a short prefix."""
+    """MindRef whose second stage decodes whole passages; it usually decodes a short prefix and searches for that."""
 
     def cells(self, query: str) -> int:
         return super().cells(query) + PASSAGE_WIDTH * (PASSAGE - self._prefix)

@@ -93,9 +93,9 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
 
 
 def _absent(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns the figures of absent answers, if there are any: ``not_found_rate`` of unanswerable questions,
-    ``false_not_found_rate`` of answerable ones, ``guess_rate``, the share of unanswerable ones that are answered as a
-    guess, and ``auroc`` of the confidence."""
+    """Returns the figures of absent answers, if there are any: ``not_found_rate`` and ``guess_rate`` ("Perhaps") of
+    unanswerable questions, ``false_not_found_rate`` of answerable ones, and ``auroc``: how well the confidence
+    separates the two."""
     unanswerable = [record for record in records if record.unanswerable]
     if not unanswerable:
         return {}
