@@ -55,7 +55,7 @@ def read_docx(archive: Archive) -> Document:
 
 
 class _BodyWriter:
-    """Appends the paragraphs and tables of parts, with their styles and list numbers."""
+    """Appends the paragraphs and tables of a DOCX's XML parts to the draft, with their styles and list numbers."""
 
     def __init__(self, draft: DocumentBuilder, styles: Any, lists: Any) -> None:
         self._draft = draft

@@ -140,8 +140,8 @@ def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
 
 
 def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
-    """Returns the lines in rows, from the top. A line joins one of the last few rows if it is at its height and its
-    place there is free: cells of several lines are drawn before the cells to their right."""
+    """Returns the lines in rows, from the top. A line joins one of the last few rows if it is at that row's
+    height and no other line of the row is there: cells of several lines are drawn before those to their right."""
     rows: list[list[Line]] = []
     spans: dict[int, list[tuple[float, float]]] = {}  # of each row, from the left
     for line in lines:

@@ -136,7 +136,7 @@ class RetrieverComparison:
         return short(b"".join(map(self._model.piece, title.tokens)).decode("utf-8", "replace"))
 
     def _beginnings(self, titles: Sequence[Title]) -> list[Candidate]:
-        """Returns the beginnings of these titles' documents."""
+        """Returns the first sentences of these titles' documents as candidates."""
         found = []
         for title in titles:
             for at in title.documents:

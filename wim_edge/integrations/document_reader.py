@@ -214,7 +214,7 @@ class ReadingRequest:
 
 
 def citation(source: events.Source) -> dict[str, Any]:
-    """Returns the known fields of a place, by the names of `events.Source`."""
+    """Returns the fields of a source that have a value, by name."""
     return {name: value for name, value in asdict(source).items() if value not in (None, "")}
 
 

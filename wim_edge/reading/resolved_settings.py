@@ -60,7 +60,7 @@ class ResolvedSettings:
 
     @property
     def decoded_tokens(self) -> int:
-        """The most tokens that a margin takes in the cache."""
+        """The most tokens that writing a margin takes in the cache: those of all beams together."""
         return BEAMS * self.run_tokens if self.margins_are_pointed_at else self.margin_tokens
 
     def explained(self) -> dict[str, dict[str, Any]]:
