@@ -104,8 +104,8 @@ class Context:
         return np.concatenate(found)
 
     def evaluate(self, parts: Seq[tuple[Sequence, Seq[int], int]]) -> Logits:
-        """Appends tokens to sequences in one batch. A part is a sequence, its tokens, and for how many of the last ones
-        logits are wanted. Returns these, float32 (n, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
+        """Appends tokens to sequences in one batch; a part is a sequence, its tokens, and how many of the last ones need
+        logits. Returns these, float32 (n, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
         for sequence, tokens, _ in parts:
             if len(tokens) > 1:
                 self.rollback.before_prefill(sequence)
