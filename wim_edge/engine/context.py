@@ -104,7 +104,7 @@ class Context:
         return np.concatenate(found)
 
     def evaluate(self, parts: Seq[tuple[Sequence, Seq[int], int]]) -> Logits:
-        """Appends tokens to sequences in one batch; a part is a sequence, its tokens, and how many of the last ones need
+        """Appends tokens to sequences in one batch; a part is a sequence, its tokens, and how many of the last need
         logits. Returns these, float32 (n, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
         for sequence, tokens, _ in parts:
             if len(tokens) > 1:
