@@ -99,4 +99,6 @@ def test_tables_without_sentences_are_told_by_their_columns() -> None:
     answer = summed(document)
     assert answer.text == "2 rows: date · who · fee"
     assert answer.quotes[0].text == "date | who | fee"
+    long = Document("fees.csv", "date | who | fee\n" + "2 May | Ann | 12.50\n" * 10_000)
+    assert summed(long).text == "10,000 rows: date · who · fee"
     assert summed(Document("empty.csv", "12.50 | 8.00\n")).status == "not_found"

@@ -16,8 +16,7 @@ from wim_edge import words
 from wim_edge.answer.judged import Answer
 from wim_edge.answer.quotes import quote
 from wim_edge.documents import Document, Segment, sentences
-from wim_edge.documents.tables import cells_of, line_spans
-from wim_edge.documents.units import rows
+from wim_edge.documents.tables import ROW, cells_of, line_spans, tables
 from wim_edge.reading import events
 from wim_edge.reading.quotation import bare_lines, on_one_line
 
@@ -68,11 +67,12 @@ def summary(documents: Seq[Document]) -> Answer:
 
 def _columns(document: Document) -> list[tuple[events.Chars, str]]:
     """Returns of each table the header, and a line with the number of its rows and its labels."""
-    found = []
-    for table, n_rows in Counter(row.table for row in rows(document) if row.table).items():
-        header = document.text[slice(*table.header)]
+    text, found = document.text, []
+    for table in tables(text):
+        header = text[slice(*table.header)]
+        n_rows = sum(ROW.search(text[start:end]) is not None for start, end in line_spans(text, table.start, table.end))
         labels = " · ".join(header[slice(*cell)] for cell in cells_of(header))
-        found.append((table.header, f"{n_rows} rows: {labels}"))
+        found.append((table.header, f"{n_rows:,} rows: {labels}"))
     return found
 
 

@@ -1,10 +1,10 @@
 """The wording of an answer: the judge has pointed at a run, and the writer says it in a sentence.
 
-judged     the judge's run, its quotation and the support
-confirmed  where the judge is unsure, the writer's own log-odds change the support
-worded     the writer's sentence. If it contains the run without having seen it, the run is likelier; else the
-           writer sees the run, and the answer is unsure. A sentence with a value or name that is in no passage is
-           replaced by the run.
+    judged     the judge's run, its quotation and the support
+    confirmed  where the judge is unsure, the writer's own log-odds change the support
+    worded     the writer's sentence. If it contains the run without having seen it, the run is likelier; else the
+               writer sees the run, and the answer is unsure. A sentence with a value or name that is in no passage is
+               replaced by the run.
 """
 
 from __future__ import annotations

@@ -166,10 +166,12 @@ def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
         return any(map(_YEAR.fullmatch, below))
     if not any(one in cell for one in "123456789"):  # "£'000" is a unit
         return False
-    if sum(_shape(one) == _shape(cell) for one in below) > len(below) / 2:  # a code among codes
+    if _NUMBER.fullmatch(cell):
         return True
     has_figure = cell[:1].isdigit() if n_columns > 2 else any(map(str.isdigit, cell))
-    return _NUMBER.fullmatch(cell) is not None or (has_figure and _figures(below) > len(below) / 2)
+    shape = _shape(cell)
+    alike = _figures(below) if has_figure else sum(_shape(one) == shape for one in below)  # else a code among codes
+    return alike > len(below) / 2
 
 
 def _shape(cell: str) -> str:
