@@ -18,10 +18,10 @@ SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 PASSAGE, QUESTION, OTHER = list(range(40, 90)), [101, 55, 120, 77], [90, 91]
 
 
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(params=["llama", "qwen2"])
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    return write_tiny(tmp_path / "tiny.gguf", "llama")
+    return write_tiny(tmp_path / "tiny.gguf", request.param)
 
 
 def _adapter(model: Any) -> Any:
@@ -63,7 +63,7 @@ def test_logits_are_those_of_llama_cpp(path: Path, tmp_path: Path) -> None:
 
     model = Llama(path)
     lora = _adapter(model)
-    lora_file.write(tmp_path / "adapter.gguf", lora, model.shape.n_layers, "test")
+    lora_file.write(tmp_path / "adapter.gguf", lora, model.shape, "test")
     prefix, _ = model.read(PASSAGE)
     with torch.no_grad():
         plain, adapted = (model.logits(model.ask(prefix, Batch.of([QUESTION]), one)).numpy() for one in (None, lora))
@@ -83,17 +83,18 @@ def test_questions_of_a_passage_do_not_see_each_other(path: Path) -> None:
         after, _ = model.extend(prefix, QUESTION[:2], None)
         _, last = model.extend(after, QUESTION[2:], None)
     _, read = model.read(PASSAGE + QUESTION)
-    assert torch.allclose(together, alone, atol=1e-4)
-    assert torch.allclose(alone[-1], read, atol=1e-4)
-    assert torch.allclose(last, read, atol=1e-4)
+    assert torch.allclose(together, alone, atol=1e-3)
+    assert torch.allclose(alone[-1], read, atol=1e-3)
+    assert torch.allclose(last, read, atol=1e-3)
 
 
 def test_the_file_keeps_the_adapter(path: Path, tmp_path: Path) -> None:
     from adapter import lora_file
     from adapter.model import Llama
 
-    lora = _adapter(Llama(path))
-    lora_file.write(tmp_path / "adapter.gguf", lora, 4, "test")
+    model = Llama(path)
+    lora = _adapter(model)
+    lora_file.write(tmp_path / "adapter.gguf", lora, model.shape, "test")
     again = lora_file.read(tmp_path / "adapter.gguf")
     assert again.scale == lora.scale == 2.0
     for one, other in ((lora.a, again.a), (lora.b, again.b)):

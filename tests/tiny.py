@@ -28,7 +28,7 @@ def smallest_gguf() -> bytes:
 
 
 def write_tiny(path: Path, architecture: str, seed: int = 7, *, space_prefix: bool = False) -> Path:
-    """A GGUF of "llama" (plain attention), "gemma3" (window of 64), "mamba" (recurrent) or "lfm2" (hybrid)."""
+    """A GGUF of "llama" or "qwen2" (plain attention), "gemma3" (a window), "mamba" (recurrent) or "lfm2" (hybrid)."""
     random = np.random.default_rng(seed)
     writer = gguf.GGUFWriter(path, architecture)
     _metadata(writer, architecture)
@@ -53,6 +53,8 @@ def write_tiny(path: Path, architecture: str, seed: int = 7, *, space_prefix: bo
         else:
             for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
                 add(f"{prefix}{name}.weight", N_EMBD, N_EMBD)
+                if architecture == "qwen2" and name != "attn_output":
+                    add(f"{prefix}{name}.bias", N_EMBD)
             if architecture in ("lfm2", "gemma3"):
                 add(prefix + "attn_q_norm.weight", N_EMBD // N_HEAD, scale=0.1, offset=1.0)
                 add(prefix + "attn_k_norm.weight", N_EMBD // N_HEAD, scale=0.1, offset=1.0)

@@ -8,20 +8,20 @@ import gguf
 import numpy as np
 import torch
 
-from adapter.model import MATRICES, Lora
+from adapter.model import MATRICES, Lora, Shape
 
 
-def write(path: Path, lora: Lora, n_layers: int, description: str) -> None:
+def write(path: Path, lora: Lora, shape: Shape, description: str) -> None:
     """Write the matrices as 16-bit floats; the file appears whole or not at all."""
     partial = path.with_name(path.name + ".partial")
-    writer = gguf.GGUFWriter(partial, "llama")
+    writer = gguf.GGUFWriter(partial, shape.architecture)
     writer.add_type(gguf.GGUFType.ADAPTER)
     writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
     writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, lora.alpha)
     writer.add_name("wim-edge pointing")
     writer.add_description(description)
     writer.add_license("apache-2.0")
-    for layer in range(n_layers):
+    for layer in range(shape.n_layers):
         for name in MATRICES:
             for kind, matrices in (("a", lora.a), ("b", lora.b)):
                 matrix = matrices[f"{layer}:{name}"].detach().numpy().astype(np.float16)

@@ -1,8 +1,8 @@
-"""A Llama in PyTorch whose weights lie as in the GGUF file, with a LoRA that is active on the question alone.
+"""A Llama or Qwen2 in PyTorch whose weights lie as in the GGUF file, with a LoRA that is active on the question alone.
 
-The rotary embedding turns neighbouring pairs of elements, as llama.cpp does for this architecture: the rows of the
-query's and key's matrices were permuted for that when the file was made. So whatever is trained here has the file's
-own layout.
+The rotary embedding of a Llama turns neighbouring pairs of elements, as llama.cpp does for this architecture: the rows
+of the query's and key's matrices were permuted for that when the file was made. That of a Qwen2 turns an element of the
+first half with its counterpart in the second. So whatever is trained here has the file's own layout.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ MATRICES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes that the file's metadata names."""
+    """The architecture ("llama" or "qwen2") and the sizes that the file's metadata names."""
 
+    architecture: str
     n_layers: int
     n_heads: int
     n_kv_heads: int
@@ -110,23 +111,30 @@ class Lora(nn.Module):
 
 
 class Llama:
-    """The frozen model, dequantized to 32-bit floats."""
+    """The frozen model, dequantized to 32-bit floats, its layers' matrices to ``dtype``.
 
-    def __init__(self, path: Path) -> None:
+    Raises:
+        ValueError: the file is of another architecture.
+    """
+
+    def __init__(self, path: Path, dtype: torch.dtype = torch.float32) -> None:
         reader = gguf.GGUFReader(path)
+        architecture = reader.fields["general.architecture"].contents()
+        if architecture not in ("llama", "qwen2"):
+            raise ValueError(f"an adapter is trained for llama and qwen2, not for {architecture}")
 
         def meta(key: str) -> float:
-            return reader.fields[f"llama.{key}"].contents()
+            return reader.fields[f"{architecture}.{key}"].contents()
 
         self.shape = Shape(
-            int(meta("block_count")), int(meta("attention.head_count")), int(meta("attention.head_count_kv")),
-            int(meta("embedding_length")), int(meta("feed_forward_length")), meta("rope.freq_base"),
-            meta("attention.layer_norm_rms_epsilon"),
+            architecture, int(meta("block_count")), int(meta("attention.head_count")),
+            int(meta("attention.head_count_kv")), int(meta("embedding_length")), int(meta("feed_forward_length")),
+            meta("rope.freq_base"), meta("attention.layer_norm_rms_epsilon"),
         )  # fmt: skip
         self.weights = {
             tensor.name.removesuffix(".weight"): torch.from_numpy(
                 np.array(gguf.quants.dequantize(tensor.data, tensor.tensor_type), dtype=np.float32)
-            )
+            ).to(dtype if tensor.name.endswith(tuple(f"{name}.weight" for name in MATRICES)) else torch.float32)
             for tensor in reader.tensors
         }
         half = torch.arange(0, self.shape.head, 2, dtype=torch.float64) / self.shape.head
@@ -136,7 +144,8 @@ class Llama:
         return functional.embedding(tokens, self.weights["token_embd"])
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return functional.linear(self._norm(hidden, "output_norm"), self.weights["token_embd"])
+        output = self.weights.get("output", self.weights["token_embd"])
+        return functional.linear(self._norm(hidden, "output_norm"), output)
 
     @torch.no_grad()
     def read(self, tokens: list[int]) -> tuple[Prefix, Tensor]:
@@ -198,7 +207,11 @@ class Llama:
         return Prefix(keys, values, prefix.n_tokens + len(tokens)), hidden[-1]
 
     def _linear(self, x: Tensor, layer: int, name: str, lora: Lora | None) -> Tensor:
-        plain = functional.linear(x, self.weights[f"blk.{layer}.{name}"])
+        key = f"blk.{layer}.{name}"
+        weight, bias = self.weights[key], self.weights.get(f"{key}.bias")
+        plain = functional.linear(x.to(weight.dtype), weight).to(x.dtype)
+        if bias is not None:
+            plain = plain + bias
         return plain if lora is None else lora.add(plain, x, layer, name)
 
     def _norm(self, x: Tensor, name: str) -> Tensor:
@@ -209,8 +222,8 @@ class Llama:
         n, n_kv, head = len(x), self.shape.n_kv_heads, self.shape.head
         y = self._norm(x, f"blk.{layer}.attn_norm")
         q, k, v = (self._linear(y, layer, name, lora) for name in ("attn_q", "attn_k", "attn_v"))
-        q = _turned(q.view(n, -1, head), turn).transpose(0, 1).reshape(n_kv, -1, n, head)
-        return q, _turned(k.view(n, n_kv, head), turn).transpose(0, 1), v.view(n, n_kv, head).transpose(0, 1)
+        q = self._turned(q.view(n, -1, head), turn).transpose(0, 1).reshape(n_kv, -1, n, head)
+        return q, self._turned(k.view(n, n_kv, head), turn).transpose(0, 1), v.view(n, n_kv, head).transpose(0, 1)
 
     def _after_attention(self, x: Tensor, out: Tensor, layer: int, lora: Lora | None) -> Tensor:
         x = x + self._linear(out, layer, "attn_output", lora)
@@ -222,8 +235,10 @@ class Llama:
         angles = positions[:, None] * self._frequencies
         return angles.cos().float()[:, None], angles.sin().float()[:, None]
 
-
-def _turned(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
-    cos, sin = turn
-    even, odd = x[..., 0::2], x[..., 1::2]
-    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
+    def _turned(self, x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
+        cos, sin = turn
+        if self.shape.architecture == "qwen2":
+            first, second = x.chunk(2, -1)
+            return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
+        even, odd = x[..., 0::2], x[..., 1::2]
+        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)

@@ -103,7 +103,7 @@ class Trainer:
         partial = self._checkpoint.with_suffix(".partial")
         torch.save({**state, "step": self._step, "number": self._number}, partial)
         partial.replace(self._checkpoint)
-        lora_file.write(self._out, self._lora, self._model.shape.n_layers, f"step {self._step}")
+        lora_file.write(self._out, self._lora, self._model.shape, f"step {self._step}")
 
     def _take_step(self) -> int:
         for group in self._optimizer.param_groups:
