@@ -1,4 +1,4 @@
-"""Documents: files read as text with pages, sections and character offsets, and split into segments."""
+"""Documents: reads files as text with pages, sections and character offsets, and splits the text into segments."""
 
 from wim_edge.documents.document import Document, Mark, Place, deduplicate, with_unique_names
 from wim_edge.documents.readers import document_of, read_document, read_documents

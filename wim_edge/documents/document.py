@@ -1,7 +1,5 @@
-"""A document as the rest of wim-edge sees it: one text, and what is known about each place in it.
-
-All offsets are characters of ``Document.text``, half-open: ``text[start:end]``.
-"""
+"""A document: one text, with the page, section, line and sheet row of each place in it.
+Offsets are in characters of ``Document.text``; spans are half-open: ``text[start:end]``."""
 
 from __future__ import annotations
 
@@ -20,46 +18,48 @@ from wim_edge.errors import DocumentError
 INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-pptx striprtf"
 
 _SECTION_CHARS = 200
-_PLACES = 5  # most places that a note names
+_PLACES = 5  # most places in a note
 _CONVERTED = (".jsonl", ".gz", *(end for one in (*FORMATS, PICTURE) if not one.has_lines for end in one.endings))
-"""The endings of files whose text has different lines from the file itself."""
+"""The endings of files whose lines differ from the lines of the document's text, so that a place has no line number."""
 _OF_ROWS = (".jsonl", ".ndjson", ".json", ".gz")
-"""The endings of files whose rows are documents: the file's name says nothing about a row."""
-_NO_HEADING = re.compile(r"chapter \d+")  # our name for an untitled chapter of an EPUB
+"""The endings of files with one document per row: the file's name says nothing about a row."""
+_NO_HEADING = re.compile(r"chapter \d+")  # the EPUB reader's name for an untitled chapter
 _INK, _PIPE = re.compile(r"\S"), re.compile(r"(?<!\\)\|")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a piece of text: its characters ``[start, end)``, page (from 1), section and first line (from 1, as
-    in an editor; None if the text has other lines than the file). In a sheet, which is a section, ``row`` counts from
-    1. ``confidence`` (0 to 1) is that of a recognised page."""
+    """The place of a piece of text. Pages, lines and rows count from 1. None: unknown, or the document has none."""
 
     chars: tuple[int, int]
+    """The span (start, end) in the document's text."""
     page: int | None
     section: str | None
     line: int | None
+    """None also if the file's lines differ from the lines of the document's text."""
     row: int | None = None
+    """The row of a CSV file or a sheet; each sheet is a section."""
     confidence: float | None = None
+    """The confidence of text recognition (OCR) on this page, 0 to 1; None if the page was not recognised."""
     cells: str | None = None
-    """The cells in the sheet's own notation: "B7:E9", or "B7"."""
+    """The cells of a sheet: "B7:E9", or "B7"."""
     page_label: str | None = None
-    """The number printed on the page, if the file gives another one than ``page``."""
+    """The page number that the file states ("iv"), if it differs from ``page``."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark in a text: the page and section from character ``start`` on; None: unchanged. In a sheet, this line is
-    ``row``, each line up to the next mark is the next row, and all begin with ``column`` (from 1; None: the first; 0:
-    some columns are left out). ``confidence`` is that of a recognised page."""
+    """The page, section or row that begins at character ``start``. None: the page, section or row before continues."""
 
     start: int
     page: int | None = None
     section: str | None = None
     row: int | None = None
+    """The row (see `Place`) of the line at ``start``; each line below it is the next row."""
     confidence: float | None = None
     column: int | None = None
+    """The column of each line's first cell, from 1. None: 1. 0: hidden columns lie between, so cells have no names."""
     page_label: str | None = None
 
     def values(self) -> tuple[int | float | str | None, ...]:
@@ -70,26 +70,27 @@ class Mark:
 
 @dataclass(frozen=True)
 class Document:
-    """A document's whole text, well formed. ``marks`` ascend by ``start``. ``notes`` list what is imperfect about the
-    reading (a guessed encoding, a page without text). ``title`` is the file's own, or empty. If there are ``parts``
-    (ascending spans of characters), only these are read."""
+    """A document's text, in which `well_formed` replaces lone surrogates. ``marks`` are in ascending order."""
 
     name: str
     text: str
     marks: tuple[Mark, ...] = ()
     path: Path | None = None
     notes: tuple[str, ...] = ()
+    """Warnings about the conversion to text, such as a guessed encoding or a page without text."""
     title: str = ""
+    """The file's own title; if it has none, `load_documents` sets one (`title_of`)."""
     parts: tuple[tuple[int, int], ...] = ()
+    """The only spans of the text that a model reads, in ascending order; empty: it reads the whole text."""
     is_converted: bool = False
-    """True if the text is known to have other lines than the file; otherwise the file's ending decides."""
+    """True if the text has different lines from the file. If False, the file's ending decides (`_CONVERTED`)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", well_formed(self.name))
         object.__setattr__(self, "text", well_formed(self.text))
 
     def place(self, start: int, end: int) -> Place:
-        """Returns the place of ``text[start:end]``; page, section and line are of the first non-blank character."""
+        """Returns the place of ``text[start:end]``. Its first non-blank character sets page, section, line and row."""
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
         line = bisect_right(self._line_starts, at) if self._has_lines else None
@@ -99,17 +100,17 @@ class Document:
         return Place((start, end), page.page, section, line, row, page.confidence, cells, page.page_label)
 
     def section(self, at: int) -> str | None:
-        """Returns a character's section; faster than the rest of its place."""
+        """Returns the section of the character at ``at``; faster than `place`."""
         return self._known(at)[1]
 
     @property
     def own_title(self) -> str:
-        """The title; empty if it is only the file's name, which says nothing about the content."""
+        """The title; empty if it is only the file's name."""
         return "" if self.path is not None and self.title == self.path.stem else self.title
 
     @property
     def heading(self) -> str:
-        """The name that a model sees: the document's title and its file's name; empty without either."""
+        """The heading that a model sees: the document's title and its file's name; empty if there is neither."""
         return with_file_name(self.title, self.path)
 
     @cached_property
@@ -121,12 +122,12 @@ class Document:
         return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def _known(self, at: int) -> tuple[Mark, str | None, Mark]:
-        """Returns the last mark of a page before a character, its section, and the last mark of a row."""
+        """Returns (page mark, section, row mark): the last of each that begins at or before the character ``at``."""
         return self._known_from[bisect_right(self.marks, at, key=lambda mark: mark.start)]
 
     @cached_property
     def _known_from(self) -> list[tuple[Mark, str | None, Mark]]:
-        """The same before the first mark, and from each mark on."""
+        """The results of `_known`: item 0 before the first mark, item n from the n-th mark on."""
         page = row = Mark(0)
         section: str | None = None
         known = [(page, section, row)]
@@ -139,8 +140,8 @@ class Document:
 
 
 def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
-    """Returns the cells of a sheet in ``text[at:end]``, whose first line is ``row``; lines begin with ``column``. A
-    pipe at the beginning of a line marks a header, or a row whose first cell is empty; it separates no cells."""
+    """Returns the cells of a sheet ("B7:E9") in ``text[at:end]``. Its first line is row ``row``; each line's first cell
+    is in ``column``. A pipe that begins a line separates no cells: it marks a header or an empty first cell."""
     line = text.rfind("\n", 0, at) + 1
     before, *more = text[line : line + len(text[line:end].rstrip("| \n"))].split("\n")
     first = 0 if more else len(_PIPE.findall(text, line + text.startswith("|", line), at))
@@ -155,13 +156,13 @@ def letters(column: int) -> str:
 
 
 class DocumentBuilder:
-    """Builds a document from paragraphs; marks wait for the next paragraph."""
+    """Builds a document from paragraphs; a page or section begins with the next paragraph that is added."""
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
         self.notes = [*notes]
-        self._omitted: dict[str, list[str]] = {}
+        self._omitted: dict[str, list[str]] = {}  # by kind of content, the places of each omission
         self._parts: list[str] = []
-        self._length = self.quoted = 0
+        self._length = self.quoted = 0  # quoted: how many quotations the next paragraph is nested in
         self._marks: list[Mark] = []
         self._next = Mark(0)
         self.title = self._in_section = ""
@@ -174,17 +175,17 @@ class DocumentBuilder:
         self, page: int | None = None, section: str | None = None, confidence: float | None = None,
         page_label: str | None = None,
     ) -> None:  # fmt: skip
-        """Begins a page (with the confidence of its recognised text) or a section at the next paragraph."""
+        """Begins a page or a section with the next paragraph. ``confidence``: as in `Place`."""
         section = short(section) if section else self._next.section
         self._next = Mark(0, page or self._next.page, section, None, confidence, None, page_label)
         self._in_section = section or self._in_section
 
     def omit(self, what: str, where: str | None = None) -> None:
-        """Notes that hidden content was left out, by default in the current section."""
+        """Records that content was left out: its kind ("hidden row") and place (None: the current section)."""
         self._omitted.setdefault(what, []).append(self._in_section if where is None else where)
 
     def omissions(self) -> list[str]:
-        """Returns a note for each kind of content that was left out: how often, and where."""
+        """Returns a note for each kind of omitted content: how often it was left out, and where."""
         notes = []
         for what, places in self._omitted.items():
             named = [place for place in dict.fromkeys(places) if place]
@@ -197,10 +198,10 @@ class DocumentBuilder:
         self, text: str, sections: Iterable[tuple[int, str]] = (), rows: Iterable[tuple[int, int]] = (),
         column: int = 1, joins: bool = False,
     ) -> None:  # fmt: skip
-        """Adds a paragraph, unless it is blank. A blank line precedes it unless it is the first or ``joins`` the one
-        before. ``sections``: the offsets in it, ascending, at which sections begin, and their titles. ``rows``: the
-        offsets of its first line and of each line that is not the next row of the one above, and their row numbers;
-        each begins with ``column``."""
+        """Adds a paragraph, if not blank, below a blank line (``joins``: on the next line). ``sections`` lists (offset,
+        title) for each section that begins in ``text``, ascending. ``rows`` lists (offset, row number) for the first
+        line and each line whose row does not follow the row above. Offsets are in ``text``. ``column`` is the column of
+        each line's first cell, as in `Mark`."""
         if not text.strip():
             return
         if self._parts:
@@ -233,7 +234,7 @@ def short(title: str) -> str:
 
 
 def well_formed(text: str) -> str:
-    """Returns the text without lone surrogates, which tokenizers and terminals cannot encode."""
+    """Returns the text with U+FFFD for lone surrogates, which tokenizers and terminals cannot encode."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -266,7 +267,8 @@ def require(module: str, name: str) -> ModuleType:
 
 
 def with_file_name(title: str, path: str | Path | None) -> str:
-    """Returns a title followed by its file's name, unless it contains that. A row keeps its title alone."""
+    """Returns "title (file's name)"; without a title, the name. The title stays alone if it contains the name, or if
+    each row of the file is a document."""
     stem = "" if path is None or Path(path).suffix.lower() in _OF_ROWS else short(Path(path).stem)
     if not any(map(str.isalnum, stem)) or stem.casefold() in title.casefold():
         return title
@@ -275,7 +277,7 @@ def with_file_name(title: str, path: str | Path | None) -> str:
 
 def title_of(document: Document) -> str:
     """Returns the file's own title, else its first heading, else the file's name."""
-    # A PDF's first mark has only a page: its first bookmark is one of many sections
+    # The first mark of a PDF has a page but no section: no bookmark becomes the title
     heading = document.marks[0].section if document.marks else None
     if not heading or _NO_HEADING.fullmatch(heading):
         heading = document.path.stem if document.path else document.name
