@@ -1,8 +1,6 @@
-"""The style sheets of a page, as far as they strike out, hide, raise or lower its elements.
-
-Only simple selectors are supported (`p`, `.old`, `#note`, `p.old`, and lists of them), not those that depend on an
-element's neighbours or on the medium.
-"""
+"""The style sheets of an HTML page: which elements they strike out, hide, raise or lower.
+Supported selectors are `p`, `.old`, `#note`, `p.old`, and lists of these. Other selectors are ignored, and so are rules
+for media other than a screen."""
 
 from __future__ import annotations
 
@@ -28,17 +26,18 @@ _PROPERTIES = frozenset(
 _TINY, _FAR = re.compile(r"[01](?:px)?"), re.compile(r"-\d{3,}(?:px|r?em)?|-\d{2,}r?em")
 _CLIPPED = re.compile(r"rect\(\s*[01](?:px)?\b.*|inset\(\s*(?:[5-9]\d|100)%.*", re.S)
 _OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": LOWERED}
-_MOST = 10_000  # the most looks in the cache, by an element's tag and attributes
-_OWN = (3, False, 0)  # the rank of an element's style attribute
+_MOST = 10_000  # most entries in the cache of looks
+_OWN = (3, False, 0)  # the rank of a style attribute, above that of any selector
 Style = dict[str, tuple[bool, tuple[int, bool, int], str]]
-"""The properties by name: whether each is important, the rank of its rule, and its value; the larger one wins."""
+"""Properties by name: (is `!important`, rank of the rule, value); the greater tuple wins. A rank is (specificity,
+whether the selector names a tag, number of the rule)."""
 
 
 class StyleSheet:
-    """The rules of a page's style sheets that make text look other than plain."""
+    """The rules of a page's style sheets that change the look of text."""
 
     def __init__(self, css: str) -> None:
-        self._rules: dict[str, Style] = defaultdict(dict)
+        self._rules: dict[str, Style] = defaultdict(dict)  # by selector
         self._look = lru_cache(maxsize=_MOST)(self._look_by)
         for number, (selectors, declarations) in enumerate(_rules(_COMMENT.sub(" ", css))):
             for one in map(str.strip, selectors.split(",")):
@@ -48,8 +47,8 @@ class StyleSheet:
                     _add(self._rules[f"{tag}{sign}{name}"], _declared(declarations, rank))
 
     def look(self, tag: str, attributes: Mapping[str, str]) -> str:
-        """Returns an element's own look, without those of the elements around it."""
-        if tag in ("html", "body"):  # hidden until a script has run
+        """Returns an element's look (a constant of `runs`; empty: plain), without regard to the elements around it."""
+        if tag in ("html", "body"):  # often hidden until a script has run
             return ""
         if not attributes and tag not in self._rules:
             return _OF_TAGS.get(tag, "")
@@ -57,6 +56,7 @@ class StyleSheet:
         return self._look(tag, *names, "hidden" in attributes)
 
     def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> str:
+        """Returns the look for a tag and the values of its attributes class, id and style (empty if absent)."""
         signs = ["", *(f".{one}" for one in names.split()), f"#{name}"]
         style = _declared("display:none" * is_hidden, (-1, False, 0))
         for selector in (f"{of}{sign}" for sign in signs for of in ("", tag)):
@@ -66,9 +66,9 @@ class StyleSheet:
 
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:
-    """Yields the selectors and declarations of each rule that applies on a screen, in one pass."""
+    """Yields (selectors, declarations) for each rule that applies on a screen."""
     open_blocks: list[str] = []
-    n_unseen = 0  # open blocks that _SHOWN does not match
+    n_unseen = 0  # open blocks other than at-rules for a screen
     text = ""
     for piece in _PIECE.findall(css):
         if piece == "{":
@@ -83,6 +83,7 @@ def _rules(css: str) -> Iterator[tuple[str, str]]:
 
 
 def _declared(text: str, rank: tuple[int, bool, int]) -> Style:
+    """Returns the declarations in ``text`` of the properties that can change a look, each with this rank."""
     style: Style = {}
     for key, value in _DECLARATION.findall(text):
         if (name := key.lower()) in _PROPERTIES:
@@ -97,6 +98,7 @@ def _add(style: Style, more: Style) -> None:
 
 
 def _look_of(style: Mapping[str, str], of_tag: str) -> str:
+    """Returns the look for properties (name: value); ``of_tag`` is the look that the element's tag has by itself."""
     is_apart = style.get("position") in ("absolute", "fixed")
     is_clipped = any(_CLIPPED.fullmatch(style.get(key, "")) for key in ("clip", "clip-path"))
     is_tiny = all(_TINY.fullmatch(style.get(key, "")) for key in ("width", "height"))

@@ -1,7 +1,5 @@
-"""The reader of HTML: paragraphs, in one pass over the parser's events.
-
-No tree is built, so neither deep nesting nor a large page costs more than its length.
-"""
+"""The reader of HTML: makes paragraphs in one pass over the parser's events. It builds no tree, so its cost grows with
+the page's length and not with the depth of nesting."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from wim_edge.settings import Limits
 
 _DROPPED = frozenset({"script", "style", "nav", "noscript", "template", "datalist"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-_INDENTS = 8
+_INDENTS = 8  # most levels of indentation of a list item
 _ITEMS = frozenset({"ol", "ul", "menu", "dir"})
 _LINES = frozenset({"li", "tr", "dt", "dd"})
 _CELLS = frozenset({"td", "th"})
@@ -32,13 +30,13 @@ _BLOCKS = frozenset({
     "section", "summary", "table", "ul",
 })  # fmt: skip
 _APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
-"""The elements whose text never shares a line with what precedes them."""
-_LINE, _PARAGRAPH = 1, 2
+"""The elements that begin and end a paragraph of their own."""
+_LINE, _PARAGRAPH = 1, 2  # gaps: a line break, a blank line
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
 _FIELDS = frozenset({"input", "select", "option"})
 _HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "li", "pre", "table", "tr"}
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
-"""The kinds of fields that show no filled-in text."""
+"""The types of `<input>` that show no filled-in text."""
 _NO_ATTRIBUTES: dict[str, str] = {}
 _LISTED = re.compile(MARK)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
@@ -70,32 +68,32 @@ def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css
 
 
 class _Writer:
-    """Receives the parser's events. A gap (line or paragraph) is recorded, and written before the next text."""
+    """Receives lxml's parser events and writes paragraphs to the draft. A gap is written only before the next text."""
 
     def __init__(self, draft: DocumentBuilder, name: str, most_deep: int, style: StyleSheet) -> None:
         self._draft, self._name, self._most_deep, self._style = draft, name, most_deep, style
-        self._pieces: list[str] = []
-        self._gap = 0
-        self._space = False
+        self._pieces: list[str] = []  # the text of the open paragraph
+        self._gap = 0  # 0, _LINE or _PARAGRAPH, before the next text
+        self._space = False  # whether a space precedes the next text
         self._depth = self._pre = self._quoted = 0
         self._left_out = ("", 0)
-        """The look and the depth of the element that is being left out."""
+        """The look of the element that is being left out ("dropped": no note is due), and its depth; depth 0: none."""
         self._title: list[str] = []
         self._in_title = self._titled = self._in_heading = False
         self._lists: list[tuple[str, count[int]]] = []
-        """The open lists: the numbering of their items (empty: bullets), and the next numbers."""
+        """The open lists, outermost first: the number format of the items (empty: bullets), and the next numbers."""
         self._item = ""
-        """The number or bullet of the item that has just begun."""
+        """The number or bullet of the list item that has just begun; empty after its first text."""
         self._tables: list[LayoutTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
-        """The open elements with raised or lowered letters: look, depth, first piece, whether it is a link."""
+        """The open raised or lowered elements: look, depth, index of the first piece, whether a link is in it."""
         self._decorations: list[tuple[int, int]] = []
-        """The open elements that are hidden from screen readers: depth, first piece."""
+        """The open decorations, elements with `aria-hidden`: depth, index of the first piece."""
         self._decoration = ""
-        """The text of such an element that has just ended."""
-        self._after_mark = False
+        """The text of the decoration that has just ended; empty: none."""
+        self._after_mark = False  # whether a footnote mark has just ended
         self._options: list[tuple[int, bool]] = []
-        """A field's options: the first piece of each, and whether it is chosen."""
+        """A `<select>` (index of its first piece, whether it is multiple), then its options (index, whether chosen)."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
@@ -103,11 +101,11 @@ class _Writer:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
         if self._left_out[1]:
             return
-        attributes = attributes or _NO_ATTRIBUTES  # lxml's mapping is slow
+        attributes = attributes or _NO_ATTRIBUTES  # lxml's own empty mapping is slow
         look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
         if tag in _DROPPED or look in (HIDDEN, STRUCK):
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
-                self._begin_cell(tag, attributes)  # keeps its column
+                self._begin_cell(tag, attributes)  # an invisible cell keeps its column
             elif tag not in _CELLS:
                 self._boundary(tag)
             self._left_out = (look or "dropped", self._depth)
@@ -229,7 +227,7 @@ class _Writer:
         self._pieces[at:] = [blank + added]
 
     def _end_decoration(self) -> None:
-        """Drops an element that is hidden from screen readers if it repeats the text before it."""
+        """Ends a decoration (`aria-hidden`), and drops its text if it repeats the text before it."""
         _, at = self._decorations.pop()
         text = " ".join("".join(self._pieces[at:]).split())
         before = self._tail(at, len(text) + 1)[1].rstrip()
@@ -239,14 +237,14 @@ class _Writer:
             self._decoration = text
 
     def _drop_twin(self) -> None:
-        """Drops such an element if the text after it repeats it."""
+        """Drops the text after a decoration if it repeats the decoration."""
         text, self._decoration = self._decoration, ""
         begin, said = self._tail(len(self._pieces), 2 * len(text))
         if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):
             self._pieces[begin:] = [said[: -len(text)].rstrip()]
 
     def _tail(self, at: int, least: int) -> tuple[int, str]:
-        """Returns the index and text of the last pieces before ``at`` that have at least ``least`` letters."""
+        """Returns (index of the first, text) of the last pieces before ``at`` that have at least ``least`` letters."""
         begin = at
         while begin and least > 0:
             begin -= 1
@@ -254,7 +252,7 @@ class _Writer:
         return begin, "".join(self._pieces[begin:at])
 
     def _begin_field(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Writes the value of a field; the end of a list of options writes the chosen ones."""
+        """Writes the value of an `<input>`, or records a `<select>` or option for `_end_choice`."""
         if tag != "input":
             is_chosen = "selected" in attributes or (tag == "select" and "multiple" in attributes)
             self._options = [*(self._options if tag == "option" else ()), (len(self._pieces), is_chosen)]
@@ -299,7 +297,7 @@ class _Writer:
 
     def _end_table(self) -> None:
         table = self._tables.pop()
-        if self._tables:  # the outer table only places this one
+        if self._tables:  # a table that contains a table is a layout table
             self._tables[-1].is_layout = True
         for block in table.blocks(self._quoted):
             self._add(block)
@@ -343,7 +341,7 @@ class _Writer:
         self._draft.paragraph(block.text)
 
     def _end_title(self) -> None:
-        # The page's own title; a drawing further down may have one too.
+        # The first title is the page's; an SVG drawing further down may have one too.
         if not self._titled:
             self._draft.title = "".join(self._title)
             self._draft.mark(section=self._draft.title)

@@ -1,4 +1,4 @@
-"""The tables of a page: rows, or cells that only position text."""
+"""The tables of an HTML page: tables of data, and layout tables, whose cells only position text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 from wim_edge.documents.rows import Span, grid, table_text
 
 MARK = r"(?:[-*•‣◦–]|\(?\w{1,3}[.)])"
-"""The markers of list items."""
+"""The bullet or number of a list item."""
 _ONLY_MARK = re.compile(rf"(?!\d+\.\d){MARK}|\(\w{{1,4}}\)")
 
 
 class Block(NamedTuple):
-    """A paragraph or heading, and how many quotations it is nested in."""
+    """A paragraph or heading, and how many `<blockquote>` elements it is nested in."""
 
     text: str
     is_heading: bool
@@ -35,14 +35,14 @@ class Cell:
 
 @dataclass
 class LayoutTable:
-    """An open table of a page. ``is_layout``: it is known to only position text, and has no rows."""
+    """A table that is being read. ``is_layout``: True if the markup shows that it only positions text."""
 
     is_layout: bool
     rows: list[list[Cell]] = field(default_factory=list)
     is_in_cell: bool = False
 
     def blocks(self, quoted: int) -> Iterator[Block]:
-        """Yields the table's text, or the blocks of its cells if it only positions text."""
+        """Yields the table's titles and rows as paragraphs, or, for a layout table, the blocks of its cells."""
         rows = [row for row in self.rows if any(cell.blocks for cell in row)]
         marked = [len(row) == 2 and _ONLY_MARK.fullmatch(row[0].text) is not None for row in rows]
         if self.is_layout or _is_layout(rows) or all(marked):
@@ -61,7 +61,8 @@ class LayoutTable:
 
 
 def _is_layout(rows: list[list[Cell]]) -> bool:
-    """Returns whether rows only position text: one cell, headings, or several paragraphs in a cell of most rows."""
+    """Returns whether a table only positions text. It does if it has one cell, or if a cell contains a heading. Without
+    `<th>`, it also does if at least half of the rows have a cell with several paragraphs."""
     cells = [cell for row in rows for cell in row]
     if len(cells) < 2 or any(block.is_heading for cell in cells for block in cell.blocks):
         return True
