@@ -1,7 +1,5 @@
-"""Zip archives (DOCX, EPUB), read in memory and within limits: nothing is extracted to disk.
-
-The parts of an Office file refer to each other by relationships (ECMA-376, part 2). Their names ignore case.
-"""
+"""Zip archives (DOCX, EPUB), read in memory and within the size limits: nothing is extracted to disk.
+The parts of an Office file refer to each other by relationships (ECMA-376, part 2). Part names ignore case."""
 
 from __future__ import annotations
 
@@ -22,13 +20,13 @@ DAMAGE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, KeyError, OSError,
     ValueError,
 )  # fmt: skip
-"""The errors that zipfile raises for damaged members: bad checksums, truncated streams, unknown methods."""
+"""The errors that zipfile raises for damaged members: bad checksums, truncated streams, unknown compression."""
 MALFORMED = (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, StopIteration, SyntaxError)
-"""The errors that a reader raises for parts that violate the format."""
+"""The errors that a format's reader raises if a member violates the format."""
 
 
 class Archive:
-    """The members of a zip file. Raises DocumentError for damaged or oversized ones."""
+    """An open zip file. Raises DocumentError if the file or a member is damaged, encrypted or too large."""
 
     def __init__(self, name: str, data: bytes, limits: Limits) -> None:
         self.name, self.data, self.limits = name, data, limits
@@ -42,7 +40,7 @@ class Archive:
         if any(member.flag_bits & 1 for member in members):
             raise encrypted(name)
         self._bound(sum(member.file_size for member in members), "document_bytes")
-        self._markup = 0
+        self._markup = 0  # bytes of all members read so far
 
     def bound_markup(self) -> None:
         """Raises DocumentError if the XML parts of an Office file are too large to parse."""
@@ -53,7 +51,7 @@ class Archive:
         check_size(self.name, size, self.limits, limit, f"unpacks to {mebibytes(size)}, more than")
 
     def read(self, member: str) -> bytes:
-        """Returns a member's bytes; zipfile never yields more than the archive's directory declares."""
+        """Returns a member's bytes. Checks the declared size only, because zipfile never yields more than that."""
         try:
             member = self._by_name.get(member.lower(), member)
             self._markup += self._zip.getinfo(member).file_size
@@ -63,8 +61,8 @@ class Archive:
             raise damaged(self.name) from None
 
     def root(self, member: str, *, recover: bool = False) -> Any:
-        """Returns the root of a member's XML; entities stay unexpanded and nothing external is loaded. Raises
-        SyntaxError or ValueError for invalid XML."""
+        """Returns the root element of a member's XML. Entities are not expanded, and nothing external is loaded.
+        Raises SyntaxError or ValueError for invalid XML; ``recover`` makes lxml skip most errors."""
         etree = require("lxml.etree", self.name)
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=recover)
         if (root := etree.fromstring(self.read(member), parser)) is None:
@@ -75,7 +73,7 @@ class Archive:
         return member.lower() in self._by_name
 
     def related(self, part: str) -> dict[str, tuple[str, str]]:
-        """Returns the parts that a part of an Office file refers to, by relationship id: the kind and name of each."""
+        """Returns the parts that ``part`` refers to, by relationship id: (kind, such as "styles", member's name)."""
         folder, _, file = part.rpartition("/")
         relations = f"{folder}/_rels/{file}.rels"
         found = self.root(relations).iterfind("{*}Relationship") if self.has(relations) else ()
@@ -89,7 +87,7 @@ class Archive:
         }
 
     def title(self, member: str = "docProps/core.xml") -> str:
-        """Returns the title from the file's properties, which this member holds; empty without them."""
+        """Returns the title from the file's properties, which are in ``member``; empty if it has no title."""
         titles = self.root(member, recover=True).iter("{*}title") if self.has(member) else ()
         return next((one.text for one in titles if one.text), "")
 

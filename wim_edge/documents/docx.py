@@ -1,4 +1,4 @@
-"""The reader of DOCX: paragraphs and tables in their order, footnotes and comments at the end."""
+"""The reader of DOCX: paragraphs and tables in document order, then footnotes, comments, headers and footers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PARAGRAPHS, _ROWS, _ROW_CELLS = frozenset({_PARAGRAPH}), frozenset({_ROW}), fro
 _EMPTY = frozenset({_PROPERTIES, _W + "lastRenderedPageBreak"})
 _DELETED = "deleted passage"
 _CHANGED = frozenset({_W + "del", _W + "moveFrom"})
-# A fallback repeats the content beside it; moved text is at its new place.
+# A Fallback element repeats the content beside it. Moved text is read at its new place.
 _HIDDEN = _CHANGED | {"{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
 _CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreakHyphen": "-"}
 _TEXT = frozenset({_W + "t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
@@ -33,7 +33,7 @@ _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comment
 
 
 def read_docx(archive: Archive) -> Document:
-    """Returns the text of the body, then of the notes. Headings become sections; a table row is one line."""
+    """Returns a DOCX file's text. Headings become sections; each table row is one line."""
     archive.bound_markup()
     draft = DocumentBuilder()
     draft.title = archive.title()
@@ -46,7 +46,7 @@ def read_docx(archive: Archive) -> Document:
         if kind in parts:
             draft.mark(section=heading)
             writer.add(parts[kind])
-    # A contract's number may be only there
+    # Some text, such as a contract's number, is in headers and footers only
     margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
     draft.mark(section="Headers and footers")
     lines = [text for part in margins for one in _walk(part, _PARAGRAPHS) for text in writer.texts(one)]
@@ -55,19 +55,19 @@ def read_docx(archive: Archive) -> Document:
 
 
 class _BodyWriter:
-    """Appends the paragraphs and tables of a DOCX's XML parts to the draft, with their styles and list numbers."""
+    """Appends the paragraphs and tables of XML parts to the draft, and resolves styles and list numbers."""
 
     def __init__(self, draft: DocumentBuilder, styles: Any, lists: Any) -> None:
         self._draft = draft
         self._styles = {} if styles is None else {one.get(f"{_W}styleId"): one for one in styles.iterfind(f"{_W}style")}
         self._numbering = None if lists is None else Numbering(lists, self._styles)
-        self._looks: dict[str, Look] = {}
+        self._looks: dict[str, Look] = {}  # by style id
 
     def add(self, root: Any, related: Related | None = None) -> None:
         for element in _walk(root, {_PARAGRAPH, _TABLE}):
             if element.tag == _TABLE:
                 cells = [cell for row in _walk(element, _ROWS) for cell in _walk(row, _ROW_CELLS)]
-                if len(cells) == 1 or any(cell.find(_TABLE) is not None for cell in cells):  # a layout table
+                if len(cells) == 1 or any(cell.find(_TABLE) is not None for cell in cells):  # only for layout
                     for cell in cells:
                         self.add(cell, related)
                 else:
@@ -83,10 +83,10 @@ class _BodyWriter:
                     add_drawing(self._draft, named, related)
 
     def _rows(self, table: Any) -> list[list[str]]:
-        """Returns the rows of a table; a cell that spans several rows is repeated in each of them."""
+        """Returns the texts of a table's cells by row. A cell that spans several rows is repeated in each of them."""
         rows: list[list[str]] = []
         spans: list[list[Span]] = []
-        above: dict[int, tuple[int, int]] = {}  # by column, the row and the index of the cell that continues below
+        above: dict[int, tuple[int, int]] = {}  # by column, (row, index) of a cell that continues below
         for row in _walk(table, _ROWS):
             if row.find(f"{_W}trPr/{_W}hidden") is not None:
                 self._draft.omit("hidden row")
@@ -115,7 +115,7 @@ class _BodyWriter:
         return grid(rows, spans) if any(rows) else rows
 
     def texts(self, paragraph: Any) -> list[str]:
-        """Returns a paragraph's own text with its list number, then the text of the text boxes anchored in it."""
+        """Returns a paragraph's text with its list number, then the paragraphs of the text boxes anchored in it."""
         own: list[tuple[str, str]] = []
         boxes: list[str] = []
         of_style = self._look_of(_style(paragraph))
@@ -123,7 +123,7 @@ class _BodyWriter:
             if element.tag == _PARAGRAPH:
                 boxes.extend(self.texts(element))
             elif element.tag == _RUN:
-                look = name_of(of_style | self._switched(element.find(_PROPERTIES)))  # a run's own override its style's
+                look = name_of(of_style | self._switched(element.find(_PROPERTIES)))  # a run overrides its paragraph
                 for piece in element:
                     if piece.tag in _TEXT or piece.tag in _CHARACTERS:
                         own.append((_CHARACTERS.get(piece.tag) or piece.text or "", look))
@@ -138,16 +138,16 @@ class _BodyWriter:
         return [f"{label} {text}" if label and text else text, *boxes]
 
     def _look_of(self, style: str) -> Look:
-        """Returns what a style and its base styles switch on or off."""
+        """Returns the look that a style sets, its base styles included."""
         if style not in self._looks:
-            self._looks[style] = {}  # stops at a cycle of styles
+            self._looks[style] = {}  # ends a cycle of base styles
             if (found := self._styles.get(style)) is not None:
                 above = self._look_of(value_of(found, "basedOn") or "")
                 self._looks[style] = above | self._switched(found.find(_PROPERTIES))
         return self._looks[style]
 
     def _switched(self, properties: Any) -> Look:
-        """Returns what a run's properties, and the style that they name, switch on or off."""
+        """Returns the look that a properties element (or None) sets, including the character style that it names."""
         look: Look = {}
         for one in () if properties is None else properties:
             if one.tag == _STYLE:
@@ -163,7 +163,7 @@ class _BodyWriter:
 
 
 def _walk(root: Any, wanted: Set[str]) -> Iterator[Any]:
-    """Yields the outermost elements of these kinds below ``root``, in document order."""
+    """Yields the outermost elements below ``root`` with a tag in ``wanted``, in document order."""
     for element in root:
         if element.tag in wanted:
             yield element

@@ -1,5 +1,4 @@
-"""Charts and diagrams of Office files, which are parts of their own: a chart becomes the table of its values, a diagram
-(SmartArt) the list of its points."""
+"""Charts and diagrams (SmartArt) of Office files: a chart becomes a table of its values, a diagram a list of points."""
 
 from __future__ import annotations
 
@@ -17,14 +16,14 @@ _ID = f"{{{_OFFICE}/officeDocument/2006/relationships}}"
 CHART, DIAGRAM = f"{_C}chart", f"{_D}relIds"
 """The elements that refer to a chart and to a diagram."""
 _POINTS, _SERIES = 10_000, 100  # most points of a series, and most series of a chart
-_DIGITS = 10  # an index with so many digits is invalid
+_DIGITS = 10  # an index with this many digits or more is invalid
 
 Related = Callable[[str], Any]
-"""Returns the root of the part with this relationship id. Raises KeyError if there is none."""
+"""A function that returns the XML root of the part with a relationship id, or raises KeyError."""
 
 
 def add_drawing(draft: DocumentBuilder, named: Any, related: Related) -> None:
-    """Adds the chart or diagram that an element refers to; a missing or damaged one is left out."""
+    """Adds the chart or diagram that the element ``named`` refers to. Skips it if its part is missing or damaged."""
     try:
         root = related(named.get(_ID + ("id" if named.tag == CHART else "dm"), ""))
     except (KeyError, SyntaxError, ValueError, DocumentError):
@@ -48,7 +47,7 @@ def _add_chart(draft: DocumentBuilder, root: Any) -> None:
 
 
 def _points(series: Any, *kinds: str) -> dict[int, str]:
-    """Returns the stored values of a chart's series, by index."""
+    """Returns a series' stored values by index: those of the first child element in ``kinds`` that it has."""
     for kind in kinds:
         of_kind = series.find(f"{_C}{kind}")
         if of_kind is not None:

@@ -1,4 +1,4 @@
-"""The reader of EPUB: its chapters in reading order, each through the HTML reader."""
+"""The reader of EPUB: the HTML reader reads each chapter, in reading order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbo
 
 
 def read_epub(archive: Archive) -> Document:
-    """Returns the book's text; a chapter's title and its headings become sections.
-
-    Raises DocumentError if a chapter is under digital rights management.
-    """
+    """Returns the book's text. The chapters' titles and headings become sections. Raises DocumentError if a chapter is
+    encrypted by digital rights management."""
     draft, name = DocumentBuilder(), archive.name
     root = next((str(one.get("full-path", "")) for one in _tags(archive, CONTAINER, "rootfile")), "")
     chapters = _chapters(archive, root) if root else []
@@ -54,7 +52,7 @@ def _chapters(archive: Archive, root: str) -> list[str]:
 
 
 def _member(base: str, href: str) -> str:
-    """Returns a reference as a name in the archive. It is only looked up there, so a path elsewhere finds nothing."""
+    """Returns the archive member that ``href`` in the member ``base`` refers to. It may not exist in the archive."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 
