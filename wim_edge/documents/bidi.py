@@ -1,7 +1,7 @@
-"""The logical order of the letters in a row on a page: the Unicode bidirectional algorithm in reverse.
+"""The reading order of the letters in a row on a PDF page: the Unicode bidirectional algorithm in reverse.
 
-A page stores the places of its letters, and programs draw right-to-left text in many orders. Only the visible result is
-reliable: so the places decide, and the letters' classes show which of them run from left to right.
+Programs store right-to-left letters in many orders, so only their positions on the page are reliable. This module takes
+the letters from left to right, and reverses the right-to-left ones, which Unicode's bidirectional classes identify.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import cycle
 
-RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-"""A letter of a right-to-left script."""
+RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")  # a right-to-left letter
 _CLASSES = {"L": "L", "R": "R", "AL": "R", "EN": "N", "AN": "N", "ES": "S", "CS": "S", "ET": "T"}
+"""Unicode's bidirectional classes, reduced to letters (L, R), numbers (N), separators (S) and signs such as % (T)."""
 _LTR = re.compile("L(?:[LNST ]*[LN])?|(?:(?<!T)T++)?N(?:S?N)*T*")
-"""Left-to-right letters with the numbers and signs among them, or a number alone."""
+"""Left-to-right letters, with the numbers and signs between them, or a number alone, in a string of classes."""
 _RTL_RUN = re.compile("R(?:[RNST ]*R)?")
 _BRACKET = re.compile(r"[()\[\]{}<>«»‹›]")
 _MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
@@ -34,9 +34,10 @@ def is_ltr(text: str) -> bool:
 
 
 def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
-    """Returns the indices of a row's characters in reading order; ``shown`` lists them from left to right."""
+    """Returns the indices of ``shown`` in reading order. ``shown`` lists the characters of a row from left to right;
+    ``from_right``: the row as a whole is read from right to left."""
     found = [unicodedata.bidirectional(one[:1]) for one in shown]
-    # Next to Arabic letters, a sign like % is not part of the number
+    # In a row with Arabic letters, a sign like % is not part of the number
     classes = "".join(" " if one == "ET" and "AL" in found else _CLASSES.get(one, " ") for one in found)
     if from_right:
         return _reversed(classes, 0, len(classes))
@@ -47,7 +48,7 @@ def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
 
 
 def _reversed(classes: str, start: int, end: int) -> list[int]:
-    """Returns the indices ``[start, end)`` from right to left; left-to-right runs keep their order."""
+    """Returns the indices ``[start, end)`` from right to left, except that left-to-right runs keep their order."""
     order: list[int] = []
     at = start
     for run in _LTR.finditer(classes, start, end):
@@ -57,7 +58,8 @@ def _reversed(classes: str, start: int, end: int) -> list[int]:
 
 
 def paired(text: str, from_right: bool) -> str:
-    """Returns a text in logical order whose brackets open before they close; PDFium mirrors some of them."""
+    """Returns a text, which is in reading order, with its brackets mirrored so that the fewest are unpaired. PDFium
+    mirrors some brackets of right-to-left text, but not all."""
     if not _BRACKET.search(text):
         return text
     one, other = (text.translate(_MIRRORED), text) if from_right else (text, text.translate(_MIRRORED))

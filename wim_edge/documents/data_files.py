@@ -1,4 +1,4 @@
-"""The rows of data files: JSON or JSON lines, gzip-compressed or not, recognised by content."""
+"""The rows (JSON objects) of data files: JSON or JSON lines, gzip-compressed or not, recognised by content."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
-    """Returns the rows of a data file: its lines, its list, or the list under ``data`` (SQuAD).
-
-    Raises InvalidRequestError if the file cannot be read or holds no rows, and DocumentError above the limits.
-    """
+    """Returns the rows of a data file: one per line, or the items of its list or of the list under ``data`` (SQuAD).
+    Raises InvalidRequestError if the file cannot be read or has no rows, and DocumentError if it is too large."""
     text = text_of_file(path, limits)
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
         whole = [_line(path, number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if _LONE_SURROGATE.search(text):  # half a character: neither files nor tokenizers accept it
+    if _LONE_SURROGATE.search(text):  # half a character, which cannot be encoded as UTF-8
         whole = json.loads(json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace"))
     if isinstance(whole, dict):
         whole = whole["data"] if isinstance(whole.get("data"), list) else [whole]
@@ -43,8 +41,8 @@ def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
 def parse_rows(
     path: Path, parse: Callable[[Row, int], Iterable[T]], layout: str, limits: Limits | None = None
 ) -> list[T]:
-    """Returns the results of ``parse(row, number)`` for all rows. Raises InvalidRequestError at the first row that does
-    not fit; its hint is the expected ``layout``."""
+    """Returns the results of ``parse(row, number)`` for all rows, in one list; ``number`` counts from 0. Raises
+    InvalidRequestError at the first row that ``parse`` rejects. The hint contains ``layout``, which describes a row."""
     found: list[T] = []
     for number, row in enumerate(read_rows(path, limits)):
         try:
@@ -58,16 +56,16 @@ def parse_rows(
 
 
 def text_of(value: Any) -> str:
-    """Returns the value if it is a text. Raises TypeError otherwise."""
+    """Returns the value if it is a string. Raises TypeError otherwise."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} where a text should be")
     return value
 
 
 def bytes_of_file(path: Path, limits: Limits | None = None) -> bytes:
-    """Returns all bytes of a file. With limits, raises DocumentError if it is larger than a document may be."""
+    """Returns all bytes of a file. Raises InvalidRequestError, and DocumentError if the file is above the limits."""
     try:
-        if path.exists() and not path.is_file():  # a pipe: the file is read more than once
+        if path.exists() and not path.is_file():  # such as a pipe, which can be read only once
             raise InvalidRequestError(f"{path} is no regular file", "Write it to a file first.")
         with path.open("rb") as file:
             return read_whole(path.name, file, limits) if limits else file.read()
@@ -76,7 +74,7 @@ def bytes_of_file(path: Path, limits: Limits | None = None) -> bytes:
 
 
 def text_of_file(path: Path, limits: Limits | None = None) -> str:
-    """Returns a file's UTF-8 text, gzipped or not. Raises InvalidRequestError, and DocumentError above the limits."""
+    """Returns a UTF-8 file's text, gzipped or not. Raises InvalidRequestError, and DocumentError above the limits."""
     data = bytes_of_file(path, limits)
     try:
         if data[:2] == b"\x1f\x8b":

@@ -10,7 +10,7 @@ from contextlib import suppress
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import DocumentError
 
-# The longer marks first: UTF-32's begins with UTF-16's.
+# UTF-32 comes before UTF-16, because the UTF-32-LE mark begins with the UTF-16-LE mark.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -18,18 +18,18 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_SAMPLE = 1 << 16
+_SAMPLE = 1 << 16  # bytes for detecting UTF-16 and UTF-32
 # Control characters of terminals and old printers (BEL to CR, SUB, ESC) do not make a file binary.
 _CONTROLS = bytes(set(range(1, 32)) - {7, 8, 9, 10, 11, 12, 13, 26, 27} | {127})
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
-# The encodings of the web, without Python's other codecs, such as unicode_escape or idna.
+# Only encodings of the web: Python has other codecs too, such as unicode_escape and idna.
 _WEB_CODECS = re.compile(
     r"ascii|utf-8|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+"
 )
 
 
 def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Returns plain text and notes about it. Raises DocumentError for bytes that are not text."""
+    """Returns the text, and notes on a guessed encoding or damage. Raises DocumentError for bytes that are not text."""
     marked = _by_mark(name, data)
     if marked is not None:
         return tidy(marked), ()
@@ -42,7 +42,7 @@ def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Decodes HTML or XML like :func:`decode`, but respects the encoding that it declares."""
+    """Decodes HTML or XML like :func:`decode`, but first tries the encoding that the markup declares."""
     declared = _DECLARED.search(data[:1024])
     if declared and not data.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)):
         with suppress(LookupError, UnicodeDecodeError):
@@ -59,13 +59,14 @@ def tidy(text: str) -> str:
 
 
 def _by_mark(name: str, data: bytes) -> str | None:
+    """Returns the text of data with a byte order mark; None if there is no mark, or if UTF-8 is damaged."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if not data.startswith(mark):
             continue
         try:
             text = data.decode(encoding).removeprefix("\ufeff")
         except UnicodeDecodeError:
-            if encoding == "utf-8":  # damaged, but still text
+            if encoding == "utf-8":  # still text: `_guess` decodes it
                 return None
             raise _binary(name) from None
         if "\0" in text:
@@ -75,7 +76,8 @@ def _by_mark(name: str, data: bytes) -> str | None:
 
 
 def _by_zeros(data: bytes) -> str:
-    """Returns the encoding of unmarked UTF-16 or UTF-32, whose letters mostly share their high bytes; else empty."""
+    """Returns the UTF-16 or UTF-32 encoding of bytes without a mark; empty if it is neither. In text, one or two values
+    make up nearly all high bytes of the characters."""
     sample = data[: _SAMPLE - _SAMPLE % 4]
     for encoding, size, high in (
         ("utf-32-le", 4, 3), ("utf-32-be", 4, 0), ("utf-16-le", 2, 1), ("utf-16-be", 2, 0)
@@ -90,7 +92,7 @@ def _by_zeros(data: bytes) -> str:
 
 
 def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Returns the text of bytes in UTF-8, in windows-1252 or in a mix of both, and notes."""
+    """Returns the text and notes. Decodes invalid UTF-8 as windows-1252, or as U+FFFD if its line is mostly valid."""
     with suppress(UnicodeDecodeError):
         return data.decode("utf-8"), ()
     lines, n_bad, n_other, n_good = [], 0, 0, 0

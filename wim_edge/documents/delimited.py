@@ -17,8 +17,8 @@ _WIDEST = 1 << 20  # most characters of a cell
 
 
 def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the rows of a table delimited by commas, semicolons, tabs or pipes. Anything else, such as a list with
-    one column, is kept unchanged."""
+    """Returns a table (delimited by commas, semicolons, tabs or pipes) as a document with one line per row. The text is
+    unchanged if it is no table, such as a list with one column."""
     text, notes = decode(name, data)
     draft = DocumentBuilder(notes)
     before = csv.field_size_limit(_WIDEST)
@@ -39,7 +39,7 @@ def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
 def _dialect(text: str) -> type[csv.Dialect]:
     try:
         return csv.Sniffer().sniff(text, _DELIMITERS)
-    except csv.Error:  # other lines precede the table
+    except csv.Error:  # for example, because other lines precede the table
 
         class Common(csv.excel):
             delimiter = max(_DELIMITERS, key=text.count)

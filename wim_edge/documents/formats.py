@@ -1,7 +1,7 @@
 """The formats of documents: their names and the endings of their files.
 
-`wim_edge.documents.readers` picks each one's reader: `read_x(name, data, limits) -> Document`, or `read_x(archive)` for
-a zip file. It lists what it leaves out in the document's notes. Without a `title` the first section is the title.
+`wim_edge.documents.readers` picks a format's reader: `read_x(name, data, limits) -> Document`, or `read_x(archive)` for
+a zip file. A reader lists omitted content in the document's notes. Without a `title`, the first section is the title.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 class Format:
     name: str
     endings: tuple[str, ...]
-    """The endings of the files that are read from a folder; a file given by name is recognised by content first."""
+    """Only files with these endings are read from a folder. A file given by name is first recognised by content."""
     has_lines: bool = False
-    """True if the text has the file's own lines, so that an editor's line numbers match."""
+    """True if the document's text has the same lines as the file, so that an editor's line numbers match."""
 
 
 _PROSE = ".txt .text .rst .org .adoc .tex .log .ics"
@@ -37,7 +37,7 @@ EPUB = Format("EPUB", (".epub",))
 DELIMITED = Format("CSV", (".csv", ".tsv"))
 MAIL = Format("e-mail", (".eml", ".mbox"))
 PICTURE = Format("picture", (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"))
-"""Not one of `FORMATS`: most pictures contain no text, so one is read only if it is given by name."""
+"""Not one of `FORMATS`: most pictures contain no text, so a picture is read only if it is given by name."""
 FORMATS = (TEXT, MARKDOWN, HTML, PDF, DOCX, XLSX, PPTX, OPEN_DOCUMENT, RTF, EPUB, DELIMITED, MAIL)
 
 _FIRST = ", ".join(one.name for one in FORMATS[:-1])

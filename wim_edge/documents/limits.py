@@ -1,4 +1,4 @@
-"""The errors for documents that exceed a limit (`wim_edge.settings.Limits`)."""
+"""The checks and errors for documents that exceed a limit (`wim_edge.settings.Limits`)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _BLOCK = 1 << 20
 
 
 def above(name: str, what: str, limit: str) -> DocumentError:
-    """Returns the error for a document above ``limit``, a field of `Limits`."""
+    """Returns the error "name: what" for a document above ``limit``, which names a field of `Limits`."""
     return DocumentError(f"{name}: {what}", f"Split it and give the parts, or set WIM_EDGE_{limit.upper()} higher.")
 
 
 def check_size(name: str, size: int, limits: Limits, limit: str, what: str = "larger than") -> None:
-    """Raises DocumentError if a size in bytes is above ``limit``."""
+    """Raises DocumentError if a size in bytes is above the field ``limit`` of ``limits``."""
     if size > (most := getattr(limits, limit)):
         raise above(name, f"{what} {mebibytes(most)}", limit)
 
 
 def read_whole(name: str, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> bytes:
-    """Returns a whole file, whose size may be unknown. Raises DocumentError if it is too large."""
+    """Returns all bytes of an open file, up to its end. Raises DocumentError above ``document_bytes``."""
     blocks, size = [], 0
-    while block := file.read(_BLOCK):  # a single read would allocate the whole limit
+    while block := file.read(_BLOCK):  # in blocks: one large read would allocate the whole limit
         blocks.append(block)
         size += len(block)
         check_size(name, size, limits, "document_bytes")
