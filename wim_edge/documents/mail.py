@@ -1,4 +1,4 @@
-"""The readers of e-mail (EML, MBOX), with readable attachments, and of calendars (iCalendar, RFC 5545)."""
+"""Readers of e-mail (EML, MBOX) with its attachments, and of calendars (iCalendar, RFC 5545)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
-_DEEP = 3  # most levels of mails within mails
-_ATTACHMENTS = 100  # most of a file
+_DEEP = 3  # most levels of nested mails, the outermost included
+_ATTACHMENTS = 100  # most attachments read from one file
 _MULTIPARTS = 200
-"""The most multiparts of a mail; with more, its parts are not parsed: Python's parser takes quadratic time."""
-_HEADER = 20_000  # characters; a longer header is not decoded, for the same reason
+"""The most multiparts of a mail. Above it, only the headers are parsed: Python's parser takes quadratic time."""
+_HEADER = 20_000  # characters; a longer header stays undecoded: decoding also takes quadratic time
 _FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _PROPERTY = re.compile(r'([\w-]+)((?:;[^:";]*+(?:"[^"]*"[^:";]*+)*+)*+):(.*)', re.S)
@@ -38,11 +38,11 @@ _DAMAGE = (MessageError, LookupError, ValueError, AttributeError, TypeError, Rec
 """The errors that Python's e-mail parser raises for malformed headers and parts."""
 
 Read = Callable[[str, bytes], Document]
-"""Reads an attachment by its name and bytes. Raises DocumentError."""
+"""Reads an attachment, given its name and bytes. Raises DocumentError."""
 
 
 def read_mail(name: str, data: bytes, read: Read, limits: Limits) -> Document:
-    """Returns a mail, or a mailbox's mails one after the other, each a section named after its subject."""
+    """Returns a mail, or the mails of a mailbox, each a section named after its subject. ``read``: for attachments."""
     draft = DocumentBuilder()
     writer = _MailWriter(draft, name, read, limits)
     mails = _FROM.split(data)[1:] if data.startswith(b"From ") else []
@@ -73,7 +73,7 @@ class _MailWriter:
         headers, people = [], list[str]()
         for key in _HEADERS:
             value: Any = raw.get(key.lower(), "")
-            value = value[:_HEADER] if len(value) > _HEADER else mail.get(key, "")  # get() parses it each time
+            value = value[:_HEADER] if len(value) > _HEADER else mail.get(key, "")  # each get() parses the header
             headers.append((key, " ".join(str(value).split())))
             people += _names(value)
         self.subject = headers[-1][1]
@@ -89,7 +89,7 @@ class _MailWriter:
                 self._attachment(part, depth)
 
     def _say(self, part: MIMEPart) -> None:
-        """Adds a text part."""
+        """Adds the paragraphs of a text part, and a head before each quotation in it."""
         text = _text(part)
         if part.get_content_subtype() == "html":
             collected = Collected(self._draft)
@@ -114,7 +114,7 @@ class _MailWriter:
         if not isinstance(data, bytes):
             return
         if not name:
-            if part.get_content_maintype() == "text":  # text below a picture, or a mailing list's footer
+            if part.get_content_maintype() == "text":  # the text after an inline picture, or a mailing list's footer
                 self._draft.mark(section=self.subject or "mail")
                 self._say(part)
             return
@@ -133,7 +133,7 @@ class _MailWriter:
 
 
 def _leaves(part: MIMEPart, *, is_choice: bool = False) -> Iterator[MIMEPart]:
-    """Yields the parts without parts of their own, attached mails included, but not the body's text alternatives."""
+    """Yields the leaf parts and attached mails, but no unnamed text of a multipart/alternative: it repeats the body."""
     is_choice |= part.get_content_subtype() == "alternative"
     if part.get_content_maintype() == "multipart" and part.is_multipart():
         for inner in part.iter_parts():
@@ -143,7 +143,7 @@ def _leaves(part: MIMEPart, *, is_choice: bool = False) -> Iterator[MIMEPart]:
 
 
 def _names(header: Any) -> list[str]:
-    """Returns the names of the people in a header, or the addresses of those without one."""
+    """Returns each person's display name in an address header, or else the address; [] for any other value."""
     try:
         return [one.display_name or one.addr_spec for one in getattr(header, "addresses", ())]
     except (*_DAMAGE, IndexError):
@@ -159,7 +159,7 @@ def _text(part: MIMEPart) -> str:
 
 
 def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the events; each is a section of labelled lines."""
+    """Returns the events, tasks and journal entries. Each is a section with a line "Label: value" per property."""
     text, notes = decode(name, data)
     draft = DocumentBuilder(notes)
     within, lines, order = list[str](), list[str](), [*_LABELS.values()]

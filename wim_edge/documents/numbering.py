@@ -1,7 +1,7 @@
 """The numbers and bullets that Word shows before paragraphs ("4.2 Notice") but does not store in their text.
 
-They follow ECMA-376, part 1, section 17.9: a paragraph, or its style, names a list and a level in it; the list's
-definition says how each level counts and is written.
+The rules are in ECMA-376, part 1, section 17.9. A paragraph, or its style, names a list and a level in it. The list's
+definition gives the start and the number format of each level.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 KINDS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
-"""Word's names for number formats, by the signs that HTML and OpenDocument use."""
-_LEVELS, _LONGEST = 9, 100  # levels of a list, and most characters of a number's format
-_STYLES = 20  # longest chain of base styles
+"""Word's names of number formats, by the letters that HTML and OpenDocument use."""
+_LEVELS, _LONGEST = 9, 100  # levels of a list; most characters of a level's text ("%1.%2")
+_STYLES = 20  # longest chain of base styles; also the most repeats of a letter ("aa" is 27)
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
 class Numbering:
-    """The lists of a document, with their counters. ``lists``: the root of the part with them; ``styles``: by id."""
+    """The lists of a Word document, with their counters. ``lists``: the root of numbering.xml; ``styles``: by id."""
 
     def __init__(self, lists: Any, styles: dict[str, Any]) -> None:
         definitions: dict[str, tuple[dict[str, Any], list[int | None]]] = {}
@@ -31,12 +31,12 @@ class Numbering:
             for one in lists.iterfind(f"{_W}num")
             if (name := value_of(one, "abstractNumId") or "") in definitions
         }
-        """The lists by number: the element of each, the levels of its definition, and their counters."""
+        """For each list id: its ``num`` element, the elements of its levels by level ("0" to "8"), and its counters."""
         self._styles = styles
         self._begun: set[str] = set()
 
     def label(self, paragraph: Any) -> str:
-        """Counts this paragraph and returns its label: "4.2", "(b)", "-"; empty if it has none."""
+        """Advances the paragraph's counter and returns its label: "4.2", "(b)", "-"; empty if it is in no list."""
         number, level = self._place(paragraph)
         if number not in self._lists or not 0 <= level < _LEVELS:
             return ""
@@ -66,7 +66,7 @@ class Numbering:
         return re.sub("%([1-9])", number_of, (value_of(shown, "lvlText") or "")[:_LONGEST]).strip()
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
-        """Returns the list and the level named by the paragraph, else by its style, else by a base style."""
+        """Returns the paragraph's list id (empty: none) and level (from 0), as set on it, its style or a base style."""
         properties, style = paragraph.find(f"{_W}pPr"), value_of(paragraph.find(f"{_W}pPr"), "pStyle")
         number = level = own = None
         for _ in range(_STYLES):
@@ -77,14 +77,14 @@ class Numbering:
                 break
             own, properties = style, self._styles[style].find(f"{_W}pPr")
             style = value_of(self._styles[style], "basedOn")
-        if level is None and own is not None and number in self._lists:  # a list may name the styles of its levels
+        if level is None and own is not None and number in self._lists:  # a level may name the style that uses it
             levels = self._lists[number][1].items()
             level = next((at for at, one in levels if value_of(one, "pStyle") == own), None)
         return number or "", _integer(level or "0")
 
 
 def written(number: int, kind: str) -> str:
-    """Returns a number in a list's format: ``kind`` is one of Word's names; unknown ones are decimal."""
+    """Returns a number as a list shows it. ``kind``: Word's name of the format ("lowerRoman"); decimal if unknown."""
     if kind == "none":
         return ""
     if kind in ("lowerLetter", "upperLetter") and number > 0:
@@ -100,7 +100,7 @@ def written(number: int, kind: str) -> str:
 
 
 def value_of(element: Any, tag: str) -> str | None:
-    """Returns the value of an element's property; None without the element or the property."""
+    """Returns the ``w:val`` of an element's child ``tag``; None without the element, child or attribute."""
     found = None if element is None else element.find(f"{_W}{tag}")
     return None if found is None else found.get(f"{_W}val")
 

@@ -30,12 +30,11 @@ _FAMILIES = {
     **dict.fromkeys(_CELLS, ("table-cell", _TABLE + "style-name")),
     **dict.fromkeys((_TABLE + "table-column", _ROW), ("table-cell", _TABLE + "default-cell-style-name")),
 }  # fmt: skip
-"""The family of the style of each of these elements, and the attribute that names the style."""
+"""For each element: the family of its styles, and the attribute that names its style."""
 _VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
 _COLUMNS, _DEEP = 1000, 200
 _REPEATED, _ROW_CHARS = 100_000, 50
-"""The most rows of a table that repeat one in the file, empty ones included; a row counts once more for each
-``_ROW_CHARS`` characters."""
+"""The most repeated or empty rows of a table. A repeated row counts once more per ``_ROW_CHARS`` characters."""
 
 
 def read_opendocument(archive: Archive) -> Document:
@@ -45,7 +44,7 @@ def read_opendocument(archive: Archive) -> Document:
     draft = DocumentBuilder()
     root, *others = (archive.root(part) for part in (CONTENT, "styles.xml") if part in archive.names)
     _ElementWriter(draft, (root, *others)).body(root.find(f"{_OFFICE}body"))
-    is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # no sheet's name is the title
+    is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # or a sheet's name would be the title
     draft.title = archive.title("meta.xml") or (Path(archive.name).stem if is_book else "")
     return draft.document(archive.name)
 
@@ -58,14 +57,14 @@ class _ElementWriter:
             (one.get(f"{_STYLE}family", ""), one.get(f"{_STYLE}name", "")): one
             for root in reversed(roots) for one in root.iter(f"{_STYLE}style")
         }  # fmt: skip
-        """The styles by family and name."""
+        """The style elements by (family, name)."""
         self._lists = {
             style.get(f"{_TEXT}name", style.get(f"{_STYLE}name")): {
                 level.get(f"{_TEXT}level"): level for level in style.iterfind(f"{_TEXT}list-level-style-number")
             }
             for root in roots for style in root.iter(f"{_TEXT}list-style")
         }  # fmt: skip
-        """The numbered levels of list styles, by the style's name."""
+        """For each list style: the elements of its numbered levels, by level ("1" is the outermost)."""
         self._notes: list[str] = []
         self._slides = 0
 
@@ -99,7 +98,7 @@ class _ElementWriter:
                 self._add(child, depth + 1)
             elif tag == _SPOKEN:
                 lines = [self._text(one, []).strip() for one in child.iter(*_PARAGRAPHS)]
-                said = " ".join(line for line in lines if not line.isdecimal()).strip()  # without the page number
+                said = " ".join(line for line in lines if not line.isdecimal()).strip()  # the page number is a line too
                 self._draft.paragraph(f"Notes: {said}" if said else "")
             elif tag not in _DROPPED and isinstance(tag, str):
                 self._add(child, depth + 1)
@@ -133,7 +132,7 @@ class _ElementWriter:
         if is_sheet:
             self._draft.mark(section=table.get(f"{_TABLE}name"))
         elif len(list(table.iter(*_CELLS))) == 1 or table.find(f".//{_TABLE}table") is not None:
-            self._add(table, depth + 1)  # it only positions text
+            self._add(table, depth + 1)  # a layout table: it only positions text
             return
         name = table.get(f"{_TABLE}name") or "of no name"
         columns: list[Any] = []
@@ -143,7 +142,7 @@ class _ElementWriter:
         add_shown_rows(self._draft, list(self._rows(table, name, columns)), hidden, name, is_sheet=is_sheet)
 
     def _rows(self, table: Any, name: str, columns: list[Any]) -> Iterator[list[str] | None]:
-        """Yields the rows; None for hidden ones."""
+        """Yields each row's cells, repeated as in the file: [] for an empty row, None for a hidden one."""
         left, waiting, cut, number = _REPEATED, list[list[str] | None](), set[str](), 0
         for row in table.iter(_ROW):
             wanted = _times(row, "number-rows-repeated")
@@ -152,7 +151,7 @@ class _ElementWriter:
             if is_hidden and has_text:
                 self._draft.omit("hidden row", f"{name}, row {number - wanted + 1}")
             cells = [] if is_hidden or not has_text else self._cells(row, columns, f"table {name}", cut)
-            if not any(cells):  # a sheet may end with a million empty rows
+            if not any(cells):  # held back: a sheet may end with a million
                 waiting += [None if is_hidden else []] * min(wanted, left - len(waiting))
                 continue
             size = 1 + sum(len(cell) + 1 for cell in cells) // _ROW_CHARS
@@ -182,7 +181,7 @@ class _ElementWriter:
         return cells
 
     def _text(self, element: Any, boxes: list[Any], look: Look | None = None) -> str:
-        """Returns an element's own text; frames anchored in it go to ``boxes``, notes to the end of the document."""
+        """Returns an element's text. Adds its frames (such as text boxes) to ``boxes``, its footnotes to ``_notes``."""
         return shown(self._runs(element, boxes, look or {}), self._draft.omit)
 
     def _runs(self, element: Any, boxes: list[Any], above: Look) -> Iterator[tuple[str, str]]:
@@ -203,15 +202,15 @@ class _ElementWriter:
             yield child.tail or "", name
 
     def _look(self, element: Any, above: Look) -> Look:
-        """Returns the look of an element's text: ``above``, the look around it, changed by its style."""
+        """Returns the look of an element: ``above``, its parent's look, changed by its own style."""
         family = _FAMILIES.get(element.tag)
         return above | self._look_of(family[0], element.get(family[1], "")) if family else above
 
     def _look_of(self, family: str, name: str) -> Look:
-        """Returns what a style and its base styles switch on or off."""
+        """Returns the looks that a style, with its base styles, switches on or off."""
         key = family, name
         if key not in self._looks:
-            self._looks[key] = {}  # stops at a cycle of styles
+            self._looks[key] = {}  # ends a cycle of base styles
             if (style := self._styles.get(key)) is not None:
                 look = dict(self._look_of(family, style.get(f"{_STYLE}parent-style-name", "")))
                 for properties in style:
