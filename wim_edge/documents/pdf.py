@@ -1,4 +1,4 @@
-"""The reader of PDF: one stretch of text per page, one line per paragraph."""
+"""The reader of PDF: a mark for each page and section, and each paragraph on one line."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from wim_edge.documents.reflow import reflow
 from wim_edge.settings import Limits
 
 _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
-"""The most bookmarks; the most characters of a page label; a page with fewer letters than this per unreadable one is
-recognised."""
+"""The most bookmarks; the most characters of a page label. Text recognition reads a page where more than one letter in
+``_LOST`` is unreadable."""
 _TITLE, _MISSED = 200, 50
-"""The characters of a title that are searched for on its page; after this many titles not found, no more are."""
+"""The characters of a title that are searched for on its page. After ``_MISSED`` missing titles, the search stops."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
-"""The text on a page with fewer letters may be a stamp on a picture; the share of the page that the picture covers; the
-most pictures of a page that are checked."""
-# What programs write for lack of a title: the file's name.
+"""A page with fewer than ``_STAMP`` letters may be a scan with a stamp, if a picture covers over ``_MOST`` of its area.
+Only the first ``_PICTURES`` pictures of a page are checked."""
+# Programs write these if a document has no title: "untitled", a URL, or the file's name.
 _NO_TITLE = re.compile(
     r"^(untitled|\(anonymous\)|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I
 )
 _LARGER, _HEAVIER, _ALIKE = 1.2, 1.2, 0.05
-"""A heading's size and weight relative to the text's, and the tolerance between the lines of one heading."""
+"""The least size and weight of a heading relative to body text, and the tolerance between sizes that count as equal."""
 _LONGEST, _LINES, _BODY = 120, 3, 40
 """The most characters and lines of a heading, and the least characters of a line of text below it."""
 _TIMES = 3
-"""The number of pages that makes a title a running head."""
+"""A title on at least this many pages is a running head."""
 _NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,;:。，；：]$|(?:\.\s?){4}")
 _THICKEST = 4.0  # points; a line through words is not thicker
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
 # PDFium is not thread-safe.
 _PDFIUM = threading.Lock()
 _LOST_LETTERS = "some letters that cannot be read: its fonts do not say what they are"
-_XFA_FULL = 2  # PDFium's number for XFA files: a program draws their pages from XML, which PDFium's wheels cannot
+_XFA_FULL = 2  # PDFium's number for XFA forms: their pages are drawn from XML, which its wheels cannot do
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would print advice to build another PDFium
 
 
@@ -65,16 +65,16 @@ class PdfPage:
     is_broken: bool = False
     """True if PDFium cannot load it."""
     is_drawn: bool = False
-    """True if it is a picture."""
+    """True if it is a picture, such as a scan, with no text or hardly any."""
     label: str | None = None
-    """The number printed on it, if it is another one."""
+    """The page's label ("iv"); None if it is the page's number in the file."""
     titles: list[str] = field(default_factory=list)
-    """The bookmarks that lead to it."""
+    """The titles of its sections: the bookmarks that lead to it or, in a file without bookmarks, its headings."""
 
 
 def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text with marks for its pages and its sections, which are the bookmarks or else the headings. Scanned
-    pages are recognised. Raises DocumentError for encrypted files, and for scanned ones without an engine."""
+    """Returns the text with marks for its pages and sections. Sections are the bookmarks or else the headings.
+    Recognises scanned pages. Raises DocumentError for encrypted files, and for scanned ones without an engine."""
     draft = DocumentBuilder()
     with opened(name, data) as pdf:
         if len(pdf) > limits.pdf_pages:
@@ -127,7 +127,7 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
 
 @contextmanager
 def opened(name: str, source: bytes | Path) -> Iterator[Any]:
-    """Yields an open pypdfium2 document, one at a time. Raises DocumentError if it is encrypted or damaged."""
+    """Yields an open pypdfium2 document; other threads wait. Raises DocumentError if it is encrypted or damaged."""
     pdfium = require("pypdfium2", name)
     with _PDFIUM:
         try:
@@ -139,8 +139,8 @@ def opened(name: str, source: bytes | Path) -> Iterator[Any]:
 
 
 def unread_scans(data: bytes, limits: Limits) -> list[int]:
-    """Returns the numbers of a PDF's pages that are pictures and are not recognised yet. Raises DocumentError."""
-    # The bytes of most files show that they have fonts but no picture
+    """Returns the numbers of a PDF's pages that are pictures and not recognised yet. Raises DocumentError."""
+    # Most files need not be opened: their bytes name fonts but no picture
     if _FONT.search(data) and not _PICTURE.search(data):
         return []
     with opened("PDF", data) as pdf:
@@ -150,8 +150,8 @@ def unread_scans(data: bytes, limits: Limits) -> list[int]:
 
 
 def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
-    """Returns the offsets at which the sections with these titles begin in a page's text: the next line that begins
-    with the title, else the offset of the section before, or 0."""
+    """Returns (offset, title) for each title: where its section begins in the page's text. This is the next line that
+    begins with the title or, if none does, the offset of the section before (at first 0)."""
     found: list[tuple[int, str]] = []
     at = n_missed = 0
     for title in titles:
@@ -176,7 +176,7 @@ def _pages(pdf: Any) -> list[PdfPage]:
         label = short(pdf.get_page_label(index)[: 2 * _LABEL])
         page.label = label if 0 < len(label) <= _LABEL and label != str(index + 1) else None
         pages.append(page)
-    with suppress(pypdfium2.PdfiumError, ValueError):  # a title is not text: the ones before it are kept
+    with suppress(pypdfium2.PdfiumError, ValueError):  # a damaged title: those before it are kept
         for bookmark in islice(pdf.get_toc(), _BOOKMARKS):
             target, title = bookmark.get_dest(), bookmark.get_title().strip()
             at = target.get_index() if target and title else None
@@ -190,7 +190,7 @@ def _letters(lines: Iterable[Line]) -> int:
 
 
 def _is_picture(pdf: Any, index: int) -> bool:
-    """Returns whether a page has drawings but no text, or a picture over most of it and hardly any text."""
+    """Returns whether a page has drawings but no text, or hardly any text and a picture over most of its area."""
     import pypdfium2
     import pypdfium2.raw as raw
 
@@ -209,10 +209,10 @@ def _is_picture(pdf: Any, index: int) -> bool:
 
 
 def read_page(pdf: Any, index: int) -> PdfPage:
-    """Returns a page of an open pypdfium2 document. Raises PdfiumError."""
+    """Returns the page at ``index`` (from 0) of an open pypdfium2 document. Raises PdfiumError."""
     import pypdfium2.raw as raw
 
-    pdf.init_forms()  # draws filled-in values that the file does not
+    pdf.init_forms()  # draws filled-in values that the file does not draw
     with closing(pdf[index]) as page:
         if raw.FPDFPage_GetAnnotCount(page.raw) <= 0:
             found = page_words(page, list(rules(page)))
@@ -227,7 +227,7 @@ def read_page(pdf: Any, index: int) -> PdfPage:
 
 
 def rules(page: Any) -> Iterator[Box]:
-    """Yields the rules of a page, and any other drawing that may be a line through words."""
+    """Yields the boxes of a page's thin drawings: rules, and lines that may strike words out."""
     import pypdfium2.raw as raw
 
     edges = [ctypes.c_float() for _ in range(4)]
@@ -240,7 +240,7 @@ def rules(page: Any) -> Iterator[Box]:
 
 
 def _struck(raw: Any, page: Any) -> Iterator[Box]:
-    """Yields the lines of a page's strike-out annotations."""
+    """Yields a horizontal and a vertical line through the middle of each box of a page's strike-out annotations."""
     corners = raw.FS_QUADPOINTSF()
     for at in range(raw.FPDFPage_GetAnnotCount(page.raw)):
         note = raw.FPDFPage_GetAnnot(page.raw, at)
@@ -251,12 +251,12 @@ def _struck(raw: Any, page: Any) -> Iterator[Box]:
                 down = corners.y1, corners.y2, corners.y3, corners.y4
                 left, bottom, right, top = min(across), min(down), max(across), max(down)
                 yield left, (bottom + top) / 2, right, (bottom + top) / 2
-                yield (left + right) / 2, bottom, (left + right) / 2, top  # for turned text
+                yield (left + right) / 2, bottom, (left + right) / 2, top  # strikes out turned text
         raw.FPDFPage_CloseAnnot(note)
 
 
 def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
-    """Returns the titles on each page, in order."""
+    """Returns the headings on each page, in order, without running heads."""
     lines = [line for page in pages for line in page for _ in line.words]
     if not lines:
         return [[] for _ in pages]
@@ -267,7 +267,7 @@ def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
 
 
 def _on_page(lines: Sequence[Line], size: float, weight: float) -> list[str]:
-    """Returns the titles of a page that text follows, if need be on the next page. A cover has none."""
+    """Returns the headings with body text below them; a single one at the page's end needs body text above it."""
     found: list[str] = []
     waiting: list[str] = []
     has_text = False
@@ -284,7 +284,7 @@ def _on_page(lines: Sequence[Line], size: float, weight: float) -> list[str]:
 
 
 def _rank(line: Line, size: float, weight: float) -> int:
-    """Returns 2 for a line in larger letters than the text, 1 in heavier ones, 0 for all others and for table rows."""
+    """Returns 2 for a line larger than body text, 1 for a bolder one, and 0 for other lines and for table rows."""
     is_bold = line.weight >= _HEAVIER * weight > 0
     rank = 2 if line.height >= _LARGER * size else int(is_bold and line.height > (1 - 2 * _ALIKE) * size)
     first, *cells = fragments(line) if rank else [line]
@@ -292,6 +292,6 @@ def _rank(line: Line, size: float, weight: float) -> int:
 
 
 def _is_title(text: str, rank: int) -> bool:
-    """Returns whether a text may be a title; one in the text's size has no colon, and no figures but its number."""
+    """Returns whether a text may be a title; one of ``rank`` 1 has no colon, and no digits after its own number."""
     own = text[_NUMBER.match(text).end() :]  # type: ignore[union-attr]
     return any(map(str.isalpha, own)) and not _NO_HEADING.search(text) and (rank > 1 or not re.search(r"[\d:]", own))

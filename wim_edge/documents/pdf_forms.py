@@ -1,4 +1,4 @@
-"""The fields of a PDF's form: each becomes a line with its label and value, and the page repeats neither.
+"""The fields of a PDF's form: each becomes a line "label: value", and its label is not repeated on the page.
 
 PDFium draws a field's value as text that is not connected to the label beside it, and does not draw ticks.
 """
@@ -20,15 +20,15 @@ _HIDDEN = 0x02 | 0x20
 _PASSWORD = 1 << 13
 _MOST_OPTIONS = 500
 _MOST, _LONGEST = 1000, 100_000
-"""The most fields of a page; no more are read once their values have this many characters."""
-_FAR = 1e5  # points
+"""The most fields that are read on a page; none are read after their values have ``_LONGEST`` characters."""
+_FAR = 1e5  # points; coordinates beyond are moved to this limit
 _LONG = 40  # a text this long is no label above a field
 _BESIDE, _ABOVE = 2.0, 1.5
-"""The most room between a box and its caption, and between a field and the label above it; in line heights."""
+"""The widest gap between a tick box and its caption, and between a field and the label above it, in line heights."""
 
 
 class Field(NamedTuple):
-    """A field on a page: its name in the file, its description for people, and its value."""
+    """A form field: its name in the file, its tooltip (``hint``), its value, and whether it is a box to tick."""
 
     name: str
     hint: str
@@ -37,11 +37,11 @@ class Field(NamedTuple):
     is_radio: bool = False
     is_box: bool = False
     box: Box | None = None
-    """Its place on the page; ``place`` is in reading direction."""
+    """Its place on the page as drawn; ``place`` is then in reading direction."""
 
 
 def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
-    """Removes the fields from a pypdfium2 page. Returns those with a value, and how many are beyond the limits."""
+    """Removes the fields from a pypdfium2 page. Returns the visible ones, and how many of them exceed the limits."""
     import pypdfium2.raw as raw
 
     found: list[Field] = []
@@ -95,8 +95,8 @@ def _text(function: Callable[..., int], *of: Any) -> str:
 
 
 def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, from_right: bool = False) -> list[Line]:
-    """Returns the lines of a page with its fields' lines in the places of their labels. ``turn``, ``from_right``: how
-    the page is read."""
+    """Returns the page's lines, with a line "label: value" for each field with a value in place of its label. ``turn``:
+    the degrees to turn the page by; ``from_right``: whether its text runs from right to left."""
     fields = [_as_read(one, turn, from_right) for one in taken]
     parts = [(number, part) for number, line in enumerate(lines) for part in fragments(line)]
     labels = _Labels([part for _, part in parts], fields)
@@ -137,7 +137,7 @@ def _words(text: str, one: Field) -> list[Word]:
 
 
 class _Labels:
-    """The texts of a page as labels of its fields."""
+    """Finds the labels of fields among ``parts``, the fragments of the page's lines."""
 
     def __init__(self, parts: Sequence[Line], fields: Sequence[Field]) -> None:
         self._parts, self._fields = parts, fields
@@ -146,7 +146,7 @@ class _Labels:
         self.used: set[int] = set()
 
     def of(self, one: Field) -> tuple[list[int], str, str]:
-        """Returns the indices of the texts that label a field, its label, and its value."""
+        """Returns the indices of the parts that label a field, its label, and its value (empty: shows no line)."""
         caption = self._captions.get(one.place)
         says = "" if caption is None else self._parts[caption].text
         if one.is_radio and one.value != _NO:
@@ -175,8 +175,8 @@ class _Labels:
         end = left if near is None else self._parts[near].right
         is_next = near is not None and not self._has_field(end, left, one)
         if near is not None and over is not None and not one.hint and (not is_next or self._is_followed(one)):
-            return [], f"{self._parts[near].text}, {self._parts[over].text}"  # as in a table
-        if near is not None and (is_next or not one.hint):  # or it is one of several fields for a date or a number
+            return [], f"{self._parts[near].text}, {self._parts[over].text}"  # row label, column header
+        if near is not None and (is_next or not one.hint):  # or one of several fields for a date or a number
             return [near], _both(self._parts[near].text, one.hint)
         if over is None or one.hint or self._parts[over].bottom - top > _ABOVE * self._parts[over].height:
             return [], one.hint
@@ -189,7 +189,7 @@ class _Labels:
         return min(behind, default=math.inf) < min(texts, default=math.inf)
 
     def _beside(self, one: Field) -> int | None:
-        """Returns the index of the text to the left of a field; a box's caption does not count."""
+        """Returns the index of the nearest part left of a field that is no caption of a box; None if there is none."""
         beside = [
             at for at, part in enumerate(self._parts) if _is_level(part, one) and part.left < one.place[0]
             and at not in self._of_boxes and any(map(str.isalpha, part.text))
@@ -197,7 +197,7 @@ class _Labels:
         return max(beside, key=lambda at: self._parts[at].right, default=None)
 
     def _behind(self, one: Field) -> int | None:
-        """Returns the index of the text right after a box to tick."""
+        """Returns the index of the part right after a box to tick, which is its caption; None if there is none."""
         right = one.place[2]
         behind = [
             at for at, part in enumerate(self._parts)
@@ -213,7 +213,7 @@ class _Labels:
 
 
 def _both(text: str, hint: str) -> str:
-    """Joins a page's label and a field's hint, without repeating either."""
+    """Joins a label and a hint: "Name (as in your passport)". If one contains the other, returns the longer."""
     plain = text.rstrip(" :：*")
     if not hint or hint.casefold() in plain.casefold():
         return text

@@ -1,6 +1,6 @@
 """The lines of a PDF page, with the places of their words, in reading order: one column after the other.
 
-They are as drawn, except for those that cross the gutter between two columns of text.
+Lines stay as PDFium drew them, unless many are drawn across two columns of text: those are split at the gutter.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import NamedTuple
 
 from wim_edge.documents.pdf_words import Word, WordRow, WordRows
 
-_WIDE = 0.7  # of a gap between two cells, in line heights: about the font size
+_WIDE = 0.7  # least gap between two cells, in line heights: about the font size
 _PROSE = 25  # least characters of a line in a column of text
-_GUTTER = 0.6  # in line heights
-_FEW, _COLUMN, _GAPS = 6, 0.6, 20
-_STRADDLING = 0.15  # most lines that may cross the gutter of two columns, as a share: headings and figures do
-_FAR = 100_000  # points
-_DRAWN_BACK = 6  # the last rows to which a line may belong
+_GUTTER = 0.6  # least width of the gap between two columns of text (the gutter), in line heights
+_FEW, _COLUMN, _GAPS = 6, 0.6, 20  # least lines of a column and their usual width, as a share; most gaps tried
+_STRADDLING = 0.15  # the largest share of lines that cross the gutter, such as headings
+_FAR = 100_000  # points; text in another direction is placed this far below the page
+_DRAWN_BACK = 6  # the number of last rows that a line may join
 _DRAWN_ACROSS = 0.3
-"""The share of lines drawn across both columns from which on the columns are separated."""
+"""The columns are separated if at least this share of the lines is drawn across both."""
 
 
 class Line(NamedTuple):
-    """Words in a row, and their place."""
+    """Words at one height, and the box around them, in points in reading direction."""
 
     words: tuple[Word, ...]
     bottom: float
@@ -34,16 +34,16 @@ class Line(NamedTuple):
     right: float
     text: str
     is_whole: bool = False
-    """True if it neither continues on another line nor belongs to a table."""
+    """True for a complete line, such as a form field's: it is not joined to others, nor part of a table."""
     weight: int = 0
-    """The weight of its font, 400 for regular; 0: unknown."""
+    """The weight of its font (400: regular; 0: unknown)."""
 
     @property
     def height(self) -> float:
         return self.top - self.bottom
 
     def cut(self, places: Sequence[int]) -> list[Line]:
-        """Returns the line cut before the words with these indices."""
+        """Returns the parts of the line, split before the words with these indices."""
         if not places:
             return [self]
         ends = zip([0, *places], [*places, len(self.words)], strict=True)
@@ -61,7 +61,7 @@ def line_of(words: Sequence[Word], bottom: float, top: float) -> Line:
 
 
 def page_lines(found: WordRows) -> list[Line]:
-    """Returns the lines of a page; text in another reading direction follows, as if it were below the rest."""
+    """Returns the lines of a page; text in another reading direction follows, placed below all other text."""
     lines = (in_columns([_line(row, number) for row in rows]) for number, rows in enumerate(found.rows))
     return [one._replace(weight=min(found.weight(word.start) for word in (one.words[0], one.words[-1])))
             for some in lines for one in some]  # fmt: skip
@@ -69,14 +69,14 @@ def page_lines(found: WordRows) -> list[Line]:
 
 def _line(row: WordRow, number: int) -> Line:
     width = sum([word.right - word.left for word in row.words]) / sum([len(word.text) for word in row.words])
-    # Hand-drawn fonts have no height: letters are half as wide as high
+    # Hand-drawn fonts have no height: it is estimated as twice a letter's width
     height = row.top - row.bottom if row.top - row.bottom > width else max(2 * width, 1)
     bottom = row.bottom - _FAR * number
     return line_of(row.words, bottom, bottom + height)
 
 
 def fragments(line: Line) -> list[Line]:
-    """Returns the stretches of a line between its wide gaps, in order."""
+    """Returns the fragments of a line, in order: its parts between wide gaps."""
     wide = _WIDE * line.height
     return line.cut([
         at for at, (one, other) in enumerate(pairwise(line.words), 1)
@@ -85,11 +85,11 @@ def fragments(line: Line) -> list[Line]:
 
 
 def in_columns(lines: Sequence[Line]) -> list[Line]:
-    """Returns the lines of a page with its two columns of text one after the other: between two lines across both, the
-    left column first. Lines drawn in that order are kept."""
+    """Returns a page's lines with the left column of text before the right one; a line across both divides them into
+    upper and lower parts. Pages without columns, or drawn column by column, stay as they are."""
     drawn = [fragments(line) for line in lines]
     gutter = _gutter([part for parts in drawn for part in parts])
-    # Only a table or a heading may be across both
+    # Few lines across both columns are tables or headings: the page is drawn column by column
     if gutter is None or sum(one[0].right < gutter < one[-1].left for one in drawn) < _DRAWN_ACROSS * len(lines):
         return list(lines)
     made: list[Line] = []
@@ -100,7 +100,7 @@ def in_columns(lines: Sequence[Line]) -> list[Line]:
 
 
 def _gutter(parts: Sequence[Line]) -> float | None:
-    """Returns the middle of the gap between two columns of text; None without columns."""
+    """Returns the middle (x) of the gap between two columns of text; None if there are no columns."""
     prose = [part for part in parts if len(part.text) >= _PROSE]
     if len(prose) < 2 * _FEW:
         return None
@@ -126,7 +126,7 @@ def _is_column(parts: Sequence[Line]) -> bool:
 
 
 def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
-    """Yields the gaps, at least ``least`` wide, that nearly all lines leave free, the widest first."""
+    """Yields (left, right) of gaps at least ``least`` wide that hardly any line crosses, the widest first."""
     allowed = _STRADDLING * len(parts)
     ends = sorted([(part.left, 1) for part in parts] + [(part.right, -1) for part in parts])
     open_ones, gaps = 0, []
@@ -140,14 +140,14 @@ def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
 
 
 def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
-    """Returns the lines in rows, from the top. A line joins one of the last few rows if it is at that row's
-    height and no other line of the row is there: cells of several lines are drawn before those to their right."""
+    """Returns the lines grouped into rows, from the top. A line joins one of the last few rows if it is at that row's
+    height and no other line is in its place: all lines of a cell are drawn before the next cell."""
     rows: list[list[Line]] = []
-    spans: dict[int, list[tuple[float, float]]] = {}  # of each row, from the left
+    spans: dict[int, list[tuple[float, float]]] = {}  # by the id of a row: (left, right) of its lines, in order
     for line in lines:
         middle, height = line.top + line.bottom, line.height
         for row in rows[: -_DRAWN_BACK - 1 : -1]:
-            if abs(row[0].top + row[0].bottom - middle) >= height:  # true of most, and quick
+            if abs(row[0].top + row[0].bottom - middle) >= height:  # a quick test that excludes most rows
                 continue
             taken, span = spans[id(row)], (line.left, line.right)
             at = bisect_right(taken, span)

@@ -1,7 +1,7 @@
-"""The pages of a PDF as they look: their sizes, their pictures, and the places of the words of their text.
+"""The pages of a PDF as shown: their sizes, their images, and the places of their words.
 
-That text was cleaned up (`wim_edge.documents.pdf`): hyphens at line breaks are gone, spaces are repaired. So the page's
-words are matched to it by comparing the two sequences; unmatched words have no place.
+The reader (`wim_edge.documents.pdf`) changes the text: it removes hyphens at line breaks and repairs spaces. So the
+words on the page are aligned with the words of the text; words without a match have no place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.errors import LibraryError
 
 WIDEST = 2400  # pixels; a full page on a large high-density screen
-_SHARES = 1_000_000  # PDFium returns places in whole pixels, here of a picture this wide and high
+_SHARES = 1_000_000  # PDFium returns whole pixels, so places are measured on a page this wide and high
 _FEW = 40  # a page with fewer words may be a picture with a stamp on it
 
 Box = tuple[float, float, float, float]
@@ -32,7 +32,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class PageWord:
-    """A word of the text and its place on the page; one that is broken over two lines occurs twice."""
+    """A word of the text and its box on the page; a word broken over two lines is two of these."""
 
     start: int
     """The characters ``[start, end)`` of the page's text."""
@@ -58,7 +58,7 @@ def page_image(path: Path, page: int, width: int) -> bytes:
 
 
 def page_words(path: Path, page: int, text: str) -> list[PageWord]:
-    """Returns the words of a page's text, in its order, with their places. Raises the same as `page_image`."""
+    """Returns the words of ``text``, the page's text, that are found on the page. Raises as `page_image`."""
     with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         lines, (across, down) = read_page(pdf, page - 1).lines, shown.get_size()
         found = list(_words(lines, shown, {*text.split()}))
@@ -75,12 +75,12 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
 
 
 def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple[str, list[Box]]]:
-    """Returns the words of a page that is a picture, if they have been recognised."""
+    """Returns a scanned page's words, each with a list of one box; [] if the page is not recognised yet."""
     known = scans.known(path.read_bytes()).pages.get(page) if scans.engine() else None
     return [
         (word.text, [(word.left / across, -line.top / down, word.right / across, -line.bottom / down)])
         for line in (known.lines if known else ()) for word in line.words
-        if word.right <= across and -line.bottom <= down  # a page on its side was recognised turned
+        if word.right <= across and -line.bottom <= down  # else a page on its side was turned to recognise it
     ]  # fmt: skip
 
 
@@ -91,8 +91,8 @@ def _page(pdf: Any, number: int) -> closing[Any]:
 
 
 def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator[tuple[str, list[Box]]]:
-    """Yields the words of a page in the order of its text, with a box for each line that they are on. A word broken at
-    a line's end continues in the next line that completes a wanted word: a footer may be drawn between two columns."""
+    """Yields a page's words in the order of its text, each with a box per line that it is on. A word broken at a line's
+    end continues on the next line that completes a word of ``wanted``: a footer may be drawn in between."""
     begun: tuple[str, list[Box]] | None = None
     for line in lines:
         for number, word in enumerate(line.words):

@@ -15,42 +15,42 @@ _LEADERS = re.compile(r"(?:\.\s?){4,}")
 _NUMBER = re.compile(r"\d{1,4}|[ivxlc]{1,6}")
 _VALUE = re.compile(r"[^\w\s]{0,2}\d")
 _SINGLE = 4
-"""The most successive rows with one cell in a table: the rest of a cell, or the title of some rows."""
+"""The most successive rows with one cell in a table: each continues a cell, or is the title of the rows below."""
 _ROWS, _WIDEST, _TRIED, _FEWER = 1000, 200, 100, 60
-"""The most rows and columns of a table; after ``_TRIED`` rows that begin none, a page's tables have ``_FEWER`` rows."""
+"""The most rows and columns of a table. After ``_TRIED`` rows of a page began no table, ``_FEWER`` is the most rows."""
 _APART = 2.5  # most line heights between two rows
-_CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1
+_CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1  # gaps within a cell, and how much wider between rows; size of a heading
 _LONG = 60  # a row's only cell with this many characters is a paragraph, and not part of the table
 _TITLE = 45
-"""The most characters of a row's only cell that crosses several columns and is the title of the rows below."""
+"""The most characters of a row's only cell that is the title of the rows below, and so may cross several columns."""
 _FILLED = 0.55  # least share of a table's cells that are not empty
-_ROOM, _MANY = 0.45, 5
+_ROOM, _MANY = 0.45, 5  # least line heights between columns; single words in more columns than this are a paragraph
 _LOOSE = 0.4  # least line heights between two words in two columns
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """A table: the index after its last row, the texts of its cells, the spans of its columns, and its bottom."""
+    """A table: the index after its last row, its cells' texts by row, (left, right) of its columns, and its bottom."""
 
     end: int
     cells: list[list[str]]
     columns: list[tuple[float, float]]
     bottom: float
     header: list[list[str]] | None = None
-    """The first rows of the table on a previous page that this one continues."""
+    """The rows of the table on the previous page where it began; None if it begins here."""
     is_headed: bool = False
-    """True if the first row is in heavier letters than the second."""
+    """True if the first row's letters are heavier than the second's."""
 
 
 def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> TableRows | None:
-    """Returns the table that begins with a row of the page; None if there is none. ``rows``: the fragments of each;
+    """Returns the table that begins with ``rows[start]``; None if there is none. ``rows``: the fragments of each row;
     ``n_tried``: how many of the page's rows began no table."""
     if not 1 < len(rows[start]) <= _WIDEST:
         return None
     end = _end(rows[: start + (_ROWS if n_tried < _TRIED else _FEWER)], start)
     columns = _columns(rows[start:end])
     usual = max(multimode(len(row) for row in rows[start:end] if len(row) > 1))
-    # A paragraph in between ends it
+    # A paragraph across columns ends the table
     over = (
         at for at in range(start, end)
         if len(rows[at]) == 1 and sum(_overlap(rows[at][0], one) > 0 for one in columns) > 1
@@ -71,7 +71,7 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
-    """Returns whether too many cells are filled for chance, such as wide blanks in a paragraph or a formula."""
+    """Returns whether enough cells are filled for a table. Gaps in a paragraph or a formula line up only by chance."""
     rows = [row for row in cells if sum(map(bool, row)) > 1]
     if len(rows) < 3:
         is_whole = len(rows) == 2 and len(rows[0]) > 2 and all(map(all, rows))
@@ -81,8 +81,8 @@ def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def _names_rows(row: Sequence[Line], below: Sequence[Line], usual: int) -> bool:
-    """Returns whether a row with one cell is the title of those below: it begins where the next one does, and that has
-    as many cells as most of the table."""
+    """Returns whether a row with one cell is the title of the rows below. It is short and begins where the row below
+    begins, and that row has ``usual`` cells, as most rows of the table have."""
     if len(row[0].text) > _TITLE or len(below) != usual:
         return False
     return abs(row[0].left - min(cell.left for cell in below)) < row[0].height
@@ -108,15 +108,15 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
 
 
 def _stands_above(line: Line, table: Sequence[Sequence[Line]]) -> bool:
-    """Returns whether a line that begins left of the whole table is the next heading: it has more room above than the
-    table's rows, or larger letters."""
+    """Returns whether a line that begins left of the table is the next heading: it has larger letters, or a wider gap
+    above it than the table's rows."""
     usual = median([0.0, *(_gap(above, below) for above, below in pairwise(table))])
     heights = median(cell.height for row in table for cell in row)
     return _gap(table[-1], [line]) > usual + _CLOSE or line.height > _LARGER * heights
 
 
 def _begins_cell(header: Sequence[Line], rows: Sequence[Sequence[Line]]) -> bool:
-    """Returns whether the first cell of a row begins a line above its other cells."""
+    """Returns whether ``rows[0]`` is the first line of a cell that continues in ``rows[1]``, beside other cells."""
     _, below = (*rows, ())[:2]
     return len(below) == len(header) and below[0].text[:1].islower() and _gap(*rows) < _CLOSE
 
@@ -128,7 +128,7 @@ def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
 
 
 def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Returns whether a row with one cell continues a cell of the row above; the first cell only in lower case."""
+    """Returns whether ``other``, a single cell, continues a cell of ``row``; the first one only in lower case."""
     gap = min(one.bottom for one in row) - other[0].top
     behind = sorted(row, key=lambda one: one.left)[len(row) > 1 and not other[0].text[:1].islower() :]
     return (
@@ -138,13 +138,13 @@ def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
 
 
 def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
-    """Returns the left and right of each column, from the rows with the most common number of cells."""
+    """Returns (left, right) of each column, from the rows with the most common number of cells."""
     rows = [row for row in table if len(row) > 1]
     if not rows:
         return []
     usual = max(multimode(map(len, rows)))
     spans = [(cell.left, cell.right) for row in rows if len(row) == usual for cell in row]
-    # A header may be beside its column, over the gap: the cells of one index form the column
+    # A header may reach over the gap beside its column, so the cells' indices define the columns
     columns = [
         (min(left for left, _ in spans[at::usual]), max(right for _, right in spans[at::usual])) for at in range(usual)
     ]
@@ -181,7 +181,7 @@ def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> 
 
 
 def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
-    """Returns the cell, cut at its gaps between two columns, even if they are narrower than elsewhere."""
+    """Returns a cell's parts, split where a gap, even a narrow one, is between two columns."""
     return cell.cut([
         at for at, (one, other) in enumerate(pairwise(cell.words), 1)
         if other.left - one.right > _LOOSE * cell.height
@@ -190,9 +190,9 @@ def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
 
 
 def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]:
-    """Returns the rows' cells, with the lines of a cell joined. If rows are spaced apart, close ones are one row if
-    either has no first cell. If none are, a row with a single cell continues that cell of the row above, unless it is a
-    number."""
+    """Returns the rows' cells, with the lines of a cell joined. ``rows``: the cells and the fragments of each. If rows
+    are spaced apart, close ones are one row if the first cell of either is empty. Otherwise, a row with a single cell
+    continues that cell of the row above, unless it begins with a digit."""
     gaps = [_gap(above, below) for (_, above), (_, below) in pairwise(rows)]
     near, far = min(gaps, default=0.0), max(gaps, default=0.0)
     parted = far - near > _PARTED
@@ -220,12 +220,12 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
 
 
 def _are_values(one: str, other: str) -> bool:
-    """Returns whether both are numbers: no cell has two."""
+    """Returns whether both texts begin with a number: no cell has two."""
     return _VALUE.match(one) is not None and _VALUE.match(other) is not None
 
 
 def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
-    """Returns the gap between two rows, in line heights; vertically centred cells may reach across it."""
+    """Returns the gap between two rows, in line heights; 0 if they overlap, as vertically centred cells may."""
     gap = min(one.bottom for one in above) - max(one.top for one in below)
     return max(0.0, gap / max(one.height for one in below))
 
@@ -249,7 +249,7 @@ def _is_list(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]], int]:
-    """Returns the first rows of some lines with one cell in each column of a table, and the number of their lines."""
+    """Returns the first rows of ``lines`` with one cell in each column of ``table``, and how many lines they take."""
     rows, n_lines = [], 0
     for row in rows_of(lines):
         cells = row_cells(row)
@@ -261,7 +261,7 @@ def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]],
 
 
 def are_alike(columns: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> bool:
-    """Returns whether each column overlaps the same one of another table."""
+    """Returns whether two tables have as many columns, and each overlaps the other's column of the same index."""
     return len(columns) == len(others) and all(
         min(one[1], other[1]) > max(one[0], other[0]) for one, other in zip(columns, others, strict=True)
     )
