@@ -267,7 +267,7 @@ def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
 
 
 def _on_page(lines: Sequence[Line], size: float, weight: float) -> list[str]:
-    """Returns the headings with body text below them; a single one at the page's end needs body text above it."""
+    """Returns the headings above body text, and a single one at the page's end if body text is above it."""
     found: list[str] = []
     waiting: list[str] = []
     has_text = False

@@ -37,11 +37,11 @@ class Field(NamedTuple):
     is_radio: bool = False
     is_box: bool = False
     box: Box | None = None
-    """Its place on the page as drawn; ``place`` is then in reading direction."""
+    """Its place on the page as drawn, set when `with_fields` converts ``place`` to reading direction."""
 
 
 def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
-    """Removes the fields from a pypdfium2 page. Returns the visible ones, and how many of them exceed the limits."""
+    """Removes the fields from a pypdfium2 page. Returns the visible ones, and the number of those beyond the limits."""
     import pypdfium2.raw as raw
 
     found: list[Field] = []
@@ -95,8 +95,8 @@ def _text(function: Callable[..., int], *of: Any) -> str:
 
 
 def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, from_right: bool = False) -> list[Line]:
-    """Returns the page's lines, with a line "label: value" for each field with a value in place of its label. ``turn``:
-    the degrees to turn the page by; ``from_right``: whether its text runs from right to left."""
+    """Returns the page's lines, with a line "label: value" in place of the label of each filled field. ``turn``: the
+    degrees to turn the page by; ``from_right``: whether its text runs from right to left."""
     fields = [_as_read(one, turn, from_right) for one in taken]
     parts = [(number, part) for number, line in enumerate(lines) for part in fragments(line)]
     labels = _Labels([part for _, part in parts], fields)

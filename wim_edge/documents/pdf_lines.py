@@ -16,7 +16,7 @@ from wim_edge.documents.pdf_words import Word, WordRow, WordRows
 _WIDE = 0.7  # least gap between two cells, in line heights: about the font size
 _PROSE = 25  # least characters of a line in a column of text
 _GUTTER = 0.6  # least width of the gap between two columns of text (the gutter), in line heights
-_FEW, _COLUMN, _GAPS = 6, 0.6, 20  # least lines of a column and their usual width, as a share; most gaps tried
+_FEW, _COLUMN, _GAPS = 6, 0.6, 20  # least lines of a column; their median width as a share of its own; most gaps tried
 _STRADDLING = 0.15  # the largest share of lines that cross the gutter, such as headings
 _FAR = 100_000  # points; text in another direction is placed this far below the page
 _DRAWN_BACK = 6  # the number of last rows that a line may join

@@ -261,7 +261,7 @@ def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]],
 
 
 def are_alike(columns: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> bool:
-    """Returns whether two tables have as many columns, and each overlaps the other's column of the same index."""
+    """Returns whether two tables have equally many columns, and each overlaps the other's column of the same index."""
     return len(columns) == len(others) and all(
         min(one[1], other[1]) > max(one[0], other[0]) for one, other in zip(columns, others, strict=True)
     )

@@ -23,24 +23,24 @@ from wim_edge.documents.bidi import RTL, is_ltr, is_rtl, logical_order, paired
 from wim_edge.documents.runs import RAISED, set_off
 
 BROKEN = "\ufffe\x02"
-"""The signs of a hyphen that only broke the line: the one that PDFium writes, and one in the text of some files."""
+"""The characters for a hyphen that only broke the line: PDFium's own, and one in the text of some files."""
 LOST = "\ufffd"
-"""The sign for a glyph whose meaning the font does not define."""
+"""The character for a glyph whose meaning the font does not define."""
 _LOST_LETTERS = re.compile(f"\\w{LOST}+|{LOST}+\\w")
 _NO_TEXT, _MAY_BE_LOST = re.compile("[\u00ad\x00]"), re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffd]")
 _LETTER = re.compile(r"\S")
 _ROW, _WORD = re.compile(rf"[^\r\n{BROKEN}]+[{BROKEN}]?"), re.compile(r"\S+")
 _LAST_LETTER = re.compile(r"[^\W_](?=[^\w\s]+$)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_REGULAR, _BOLD, _LONGEST_NAME = 400, 700, 100  # weights of fonts; bytes of the name of one
+_REGULAR, _BOLD, _LONGEST_NAME = 400, 700, 100  # font weights; the most bytes of a font's name
 _ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
-"""The tolerance between boxes at one height, the least rise of a raised letter, and its largest height; in heights."""
+"""In letter heights: the tolerance between level boxes, and a raised letter's least rise and largest height."""
 _NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
-"""The gap before what continues a row, within a word, and between words ordered by their places; the distance of two
-lines; in heights."""
-_STRAIGHT = 0.2  # tolerance, of a right angle
+"""In letter heights: the widest gap between parts of a row and between parts of a word; the least gap between words and
+the least distance between lines, where they are separated by their places."""
+_STRAIGHT = 0.2  # the tolerance of a text's angle, in right angles
 _THIN, _MIDDLE, _LINES = 0.2, (0.25, 0.7), 500
-"""The largest thickness of a line through a word, and its range of places, in heights; the most such lines of a row."""
+"""A line through a word: its largest thickness and the range of its place, in letter heights; the most in a row."""
 
 Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in points of the page."""
@@ -48,7 +48,7 @@ _NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 
 
 class Word(NamedTuple):
-    """A word, or letters of one size in it, and its place: points in reading direction."""
+    """A word, or a part of it with letters of one size, and its place in points, in reading direction."""
 
     text: str
     left: float
@@ -56,11 +56,11 @@ class Word(NamedTuple):
     bottom: float = 0.0
     top: float = 0.0
     box: Box | None = None
-    """Its place on the page, if known."""
+    """Its place on the page as drawn, if known."""
     joins: bool = False
-    """True if no blank precedes it."""
+    """True if no blank precedes it: it continues the word before."""
     start: int = -1
-    """The index of its first character on the page, if its characters are consecutive."""
+    """The index of its first character on the page, if its characters are consecutive; else -1."""
 
 
 class WordRow(NamedTuple):
@@ -71,8 +71,8 @@ class WordRow(NamedTuple):
 
 @dataclass
 class WordRows:
-    """The words of a page in rows, by reading direction; whether most letters run from right to left, so that places
-    are mirrored; and the numbers of struck-out words and unreadable letters."""
+    """A page's words in rows, a list of rows per reading direction. ``from_right``: most letters run from right to
+    left, so that places are mirrored. ``n_struck``, ``n_lost``: struck-out words and unreadable letters."""
 
     rows: list[list[WordRow]] = field(default_factory=list)
     from_right: bool = False
@@ -83,7 +83,7 @@ class WordRows:
 
 
 def page_words(page: Any, lines: Sequence[Box] = ()) -> WordRows:
-    """Returns the words of a pypdfium2 page. ``lines``: those that may go through words."""
+    """Returns the words of a pypdfium2 page. ``lines``: the boxes of drawn lines, which may strike words out."""
     chars = _Chars(page)
     found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost, weight=chars.weight)
     by_turn: dict[int, list[list[Word]]] = {}
@@ -101,7 +101,7 @@ def page_words(page: Any, lines: Sequence[Box] = ()) -> WordRows:
         _add(by_turn.setdefault(turn, []), words)
     for turn, of_turn in by_turn.items():
         rows = list(map(_row, of_turn))
-        if turn:  # a chart's labels or a table may be drawn in any order
+        if turn:  # turned text, as in a chart, may be drawn in any order
             rows.sort(key=lambda row: (-round(row.top + row.bottom), row.words[0].left))
         if found.from_right:
             turn_over = [[one._replace(left=-one.right, right=-one.left) for one in row.words] for row in rows]
@@ -111,7 +111,7 @@ def page_words(page: Any, lines: Sequence[Box] = ()) -> WordRows:
 
 
 def _closed(words: Iterable[Word]) -> list[Word]:
-    """Returns the words that are not empty; one before a gap extends over the removed words in it."""
+    """Returns the words that are not empty. A word is extended over the place of an empty one close behind it."""
     made: list[Word] = []
     for word in words:
         if word.text:
@@ -122,7 +122,7 @@ def _closed(words: Iterable[Word]) -> list[Word]:
 
 
 def _add(rows: list[list[Word]], words: list[Word]) -> None:
-    """Adds one of PDFium's rows, which do not end where lines do: they may end at raised letters and within a word."""
+    """Adds one of PDFium's rows to ``rows`` or its last row: PDFium also ends rows at raised letters and in words."""
     if not words:
         return
     first, last = words[0], rows[-1][-1] if rows else None
@@ -145,7 +145,7 @@ def _is_level(one: Word, other: Word) -> bool:
 
 
 def _row(parts: Sequence[Word]) -> WordRow:
-    """Returns a row with its raised letters in plain-text form."""
+    """Returns a row, with raised letters as plain text ("m²", "[1]")."""
     # A raised or large letter does not define the row's height
     bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
     least, most = bottom + _RAISED * (top - bottom), _SMALLER * (top - bottom)
@@ -167,12 +167,12 @@ def _row(parts: Sequence[Word]) -> WordRow:
 
 
 def _raised(base: str, mark: str, follows: str = "") -> str:
-    """Returns raised letters after a word in plain-text form; before a fraction's stroke, they are set apart."""
+    """Returns raised letters as plain text after the word ``base``; the numerator of a fraction follows a blank."""
     return f" {mark}" if follows in ("/", "⁄") else set_off(base, mark, RAISED)[0]
 
 
 def as_read(box: Box, turn: int) -> Box:
-    """Returns a place in the coordinates of the page turned by ``turn`` degrees."""
+    """Returns a box in the coordinates of the page turned by ``turn`` degrees."""
     left, bottom, right, top = box
     if turn == 90:
         return bottom, -right, top, -left
@@ -193,7 +193,7 @@ def _around(one: Box, other: Box) -> Box:
 
 
 def _is_even(one: Box, other: Box) -> bool:
-    """Returns whether two characters have one size and height on the line."""
+    """Returns whether two characters have the same size and are level."""
     most = _ALIKE * (one[3] - one[1])
     return -most <= one[1] - other[1] <= most and -most <= one[3] - other[3] <= most
 
@@ -206,7 +206,7 @@ def _goes_through(line: Box, word: Word) -> bool:
 
 
 def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, Box]]:
-    """Yields the words of a row, separated at its gaps, and their places on the page."""
+    """Yields the words of a row in reading order, each with its box on the page. Gaps separate words."""
     shown = sorted((one for one in glyphs if not _is_mark(one.text)), key=lambda one: one.left + one.right)
     signs: dict[Word, str] = defaultdict(str)
     middles = [one.left + one.right for one in shown]
@@ -247,7 +247,7 @@ class _Chars:
         self._name = create_string_buffer(_LONGEST_NAME)
         text = self._page.get_text_range()
         n_chars = self._page.count_chars()
-        if len(text) != n_chars:  # it leaves characters out, or has some of other planes: one by one
+        if len(text) != n_chars:  # characters are left out or take two codes: reads one by one
             text = "".join([chr(raw.FPDFText_GetUnicode(self._handle, at)) for at in range(n_chars)])
         lost = {one.start() for one in _MAY_BE_LOST.finditer(text)}
         lost = {at for at in lost if raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1}
@@ -257,7 +257,7 @@ class _Chars:
         self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
 
     def weight(self, at: int) -> int:
-        """Returns the weight of a character's font; of a standard one, which has none, by its name; 0: unknown."""
+        """Returns the weight of a character's font; 0: unknown. A standard font has none, so its name decides."""
         known = self._raw.FPDFText_GetFontWeight(self._handle, at) if at >= 0 else -1
         if known == 0 and self._raw.FPDFText_GetFontInfo(self._handle, at, self._name, len(self._name), None):
             return _BOLD if b"Bold" in self._name.value else _REGULAR
@@ -268,7 +268,7 @@ class _Chars:
         return self._place.left, self._place.bottom, self._place.right, self._place.top
 
     def rows(self, from_right: bool) -> Iterator[tuple[int, list[Word]]]:
-        """Yields PDFium's rows: by how many degrees to turn the page to read each, and its words."""
+        """Yields (turn, words) for PDFium's rows. ``turn``: by how many degrees to turn the page to read the words."""
         for row in _ROW.finditer(self.text):
             for turn, start, end in self._by_turn(*row.span()):
                 text = self.text[start:end]
@@ -280,7 +280,7 @@ class _Chars:
                     yield turn, words
 
     def _by_turn(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """Splits a row by reading direction: the degrees to turn the page by, and the start and end of each stretch."""
+        """Splits a row by reading direction: (degrees to turn the page by, start, end) of each part."""
         text = self.text[start:end]
         if text.isspace():
             return []
@@ -298,7 +298,7 @@ class _Chars:
         return round(turns) % 4 * 90 if abs(turns - round(turns)) < _STRAIGHT else 0
 
     def _words(self, begin: int, stop: int) -> list[Word]:
-        """Returns the words of an upright row. A word whose letters change in size, or are raised, becomes several."""
+        """Returns the words of an upright row. A word whose letters differ in size or height becomes several parts."""
         words: list[Word] = []
         for word in _WORD.finditer(self.text, begin, stop):  # reading a PDF spends most of its time here
             start, end = word.span()
@@ -331,7 +331,7 @@ class _Chars:
         return (_placed_word(text, box, turn, joins, start),) if text else ()
 
     def _placed(self, start: int, end: int, turn: int, from_right: bool) -> Iterator[Word]:
-        """Yields the words of a row in the order of their letters' places."""
+        """Yields the words of a turned or right-to-left row, in the order of their letters' places."""
         glyphs = [_placed_word(self.text[at], self.box(at), turn) for at in range(start, end)]
         most = _APART * max(one.top - one.bottom for one in glyphs)
         levels: list[list[Word]] = []  # PDFium joins turned lines into one
@@ -346,8 +346,8 @@ class _Chars:
                 yield from (word._replace(bottom=bottom, top=top) for word in self._word(text, box, turn=turn))
 
     def without_struck(self, words: Sequence[Word], lines: Sequence[Box], turn: int) -> list[Word]:
-        """Returns the words without the letters that a line goes through; some may be empty. Only consecutive letters
-        have known places."""
+        """Returns the words without struck-out letters; some may be empty. If the places of a word's letters are
+        unknown (`Word.start`), the whole word stays or goes."""
         made = []
         for word in words:
             over = [line for line in lines if _goes_through(line, word)]
@@ -360,7 +360,7 @@ class _Chars:
                     letter for letter, at in zip(word.text, places, strict=True)
                     if not any(line[0] < (at[0] + at[2]) / 2 < line[2] for line in over)
                 )  # fmt: skip
-                if len(kept) == len(word.text) - 1 > 1:  # one letter: the line is its own bar
+                if len(kept) == len(word.text) - 1 > 1:  # a single letter: the line is its own stroke
                     kept = word.text
             made.append(word._replace(text=kept) if over else word)
         return made

@@ -38,14 +38,14 @@ def page_text(page: int, label: str | None) -> str:
 
 
 def link(opened: str, path: str) -> str:
-    """Returns the file: URL of a target that `opens` returned for a path; it has no line number."""
+    """Returns the file: URL for ``opened``, the target that `opens` returned for ``path``. A line number is dropped."""
     _, _, fragment = opened.removeprefix(path).partition("#")
     return Path(path).absolute().as_uri() + (f"#{quote(fragment, safe='=!:')}" if fragment else "")
 
 
 def with_named_pages(document: Document, question: str) -> Document:
-    """Returns the document with only the pages that a question names ("page 5", "pages 5-7") by their printed numbers,
-    and a note; unchanged if it names none."""
+    """Returns the document reduced to the pages that a question names by their printed numbers ("page 5", "pages 5-7"),
+    with a note; unchanged if it names none."""
     marks = [mark for mark in document.marks if mark.page is not None]
     numbers = {mark.page_label or str(mark.page): at for at, mark in reversed([*enumerate(marks)])}
     ends = [*(mark.start for mark in marks[1:]), len(document.text)]

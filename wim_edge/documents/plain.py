@@ -1,7 +1,7 @@
-"""The readers of plain text: as it is, Markdown with its headings as sections, JSON with its keys as sections.
+"""The readers of plain text, of Markdown with its headings as sections, and of JSON with its keys as sections.
 
-Text that is a page's markup under another ending is read as HTML: a model reads tags as words (half of the tokens of
-some tables), and quotes them. JSON keeps its lines: a small model reads them better than rows with their keys.
+A text file with many HTML tags is read as HTML. A model would read the tags as words (half of the tokens of some
+tables) and quote them. JSON keeps its lines: a small model reads them better than rows with their keys.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ from wim_edge.documents.tables import line_spans
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-# Tags that text about another subject rarely has in pairs and in numbers
+# Tags that occur often and in pairs only in HTML, or in a text about it
 _TAG = re.compile(
     r"<(/?)(p|div|span|table|tr|td|th|ul|ol|li|dl|dt|dd|h[1-6]|section|article|blockquote)(?:[\s_][^<>]*)?>", re.I
 )
 _GLUED = re.compile(r"(<t[dhr]|<table|<[ou]l|<li|<p)_(?=\w+=)", re.I)
 """A tag glued to its attribute: Natural Questions writes `<Td_colspan="2">`."""
-_LEAST = 20  # fewer tags may be what the text is about
+_LEAST = 20  # with fewer tags, the text may be about HTML
 _APART = 500  # most characters per tag
 _FRONT_MATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
 _BEGIN = re.compile(r"`+|(?<![~\\])~~(?=[^\s~])|<(?:del|s|strike)>")
 _END = re.compile(r"`+|(?<=[^\s~\\])~~(?!~)|</(?:del|s|strike)>")
-"""The signs of code, and of struck-out text between pairs of tildes or in an element."""
+"""``_BEGIN`` and ``_END``: the delimiters of code (backticks) and of struck-out text (tildes or an element)."""
 _TITLE = re.compile(r"""^title:\s*["']?(.*?)["']?\s*$""", re.M)
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*')
 _NAMES = ("name", "title", "label", "id", "key")
-_FIRST = 4  # the first values of an object, which may be its name
-_DEPTH, _LONGEST = 6, 60  # most keys of a path, of which the last ones are kept, and most characters of each
+_FIRST = 4  # an object's name is one of this many first values
+_DEPTH, _LONGEST = 6, 60  # most keys of a path, which keeps the last ones; most characters of each
 
 
 def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text of a file that has no other reader; its ending shows Markdown and JSON."""
+    """Returns the text of a file that has no other reader. The ending shows whether it is Markdown or JSON."""
     text, notes = decode(name, data)
     if ending in MARKDOWN.endings:
         return _markdown(name, text, limits, notes)
-    if ending == ".json":  # a title, so that no library takes the first section's key for it
+    if ending == ".json":  # with a title, or the first key would be shown as one
         return Document(name, text, _key_paths(text), notes=notes, title=Path(name).stem)
-    if ending not in ("", ".txt", ".text"):  # an ending that promises more than plain text
+    if ending not in ("", ".txt", ".text"):  # such as source code, which may contain tags
         return Document(name, text, notes=notes)
     return plain(name, text, limits, notes)
 
 
 def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...] = ()) -> Document:
-    """Returns the document; markup is read without its tags, with its sections and a note that says so."""
+    """Returns the document of a plain text. HTML is read without its tags, with its sections and a note."""
     if not is_markup(text):
         return Document(name, text, notes=notes)
     draft = DocumentBuilder()
@@ -73,7 +73,7 @@ def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...
 
 
 def is_markup(text: str) -> bool:
-    """Returns whether a text has many tags, mostly HTML's and closed."""
+    """Returns whether a text has many tags: at least half are known HTML tags in pairs."""
     if text.count("<") < _LEAST:
         return False
     tags = Counter((closing, tag.lower()) for closing, tag in _TAG.findall(text))
@@ -82,7 +82,7 @@ def is_markup(text: str) -> bool:
 
 
 def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> Document:
-    """Returns the text with a mark at each heading outside code blocks, verbatim but for struck-out passages."""
+    """Returns the document with a section per heading. The text is verbatim, but for struck-out passages."""
     front = _FRONT_MATTER.match(text)
     titled = _TITLE.search(front.group()) if front else None
     title = short(titled[1]) if titled else ""
@@ -90,7 +90,7 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
         note = f"more than {limits.markdown_lines:,} lines: its headings are not looked for"
         return Document(name, text, title=title, notes=(*notes, note))
     parser = require("markdown_it", name).MarkdownIt("commonmark")
-    # Blocks are enough to find headings; inline parsing is for their own text.
+    # Only blocks are parsed to find headings; each heading's text is parsed below.
     parser.core.ruler.enableOnly(["normalize", "block"])
     body = front.end() if front else 0
     draft = DocumentBuilder()
@@ -107,7 +107,7 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
 
 
 def _without_struck(text: str, body: int, parser: Any, draft: DocumentBuilder) -> str:
-    """Returns the text without its struck-out passages, whose line ends stay; code is unchanged."""
+    """Returns the text without struck-out passages after offset ``body``; their line ends stay. Code is unchanged."""
     lines, heading, done = text[body:].split("\n"), "", 0
     for before, token in pairwise(parser.parse(text[body:])):
         if token.type == "inline" and token.map[0] >= done:
@@ -125,7 +125,7 @@ def _without_struck(text: str, body: int, parser: Any, draft: DocumentBuilder) -
 
 
 def _struck(text: str) -> Iterator[tuple[int, int]]:
-    """Yields the struck-out passages that are not code, in one pass: each sign's next end is looked up."""
+    """Yields (start, end) of struck-out passages outside code, in one pass: it looks up the next end of each sign."""
     ends: dict[str, list[int]] = defaultdict(list)
     for one in _END.finditer(text):
         ends[one[0]].append(one.start())
@@ -140,19 +140,19 @@ def _struck(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _key_paths(text: str) -> tuple[Mark, ...]:
-    """Returns the sections of JSON: where values begin, and the keys above them ("network > mqtt"). An object in a list
-    is named after its name, if that is among its first values, or else its number. Returns none if the text is not a
-    JSON object or list with one bracket a line."""
+    """Returns a mark for each section of JSON: where values begin, and the path of keys to them ("network > mqtt"). An
+    object in a list is named by its name, if that is among its first values, or else by its number. Returns no marks if
+    the text is not a JSON object or list with at most one bracket per line."""
     try:
         if not isinstance(json.loads(text), dict | list):
             return ()
         return tuple(_marks(text.split("\n")))
-    except (ValueError, RecursionError, IndexError):  # a bracket ends on another line than it seems to
+    except (ValueError, RecursionError, IndexError):  # the brackets do not match line by line
         return ()
 
 
 def _marks(lines: list[str]) -> Iterator[Mark]:
-    names, counts = list[str](), list[int]()  # of the open objects and lists, and their items so far
+    names, counts = list[str](), list[int]()  # of each open object or list: its name, its items so far
     at, last = 0, ""
     for number, line in enumerate(lines):
         key, value = _parts(line)
@@ -174,7 +174,7 @@ def _marks(lines: list[str]) -> Iterator[Mark]:
 
 
 def _parts(line: str) -> tuple[str, str]:
-    """Returns a line's key, or an empty one, and its value verbatim."""
+    """Returns the key (empty if there is none) and the verbatim value of a line of JSON."""
     told = line.strip().removesuffix(",").rstrip()
     key = _KEY.match(told)
     return (_shown(key[1]), told[key.end() :]) if key else ("", told)

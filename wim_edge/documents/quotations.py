@@ -1,7 +1,8 @@
 """The quoted parts of a mail, each under a head that names its writer: "Quoted: On 2 May Jonas wrote".
 
-Structure identifies them, in any language: `>` before lines, a `<blockquote>`, the line with a colon before either, or
-a mail's head: lines of "Label: value", one with a time, one with an address, a name or the subject of this mail.
+Structure identifies them, in any language: `>` before lines, a `<blockquote>`, or the head of a quoted mail. The last
+line before a quotation, if it ends with a colon, names its writer. A mail's head has lines of "Label: value": one with
+a time, and one with an address, a name or the subject of this mail.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ _RULE = re.compile(r"\s*[-_—=]{3,}.*")
 _ADDRESS = re.compile(r"\s*[<\[(][^>\])]*@[^>\])]*[>\])]")
 _REPLY = re.compile(r"(?:\w{1,5}(?:\[\d+\])?[:：]\s*)+")
 _LINES, _LONGEST, _PEOPLE = 3, 250, 50
-"""The fewest lines of a head, the most characters of an attribution, and the most names of a mail's own head that are
-searched for."""
+"""The fewest lines of a mail's head; the most characters of an attribution ("On 2 May Jonas wrote:"); the most names of
+this mail's writer and recipients that are searched for in a head."""
 
 
 class Paragraph(NamedTuple):
-    """A paragraph of a mail: how many quotations it is nested in, and the section that begins with it."""
+    """A paragraph of a mail, the number of quotations around it, and the title of a section that begins with it."""
 
     text: str
     quoted: int = 0
@@ -32,7 +33,7 @@ class Paragraph(NamedTuple):
 
 
 class Collected(DocumentBuilder):
-    """The paragraphs of a mail's markup; the mail's draft notes what they leave out."""
+    """Collects the paragraphs of a mail's HTML in ``found``. Omissions are noted in ``draft``, the mail's own."""
 
     def __init__(self, draft: DocumentBuilder) -> None:
         super().__init__()
@@ -48,7 +49,7 @@ class Collected(DocumentBuilder):
 
 
 def of_plain(text: str) -> Iterator[Paragraph]:
-    """Yields the paragraphs of a plain text, without the `>` of quotations."""
+    """Yields the paragraphs of a plain text. The `>` before quoted lines are removed and counted."""
     block: list[str] = []
     depth = 0
     for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
@@ -63,10 +64,10 @@ def of_plain(text: str) -> Iterator[Paragraph]:
 
 
 def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[Paragraph]:
-    """Yields the paragraphs, with a head before each quotation that is also its section's title. ``people``: the names
-    in the mail's own head, the writer's first."""
+    """Yields the paragraphs, with a head before each quotation, which is also the title of its section. ``people``: the
+    names in the mail's own head, its writer's first."""
     pieces = list(_divided(paragraphs, _REPLY.sub("", subject), people))
-    open_quotations: list[tuple[int, str, bool]] = []  # depth, head, whether it was a mail's head
+    open_quotations: list[tuple[int, str, bool]] = []  # depth, head, whether that is a mail's head
     said, above = "", ""
     for at, ((text, depth, section), head) in enumerate(pieces):
         while open_quotations and open_quotations[-1][0] > depth - bool(head and open_quotations[-1][2]):
@@ -75,7 +76,7 @@ def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[
             open_quotations.append((depth, head, True))
         elif depth > (open_quotations[-1][0] if open_quotations else 0):
             own, line = _attribution(text)
-            if not above and not own and any(map(str.isdigit, line)):  # its first line names the writer
+            if not above and not own and any(map(str.isdigit, line)):  # the quotation's first line names its writer
                 above, text = line, ""
             writer = open_quotations[-1][1].partition(": ")[2] if open_quotations else ""
             within = f"Quoted in: {writer}" if writer else "Quoted"
@@ -91,7 +92,7 @@ def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[
 
 
 def _attribution(text: str) -> tuple[str, str]:
-    """Splits a paragraph into text and attribution: the last lines, which name a writer and end with a colon."""
+    """Splits a paragraph into text and attribution: the last lines, if they name a writer and end with a colon."""
     lines = text.rstrip().split("\n")
     if not lines[-1].endswith((":", "：")):
         return text, ""
@@ -105,7 +106,7 @@ def _attribution(text: str) -> tuple[str, str]:
 
 
 def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[tuple[Paragraph, str]]:
-    """Yields the paragraphs, split before each mail's head; those that begin with one have its title."""
+    """Yields (paragraph, title), split before each quoted mail's head; the title is made of that head, or empty."""
     above = ""
     for text, depth, section in paragraphs:
         lines, begin, title = text.split("\n"), 0, ""
@@ -127,7 +128,7 @@ def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str
 
 
 def _is_head(values: list[str], subject: str, people: Sequence[str], *, is_ruled: bool) -> bool:
-    """Returns whether the values of some lines are a mail's head: who, when, to whom or about what."""
+    """Returns whether the values of some lines "Label: value" are a mail's head. ``is_ruled``: a rule is above them."""
     if len(values) < _LINES or _TIME.search(values[0]) or not any(map(_TIME.search, values[1:])):
         return False
     is_about = bool(subject) and any(subject in value for value in values[1:])

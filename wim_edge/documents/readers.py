@@ -1,5 +1,5 @@
-"""The reader of any file. PDF, pictures, RTF, archives and unreadable files are recognised by content, all others by
-their ending, HTML without one by its beginning. A format's reader is loaded when a file needs it."""
+"""The reader of any file. Content identifies PDF, pictures, RTF, calendars, archives and old Office files; the ending
+identifies all others. HTML without an ending is identified by its beginning. Readers are loaded when needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DocumentSource = str | Path | Document
 Documents = DocumentSource | Iterable[DocumentSource]
 """One document, or several, as a caller passes them: a path, ``"-"`` for standard input, or a `Document`."""
 
-# Atomic: otherwise a row of comments could match in exponentially many ways.
+# Atomic groups: otherwise successive comments could match in exponentially many ways.
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|(?><!--.*?-->))*+<(?:!doctype\s+html|html)\b", re.I | re.S
 )
@@ -40,7 +40,7 @@ _BY_MEMBER = {
     "ppt/presentation.xml": "slides.read_pptx", "META-INF/container.xml": "epub.read_epub",
     "content.xml": "opendocument.read_opendocument",
 }  # fmt: skip
-"""The readers of archives, by a member that is in each."""
+"""The readers of zip archives, by the member that identifies the format."""
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -77,7 +77,7 @@ def read_documents(
 ) -> list[Document]:
     """Reads several files. Equal names are numbered: "report.pdf", "report.pdf (2)".
 
-    Raises what :func:`read_document` raises, and InvalidRequestError if ``-`` is given twice.
+    Raises the errors of :func:`read_document`, and InvalidRequestError if ``-`` is given twice.
     """
     sources = list(sources)
     if sources.count("-") > 1:
@@ -91,19 +91,19 @@ def listed(documents: Documents) -> list[DocumentSource]:
 
 
 def load_documents(documents: Documents, limits: Limits) -> list[Document]:
-    """Returns the documents; reads those that are paths. Raises DocumentError, InvalidRequestError."""
+    """Returns the documents, and reads those given as paths. Raises DocumentError and InvalidRequestError."""
     given = listed(documents)
     if empty := next((one for one in given if isinstance(one, Document) and not one.text.strip()), None):
         raise DocumentError(f"{empty.name}: the document is empty", "Give one that holds text.")
     read = iter(read_documents([one for one in given if not isinstance(one, Document)], limits=limits))
     loaded = (one if isinstance(one, Document) else next(read) for one in given)
-    # A library's title for it: the model then sees the same text, and one reading serves both
+    # The title that a library would show: the model reads the same text, so one saved reading serves both
     return with_unique_names(replace(one, title=title_of(one)) if one.path else one for one in loaded)
 
 
 @dataclass(frozen=True)
 class Scan:
-    """A file with pages that are pictures and are not recognised yet: their numbers, empty if the file is a picture."""
+    """A file with text to recognise. ``pages``: the numbers of a PDF's pages that are pictures; empty for a picture."""
 
     path: Path
     pages: tuple[int, ...]
@@ -111,8 +111,8 @@ class Scan:
     def recognise(
         self, limits: Limits = DEFAULTS, *, keep: bool = False, is_stopped: Callable[[], bool] = bool
     ) -> Generator[scans.ScannedPage]:
-        """Recognises the text and yields each page; reading the file then uses it. ``keep``: also store it on disk.
-        ``is_stopped``: polled for whether to end. Raises DocumentError."""
+        """Recognises the text and yields each page; `read_document` then uses the result. ``keep``: also stores it on
+        disk. ``is_stopped``: polled; returns True to end the recognition. Raises DocumentError."""
         from wim_edge.documents import scans
 
         return scans.recognise(
@@ -121,8 +121,8 @@ class Scan:
 
 
 def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
-    """Returns the files whose pages must be recognised, which takes long. Reading a file does that too, but without
-    reporting progress."""
+    """Returns the files with pages to recognise, which takes seconds per page. Reading a file also recognises them, but
+    reports no progress."""
     from wim_edge.documents import scans
     from wim_edge.documents.pdf import unread_scans
 
@@ -201,7 +201,7 @@ def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def _loaded(reader: str) -> Callable[..., Document]:
-    """Returns a function of this package ("pdf.read_pdf"), which is loaded only now."""
+    """Returns a function of this package, such as "pdf.read_pdf"; imports its module only now."""
     module, _, function = reader.partition(".")
     loaded: Callable[..., Document] = getattr(import_module(f"{__package__}.{module}"), function)
     return loaded
