@@ -1,8 +1,8 @@
 """The text of a PDF's pages as intended: a paragraph on one line, a table as rows of cells, and no running heads or
 page numbers in between.
 
-Whoever set the page decided where a line ends. If the next line's first word would have fitted on it, the break was
-intended; otherwise the paragraph continues.
+The author of the page decided where its lines end. If the next line's first word would have fitted on a line, the break
+was intended; otherwise the paragraph continues.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _EDGE = 2  # the lines at a page's top and bottom that may be running heads
 _WORDS = 4  # least words beside a page number: "Delivery note no. 17" may identify a page
 _TIMES = 3  # a line at the edge of this many pages is a running head
 _PROSE = 40  # least characters of a full line in running text; a form has shorter ones
-_SHORT, _FEW, _FULL = 20, 5, 0.8
-_MOST = 300  # most lines of a page that define its margins, and most blocks that may continue in another column
-_SAME_SIZE, _SAME_EDGE, _INDENT, _APART = 0.15, 0.15, 0.8, 1.35
+_SHORT, _FEW, _FULL = 20, 5, 0.8  # prose has _FEW lines over _SHORT characters; a fifth of these have _PROSE
+_MOST = 300  # most lines that define a page's margins; most blocks that may continue in another column
+_SAME_SIZE, _SAME_EDGE, _INDENT, _APART = 0.15, 0.15, 0.8, 1.35  # equal size or edge, indent, new block; relative
 
 
 def reflow(pages: Sequence[Sequence[Line]]) -> list[str]:
-    """Returns the pages' texts, with all words except repeated running heads and page numbers. A form or a list keeps
-    these, as any of its lines may identify the page."""
+    """Returns the pages' texts. In prose, repeated running heads and page numbers are dropped. A form or a list keeps
+    them, as any of its lines may identify the page."""
     widths = sorted(len(line.text) for page in pages for line in page if len(line.text) > _SHORT)
     is_prose = len(widths) >= _FEW and widths[int(_FULL * (len(widths) - 1))] >= _PROSE
     parts = [_stretches(page) for page in (_without_heads(pages) if is_prose else pages)]
@@ -63,8 +63,8 @@ def _without_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
 
 def _head(line: str, page: int) -> str | tuple[str, int]:
-    """Returns the key that identifies a running head on other pages: the line. If it begins or ends with a page number
-    and has at least four other words, the key is those words and the difference between that number and the page."""
+    """Returns the key that identifies a line as a running head on other pages: its text. If the line begins or ends
+    with a page number and has four other words, the key is (those words, that number minus ``page``)."""
     words = line.split()
     for at in (-1, 0):
         if len(words) > _WORDS and re.fullmatch(r"\d{1,4}", words[at]):
@@ -73,20 +73,20 @@ def _head(line: str, page: int) -> str | tuple[str, int]:
 
 
 def _edges(page: Sequence[Line]) -> list[int]:
-    """Returns the indices of the lines at a page's top and bottom; on a page with few lines, of the outermost ones."""
+    """Returns the indices of the lines at a page's top and bottom: two at each, or one on a page with few lines."""
     reach = _EDGE if len(page) > 4 * _EDGE else 1
     numbers = range(len(page))
     return sorted({*numbers[:reach], *numbers[-reach:]})
 
 
 def _is_number(page: Sequence[Line], number: int, edges: list[int]) -> bool:
-    """Returns whether a page's first or last line is its number; a page with nothing else keeps it."""
+    """Returns whether the line at index ``number`` is the first or last of several, and a page number."""
     is_edge = number in (edges[0], edges[-1]) and len(edges) > 1
     return is_edge and _PAGE_NUMBER.fullmatch(page[number].text) is not None
 
 
 def _stretches(page: Sequence[Line]) -> list[_Stretch]:
-    """Returns the page's tables, and the lines between them."""
+    """Returns the page's stretches, in order: its tables, and lists of the lines between them."""
     found: list[_Stretch] = []
     for are_whole, some in groupby(page, key=lambda line: line.is_whole):
         if are_whole:
@@ -109,8 +109,8 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
 
 
 def _text(page: Sequence[_Stretch]) -> str:
-    """Returns the page's paragraphs and tables; lines close together are one text of several lines. The rest of a table
-    from the page before begins with a line feed."""
+    """Returns the page's paragraphs and tables, separated by blank lines. The rest of a table from the page before
+    begins with a line feed."""
     prose = [line for one in page if not isinstance(one, TableRows) for line in one if not line.is_whole][:_MOST]
     texts: list[str] = []
     for one in page:
@@ -125,8 +125,8 @@ def _text(page: Sequence[_Stretch]) -> str:
 
 
 def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
-    """Joins what page breaks separate: a table's rest loses its repeated header, a split row is joined, and running
-    heads in between are dropped. ``edges``: how often each line, without its digits, is at the edge of a page."""
+    """Joins the tables that page breaks separate, in place: drops the repeated header and running heads, and joins a
+    split row. ``edges``: how often each line, with "#" for its digits, is at the edge of a page."""
 
     def is_head(line: Line, table: TableRows | None = None) -> bool:
         if table is not None and table.bottom - line.top < _APART * line.height:
@@ -160,7 +160,7 @@ def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
 
 
 def _rest(page: list[_Stretch], table: TableRows, is_head: Callable[[Line], bool]) -> TableRows | None:
-    """Returns the table at the top of a page, below its running heads, if its columns are those of ``table``."""
+    """Returns the table at the top of a page, below running heads; None unless it has the columns of ``table``."""
     above = [] if isinstance(page[0], TableRows) else [*takewhile(is_head, page[0])]
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):
@@ -175,7 +175,7 @@ def _rest(page: list[_Stretch], table: TableRows, is_head: Callable[[Line], bool
 
 
 def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
-    """Returns the paragraphs of some lines. ``page``: the page's lines of prose."""
+    """Returns the paragraphs of some lines. ``page``: the page's lines of prose, which show its margins."""
     steps = [one.bottom - other.bottom for one, other in pairwise(lines)]
     usual = median([step for step in steps if step > 0] or [lines[0].height])
     blocks: list[list[Line]] = [[lines[0]]]
@@ -204,14 +204,14 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
 
 
 def _is_column_before(block: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Returns whether a block may continue in another at the top of the next column, whatever was drawn in between."""
+    """Returns whether ``block`` may continue in ``other``: it ends lower, in a column to the left, in that size."""
     last, first = block[-1], other[0]
     sizes = sorted((last.height, first.height))
     return last.bottom < first.bottom and last.right < first.left and sizes[1] <= (1 + _SAME_SIZE) * sizes[0]
 
 
 def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
-    """Returns whether two lines belong to two blocks: far apart, in two columns, or of two sizes."""
+    """Returns whether two lines are in different blocks: far apart, in two columns, or of two sizes."""
     if one.is_beside(other):
         return False
     sizes = sorted((one.height, other.height))
@@ -219,8 +219,8 @@ def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
 
 
 def _margin(block: Sequence[Line], page: Sequence[Line]) -> tuple[float, bool]:
-    """Returns a block's right margin: where several of its lines end, else several of its column on the page, else the
-    longest; and whether several do."""
+    """Returns a block's right margin, and whether it is certain. It is certain if several lines end there, of the block
+    or else of its column on the page. Otherwise it is where the longest line ends."""
     if len(block) > 2 and (edge := _edge(block, 2)) is not None:
         return edge, True
     left, right = min(line.left for line in block), max(line.right for line in block)
@@ -230,7 +230,7 @@ def _margin(block: Sequence[Line], page: Sequence[Line]) -> tuple[float, bool]:
 
 
 def _edge(lines: Sequence[Line], least: int) -> float | None:
-    """Returns the rightmost place at which ``least`` lines end; a single one may stick out a little."""
+    """Returns the rightmost place at which ``least`` lines end, or None; single lines may be slightly longer."""
     ends = sorted((line.right for line in lines), reverse=True)
     height = lines[0].height
     near = (
@@ -271,7 +271,7 @@ def _goes_on(line: Line, following: Line, margin: float, is_sure: bool) -> bool:
 
 
 def _is_row(line: Line) -> bool:
-    """Returns whether a line belongs to a table of contents, or to a table: half of its words have a digit."""
+    """Returns whether a line belongs to a table of contents, or to a table: at least half of its words have a digit."""
     words = line.text.split()
     figures = sum(_DIGITS.search(word) is not None for word in words)
     if _OF_CONTENTS.search(line.text) or (len(words) > 2 and 2 * figures >= len(words)):

@@ -1,4 +1,4 @@
-"""Rows of cells as text: one line per row, cells separated by pipes; a row that names the columns begins with one.
+"""Rows of cells as text: one line per row, cells separated by pipes; the header begins with a pipe.
 
 Tables of every format have this form in a document's text, and `wim_edge.documents.tables` looks cells up in it.
 """
@@ -15,17 +15,17 @@ _NUMBER = re.compile(r"[^A-Za-z]{0,4}\d[\d.,:/\s%–-]*[^\W\d]{0,3}\s?[%€$£¥
 """A number, with its unit or currency, or a date in figures."""
 _YEAR, _DIGITS, _LETTERS = re.compile(r"(?:19|20)\d\d"), re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
 Span = tuple[int, int]
-"""The rows and the columns that a cell spans."""
-_MOST = 1000  # most rows or columns that a cell spans: more is a mistake or an attack
+"""The numbers of rows and of columns that a cell spans."""
+_MOST = 1000  # most rows or columns that a cell spans: more are a mistake or an attack
 _REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
-"""The most characters of a cell that is repeated in the rows it spans, the most cells of a grid, and how many times
-longer its text may be than the table's."""
+"""The most characters of a cell that is repeated in the rows it spans; the most cells of a grid; the most times that
+repetition lengthens a table's text."""
 
 
 def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, column: int | None = None) -> None:
-    """Appends the rows. Blank ones separate tables; a table is a paragraph without its empty margins. ``column``: the
-    rows are all those of a sheet (None: hidden), so that places have row numbers. The first cell is in this column; 0:
-    columns in between are hidden."""
+    """Appends rows of cells as tables, separated by blank rows; each is a paragraph without empty margins. A row of
+    None is hidden. ``column``: None unless ``rows`` is a whole sheet, whose places have row numbers; then the column
+    (from 1) of the first cell, or 0 if hidden columns are between the cells."""
     block: list[list[str]] = []
     numbers: list[int] = []
     for number, row in enumerate(chain(rows, [()]), start=1):
@@ -47,8 +47,8 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, co
 def add_shown_rows(
     draft: DocumentBuilder, rows: list[list[str] | None], hidden: Set[int], name: str, *, is_sheet: bool
 ) -> None:
-    """Appends the rows (None: hidden) of a table or sheet of this name without its hidden columns (from 1), and notes
-    the hidden columns that are not empty."""
+    """Appends the rows of a table or sheet without its hidden columns, and notes those that are not empty. A row of
+    None is hidden; ``hidden``: the numbers of the columns, from 1."""
     filled = {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}
     for at in sorted(hidden & filled):
         draft.omit("hidden column", f"{name}, {letters(at)}")
@@ -58,14 +58,14 @@ def add_shown_rows(
 
 
 def _first_column(hidden: Set[int], rows: Sequence[Sequence[str] | None]) -> int:
-    """Returns the column (from 1) of the first cell shown; 0 if a hidden column is between those shown."""
+    """Returns the number (from 1) of the first column shown; 0 if a hidden column is between those shown."""
     first = next(at for at in range(1, len(hidden) + 2) if at not in hidden)
     last = max((at for row in rows if hidden and row for at, cell in enumerate(row, first) if cell), default=0)
     return 0 if any(first < at <= last for at in hidden) else first
 
 
 def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Yields the offset and number of the first row, and of each row below a hidden one."""
+    """Yields (offset, row number) of the first row, and of each row below a hidden one."""
     offset, expected = 0, 0
     for line, number in zip(lines, numbers, strict=False):
         if number != expected:
@@ -74,18 +74,17 @@ def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int
 
 
 def table_text(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[str]:
-    """Returns a table, with at least one filled cell, as paragraphs: the titles above it, and its rows. If its header
-    is repeated, another table begins. ``is_headed``: whether the first row names the columns, if known."""
+    """Returns the paragraphs of a table with a filled cell: the titles above it, then its rows. A repeated header
+    begins another table. ``is_headed``: whether the first row names the columns; None: decide by its cells."""
     return [text for _, _, text in _tables_of(block, is_headed)]
 
 
 def _tables_of(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[tuple[int, int, str]]:
-    """Returns the same paragraphs, each with the number of rows merged into its header, and its first column (from
-    0)."""
+    """Returns the paragraphs of `table_text`, each as (rows merged into its header, first column from 0, text)."""
     begins = [0]
     again = [at for at in range(2, len(block)) if _is_like(block[at], block[0])]
     if again and names_columns(block[: again[0]]):
-        begins += [at - (sum(map(bool, block[at - 1])) == 1) for at in again]  # including its title
+        begins += [at - (sum(map(bool, block[at - 1])) == 1) for at in again]  # with the title above the header
     return [one for at, end in pairwise([*begins, len(block)]) for one in _one_table(block[at:end], is_headed)]
 
 
@@ -108,8 +107,8 @@ def _one_table(block: Sequence[Sequence[str]], is_headed: bool | None) -> list[t
 
 def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tuple[list[Sequence[str]], int]:
     """Returns the rows with a header of two lines merged ("Price" over "net" and "gross": "Price net", "Price gross"),
-    and how many lines fewer they are. Each label is above several columns named by the second line, or is alone in
-    either line."""
+    and the number of lines saved (0 or 1). Merges only if each upper label is above several lower ones, or each label
+    is alone in its column."""
     if len(table) < 3 or len(table[0]) != len(table[1]) or any(map(_NUMBER.fullmatch, table[1])):
         return table, 0
     labels, group, n_groups = [], "", 0
@@ -129,18 +128,18 @@ def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tupl
 
 
 def _is_above(row: Sequence[str], widest: int) -> bool:
-    """Returns whether a row is a program's line above a table: only the first two cells are filled, of many."""
+    """Returns whether a row is a line above a table: it fills only the first two of more than four columns."""
     return 2 * sum(map(bool, row)) < widest and all(row[:2]) and not any(row[2:])
 
 
 def _is_like(row: Sequence[str], header: Sequence[str]) -> bool:
-    """Returns whether a row has most of a header's labels, at least two, in their places."""
+    """Returns whether a row repeats a header: it has most of the labels, at least two, in their places."""
     alike = sum(bool(cell) and cell.casefold() == label.casefold() for cell, label in zip(row, header, strict=False))
     return alike > 1 and 2 * alike > sum(map(bool, header))
 
 
 def line_of(cells: Sequence[str]) -> str:
-    """Returns a row as a line, with the pipes in its cells escaped. If its first cell is empty, it is enclosed in
+    """Returns a row as a line, with the pipes in its cells escaped. A row with an empty first cell is enclosed in
     pipes, as in Markdown, so that its cells can be counted."""
     line = " | ".join(cell.replace("|", r"\|") for cell in cells)
     line = f"| {line} |" if cells and not cells[0] else line
@@ -151,7 +150,7 @@ def line_of(cells: Sequence[str]) -> str:
 
 def names_columns(table: Sequence[Sequence[str]]) -> bool:
     """Returns whether the first row names the columns: all cells but the first are filled, all differ, and none is a
-    value like those below. With two columns, one must hold figures; otherwise they are a list of properties."""
+    value like those below. With two columns, one must have mostly values with digits; else they list properties."""
     first = [cell.casefold() for cell in table[0]]
     if len(table) < 2 or len(first) < 2 or not all(first[1:]) or len(set(first)) < len(first):
         return False
@@ -162,7 +161,7 @@ def names_columns(table: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
-    if _YEAR.fullmatch(cell):  # names a column, unless years are below it
+    if _YEAR.fullmatch(cell):  # a year names a column, unless years are below it
         return any(map(_YEAR.fullmatch, below))
     if not any(one in cell for one in "123456789"):  # "£'000" is a unit
         return False
@@ -170,7 +169,7 @@ def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
         return True
     has_figure = cell[:1].isdigit() if n_columns > 2 else any(map(str.isdigit, cell))
     shape = _shape(cell)
-    alike = _figures(below) if has_figure else sum(_shape(one) == shape for one in below)  # else a code among codes
+    alike = _figures(below) if has_figure else sum(_shape(one) == shape for one in below)  # a code among codes
     return alike > len(below) / 2
 
 
@@ -183,20 +182,20 @@ def _figures(cells: Sequence[str]) -> int:
 
 
 def span_of(rows: str, columns: str) -> Span:
-    """Returns the span in a cell's attributes; 0 rows: all that follow."""
+    """Returns the span that a cell's attributes define; 0 rows are all rows that follow."""
     down, across = (int(one) if one.isdecimal() and len(one) < 5 else 1 for one in (rows, columns))
     return min(down or _MOST, _MOST), min(max(across, 1), _MOST)
 
 
 def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list[list[str]]:
-    """Returns the rows with a cell's text in each row it spans. A cell across all columns stays one cell: it is the
-    title of some rows."""
+    """Returns the rows with the text of a spanning cell in each row that it spans. A cell across all columns stays a
+    single cell, as the title of rows. If the result is too large, returns the rows unchanged."""
     n_columns = max(sum(across for _, across in row) for row in spans)
     is_plain = len(set(map(len, rows))) == 1 and all(down == 1 for row in spans for down, _ in row)
     if is_plain or n_columns > _MOST or n_columns * len(rows) > _CELLS:
         return [list(row) for row in rows]
     made: list[list[str]] = []
-    goes_on: dict[int, tuple[str, int]] = {}  # by column, the text that continues from above, and for how many rows
+    goes_on: dict[int, tuple[str, int]] = {}  # by column: the text of a cell that spans down, and for how many rows
     for cells, over in zip(rows, spans, strict=True):
         begun: dict[int, tuple[str, int]] = {}
         row: list[str] = []

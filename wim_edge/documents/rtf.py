@@ -19,14 +19,14 @@ _LOOK = re.compile(
     r"((?:(?!\\(?:striked?0|v0|nosupersub|plain|pard)(?![a-z]))[^{}])*+)"
 )
 _FIRST, _END = 0xE000, 0xE00F
-"""The private-use characters before the letters of each look, and the one after them: striprtf keeps no looks."""
+"""Private-use characters that mark where the letters of a look begin (one per look) and end: striprtf drops looks."""
 _NOTE, _BRACE = re.compile(r"\{(?:\\\*)?\\footnote(?![a-z])"), re.compile(r"\\[\\{}]|([{}])")
-_SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # of a footnote, inside it
+_SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # a footnote's own number, at its beginning
 
 
 def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text without struck-out or hidden passages; a table row is a line. Raises DocumentError above the
-    limit of markup."""
+    """Returns the text without struck-out or hidden passages; a table row is a line. Raises DocumentError if the file
+    is too large or damaged."""
     striprtf = require("striprtf.striprtf", name)
     check_size(name, len(data), limits, "markup_bytes")
     markup = _with_notes_below(data.decode("latin-1"))
@@ -55,7 +55,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def _with_notes_below(markup: str) -> str:
-    """Returns the markup with its footnotes after the text, and a number in the place of each."""
+    """Returns the markup with its footnotes moved below the text, and "[1]" in the place of each."""
     kept: list[str] = []
     notes: list[str] = []
     done = 0

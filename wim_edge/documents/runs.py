@@ -1,4 +1,4 @@
-"""The text of runs of letters as a page shows it: without struck-out and hidden ones, raised and lowered ones readable.
+"""Plain text from runs (letters of one look): drops struck-out and hidden runs, marks raised and lowered ones.
 
 Readers name the look of a run by one of the constants here; a `DocumentBuilder` notes the omissions.
 """
@@ -12,7 +12,7 @@ from itertools import groupby
 STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED = "raised", "lowered"
 Look = dict[str, bool]
-"""The constants that properties switch on or off."""
+"""Of the constants above, those that a text's properties switch on (True) or off (False)."""
 _ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
 _NUMBERS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")
@@ -26,12 +26,12 @@ _ORDINAL = re.compile(r"\d[eo]$")
 
 
 def name_of(look: Look) -> str:
-    """Returns the constant that decides a look; empty for plain text."""
+    """Returns the one constant that decides how text with this look is shown; empty for plain text."""
     return next((one for one in (HIDDEN, STRUCK, RAISED, LOWERED) if look.get(one)), "") if look else ""
 
 
 def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str:
-    """Returns the text of runs, each a text and its look (empty: plain). ``omit`` gets the look of each omission."""
+    """Returns the text of runs of (text, look); an empty look is plain. ``omit``: called with each omitted look."""
     text, is_cut, is_mark = "", False, False
     for look, group in groupby(runs, key=lambda run: run[1]):
         more = "".join(run[0] for run in group)
@@ -51,8 +51,8 @@ def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str
 
 
 def set_off(before: str, text: str, look: str, *, is_link: bool = False) -> tuple[str, bool]:
-    """Returns raised or lowered letters as plain text after ``before``, and whether they are a footnote's mark: "36
-    m²", "H₂O", "1st", but "$450 [1]". ``is_link``: the letters are a link, as marks are."""
+    """Returns raised or lowered letters as plain text after ``before`` ("36 m²", "H₂O", "1st"), and whether they are a
+    footnote's mark ("$450 [1]"). ``is_link``: the letters are a link, which suggests a mark."""
     said = text.strip()
     is_number = _NUMBERS.fullmatch(said) is not None
     if look == LOWERED:

@@ -1,5 +1,5 @@
-"""Text recognition of pages that are pictures, in a process of its own: it reads the file from standard input and
-writes one line of JSON per page. The engine is RapidOCR, which contains its models, or else the machine's Tesseract."""
+"""The process that recognises text on pages that are pictures: it reads the file from standard input and writes one
+line of JSON per page. The engine is RapidOCR, which contains its models, or else the machine's Tesseract."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from wim_edge.documents.scans import Box, sureness
 from wim_edge.system import subprocesses
 
 Pixels: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
-"""A greyscale page: rows, columns."""
+"""A greyscale page, as (rows, columns)."""
 Engine: TypeAlias = Callable[[Pixels], list[Box]]
 
 _DPI = 200
 _MOST_PIXELS = 4000  # of a page's longer side
 _UNSURE = 0.8  # the confidence below which a page may be upside down
-_LANGUAGES = 4
+_LANGUAGES = 4  # most languages that Tesseract looks for
 _SQUARE, _INK, _FREE = 12, (0.06, 0.6), 4
-"""The pixels of a square on a page without text; the share of ink in a square with letters; and the squares above and
-below a line, one of which is free."""
-_ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000
+"""For `unread_share`: the pixels of a square on a page without text; the least and most ink in a square with letters;
+the number of squares above and below a line, at least one of which is free."""
+_ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000  # bytes, seconds; pages if the number is unknown
 
 
 def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
-    """Yields these pages of a PDF or a picture: number, pixels, and points per pixel."""
+    """Yields (number, pixels, points per pixel) of these pages, by number from 1, of a PDF or a picture."""
     if is_pdf(data):
         import pypdfium2
 
@@ -49,7 +49,7 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
         return
     from PIL import Image, ImageFile, ImageOps
 
-    ImageFile.LOAD_TRUNCATED_IMAGES = True  # reads what a truncated file has
+    ImageFile.LOAD_TRUNCATED_IMAGES = True  # reads a truncated file as far as it goes
     with Image.open(BytesIO(data)) as picture:
         for number in numbers:
             picture.seek(number - 1)
@@ -61,7 +61,7 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
 
 
 def count(data: bytes) -> int:
-    """Returns how many pages a picture has; 0 for a PDF, whose count is known."""
+    """Returns how many pages a picture has; 0 for a PDF, as the caller names its pages."""
     from PIL import Image
 
     if is_pdf(data):
@@ -71,7 +71,7 @@ def count(data: bytes) -> int:
 
 
 def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
-    """Returns what an engine reads on a page, and the page, turned so that the engine is most confident."""
+    """Returns an engine's boxes for a page, and the page's pixels, turned so that the engine is most confident."""
     boxes = engine(pixels)
     if not boxes or (sureness(boxes) >= _UNSURE and not _is_lying(boxes)):
         return boxes, pixels
@@ -83,8 +83,8 @@ def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
 
 
 def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
-    """Returns the share (0 to 1) of a page's lines of ink in which nothing was read, estimated by squares of half a
-    line. A picture is no line: it has no free paper above and below."""
+    """Returns the share (0 to 1) of the lines of ink on a page in which nothing was read. It is estimated by squares of
+    half a line's height. Pictures do not count: unlike lines, they have no free paper above and below."""
     heights = [box[4] - box[2] for box in boxes]
     size = max(4, round(median(heights) / 2)) if heights else _SQUARE
     rows, columns = pixels.shape[0] // size, pixels.shape[1] // size
@@ -92,12 +92,12 @@ def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
         return 0.0
     paper, ink = np.percentile(pixels, (50, 1))
     dark = pixels[: rows * size, : columns * size] < (paper + ink) / 2
-    dark[:, 1:] &= dark[:, :-1] | np.roll(dark, 1, axis=0)[:, 1:]  # a dot alone is no part of a letter
+    dark[:, 1:] &= dark[:, :-1] | np.roll(dark, 1, axis=0)[:, 1:]  # a single dark pixel is no part of a letter
     squares = dark.reshape(rows, size, columns, size)
     share = squares.mean(axis=(1, 3))
     is_ink = (share > _INK[0]) & (share < _INK[1])
     n_full = squares.all(axis=3).sum(axis=1)
-    is_ink &= (n_full == 0) | (n_full > size / 4)  # no rule; a fold over a line is thicker
+    is_ink &= (n_full == 0) | (n_full > size / 4)  # excludes rules, but not a fold across a line, which is thicker
     free = np.pad(share < _INK[0], ((_FREE, _FREE), (0, 0)), constant_values=True)
     is_line = is_ink & np.any([free[at : at + rows] for at in range(_FREE)], axis=0)
     is_line &= np.any([free[at + 1 : at + 1 + rows] for at in range(_FREE, 2 * _FREE)], axis=0)
@@ -109,7 +109,7 @@ def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
 
 
 def _is_lying(boxes: Sequence[Box]) -> bool:
-    """Returns whether most texts are taller than wide."""
+    """Returns whether most texts are taller than wide: the page is on its side."""
     long = [box for box in boxes if len(box[0]) > 3]
     return bool(long) and median((box[4] - box[2]) - (box[3] - box[1]) for box in long) > 0
 
@@ -129,7 +129,7 @@ def _rapidocr() -> Engine:
         coloured = np.repeat(pixels[:, :, None], 3, axis=2)
         try:
             found = read(coloured)
-        except Exception:  # noqa: BLE001 - the engine's own, on a page of a size or form that it cannot take
+        except Exception:  # noqa: BLE001 - any error of the engine, as for a page of an unusual size
             return []
         if found.boxes is None or found.txts is None:
             return []
@@ -164,14 +164,14 @@ def _tesseract() -> Engine:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process when its parent has ended, for whatever reason."""
+    """Polls whether the parent has ended, for whatever reason, and then ends this process."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)
 
 
 def main(name: str, numbers: Sequence[int], parent: int) -> None:
-    if os.name == "posix":  # elsewhere a launcher may be between the two
+    if os.name == "posix":  # elsewhere a launcher may be between parent and child
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     subprocesses.limit(_ADDRESS_SPACE, _SECONDS_A_PAGE * (len(numbers) or _MOST_PAGES))
     data = sys.stdin.buffer.read()
