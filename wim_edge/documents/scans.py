@@ -1,5 +1,5 @@
-"""Pages that are pictures, as lines of text: recognised by a process with limits, and stored, as each takes seconds.
-Also the reader of pictures from a camera or a scanner."""
+"""Text recognition of pages that are pictures, and the reader of picture files. A child process with limits recognises
+the text; its results are stored, as each page takes seconds."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from wim_edge.system.atomic_files import replace_file
 
 INSTALL = "pip install rapidocr onnxruntime"
 _SECONDS, _POLL = 180.0, 0.25
-"""The seconds for one page on a slow, busy machine, and between two checks whether to stop."""
-_CRASHES = 3  # the pages on which the process may end before the rest is given up
-_REMEMBERED = 16  # files
-_NAMED_PAGES = 5
+"""The most seconds for one page, on a slow, busy machine; the seconds between two polls of ``is_stopped``."""
+_CRASHES = 3  # the most times that the process is restarted after it ended on its first page
+_REMEMBERED = 16  # most files whose recognised pages stay in memory
+_NAMED_PAGES = 5  # most pages that a note lists
 _LIKE = 0.35
-"""The share by which a line's height may differ from the page's usual one and still count as that: boxes are loose."""
+"""A line's height counts as the page's usual one if it differs by at most this share: boxes are loose."""
 
 _LOST_SPACE = re.compile(r"(?<=[a-zß-ÿ]{2})(?=\d{2})|(?<=\d)(?=[a-zß-ÿ]{3})|(?<=[a-zß-ÿ][.,;:!?])(?=[A-Z])")
 """The places where the engines lose a space most often: "to985 pounds", "28days", "dog.Clause"."""
@@ -51,11 +51,11 @@ _HYPHEN, _WORD = re.compile(r"(?<=[^\W\d_])-$"), re.compile(r"\S+")
 
 _Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Box: TypeAlias = tuple[str, float, float, float, float, _Share]
-"""A text, its place (left, top, right, bottom), and the engine's confidence (0 to 1)."""
+"""A text, its place (left, top, right, bottom; from the page's top left corner), and the engine's confidence."""
 
 
 class ScannedPage(Struct, dict=True):
-    """A page that is a picture, as the process sends it; its boxes are in points."""
+    """The recognised text of a page that is a picture, as the process sends it; its boxes are in points."""
 
     number: Annotated[int, Meta(ge=1, le=10**6)] = msgspec.field(name="page")
     boxes: list[Box]
@@ -74,7 +74,7 @@ class ScannedPage(Struct, dict=True):
 
 
 class _Pages(Struct):
-    """The pages of a file as stored on disk. The process first sends how many a picture has; 0 for a PDF."""
+    """A file's recognised pages, as stored on disk. ``count``: a picture's pages, which the process sends first."""
 
     pages: list[ScannedPage] = []
     count: Annotated[int, Meta(ge=0)] = 0
@@ -91,8 +91,8 @@ def engine() -> str:
 
 @dataclass
 class Recognised:
-    """The recognised pages of a file, by number; how many a picture has (0: unknown); the pages on which the engine
-    ended; and whether this process already tried the others."""
+    """A file's recognised pages, by number. ``count``: a picture's pages (0: unknown); ``failed``: pages on which the
+    engine failed; ``was_tried``: since this program started, all waiting pages were tried."""
 
     pages: dict[int, ScannedPage]
     count: int = 0
@@ -101,7 +101,7 @@ class Recognised:
 
 
 def known(data: bytes) -> Recognised:
-    """Returns what has been recognised of a file."""
+    """Returns the recognised pages of a file with these bytes; empty if there are none. `recognise` adds to them."""
     return _known(_file(data))
 
 
@@ -124,7 +124,7 @@ def _missing(found: Recognised, most: int) -> list[int]:
 
 
 def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
-    """Returns these pages of a PDF, and recognises them if need be; empty without an engine."""
+    """Returns these pages of a PDF by number, and recognises them if need be; without an engine, an empty dict."""
     if not numbers or not engine():
         return {}
     there = known(data).pages
@@ -134,14 +134,14 @@ def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
 
 
 def unread(what: str, drawn: Sequence[int] = (1,)) -> DocumentError:
-    """Returns the error for a file none of whose drawn pages could be read."""
+    """Returns the error ``what`` with a hint, for a file of which nothing was read. ``drawn``: its picture pages."""
     if drawn and not engine():
         return DocumentError(what, f"{INSTALL} has it recognised; so has Tesseract, where that is installed.")
     return DocumentError(what, "Give a sharper scan, or one with text on it.")
 
 
 def on_pages(numbers: Sequence[int], what: str) -> list[str]:
-    """Returns a note that these pages have ``what``; empty without pages."""
+    """Returns a list with the note that these pages have ``what``; empty without pages."""
     if len(numbers) < 2:
         return [f"page {number} has {what}" for number in numbers]
     named = ", ".join(map(str, numbers[:_NAMED_PAGES]))
@@ -150,7 +150,7 @@ def on_pages(numbers: Sequence[int], what: str) -> list[str]:
 
 
 def note(pages: Sequence[ScannedPage]) -> list[str]:
-    """Returns the notes on a document with these recognised pages."""
+    """Returns a list with the note that these pages were recognised, with their confidence; empty without pages."""
     if not pages:
         return []
     least = min(pages, key=lambda page: page.confidence)
@@ -161,7 +161,7 @@ def note(pages: Sequence[ScannedPage]) -> list[str]:
 
 
 def read_picture(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text of a picture, all its pages included. Raises DocumentError if there is none, or no engine."""
+    """Returns the recognised text of a picture's pages. Raises DocumentError if there is no text, or no engine."""
     most = limits.scan_pages if engine() else 0
     found = known(data) if most else Recognised({})
     if most and waits(data, most):
@@ -186,9 +186,9 @@ def recognise(
     data: bytes, numbers: Sequence[int], *, most: int = sys.maxsize, keep: bool = False,
     is_stopped: Callable[[], bool] = bool,
 ) -> Generator[ScannedPage]:  # fmt: skip
-    """Yields the pages of a PDF, or of a picture (all up to ``most``, if there are no numbers), as they are recognised.
-    ``keep``: also store them on disk. ``is_stopped``: polled a few times a second. A page on which the engine ends has
-    no lines. Raises DocumentError if no engine can be loaded."""
+    """Recognises these pages of a file, or without numbers a picture's pages up to ``most``, and yields each. ``keep``:
+    also stores them on disk. ``is_stopped``: polled; returns True to end. A page on which the engine fails is kept
+    without lines. Raises DocumentError if no engine can be loaded."""
     found, crashes = known(data), 0
     waiting = list(numbers) or _missing(found, most)
     try:
@@ -208,7 +208,7 @@ def recognise(
             waiting = [number for number in waiting if number not in found.pages]
             if is_stopped() or not waiting or crashes >= _CRASHES:
                 break
-            if len(found.pages) == before:  # it ends on the first of them
+            if len(found.pages) == before:  # the process ended on its first page
                 crashes += 1
                 failed = waiting.pop(0)
                 found.failed.add(failed)
@@ -222,7 +222,7 @@ def recognise(
 
 
 def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[], bool]) -> Generator[bytes]:
-    """Yields the lines that the process writes; it ends when the caller leaves or a page takes too long."""
+    """Yields the lines that the process writes. Kills it when the caller stops or a page takes too long."""
     given = ",".join(map(str, numbers))
     command = subprocesses.command("wim_edge.documents.scan_worker", engine(), given, str(os.getpid()))
     process = subprocess.Popen(
@@ -251,7 +251,7 @@ def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[
 
 
 def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQueue[bytes]) -> None:
-    """Sends the file to the process, and puts each line of its output, and at last an empty one, into the queue."""
+    """Sends the file to the process. Puts each line of its output into the queue, and an empty one at the end."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(OSError, ValueError), process.stdin as given:
@@ -269,13 +269,12 @@ def sureness(boxes: Sequence[Box]) -> float:
 
 
 def _lines(boxes: Sequence[Box]) -> list[Line]:
-    """Returns the lines of a page in reading order."""
     if not boxes:
         return []
     usual = median(bottom - top for _, _, top, _, bottom, _ in boxes)
     pieces = []
     for text, left, top, right, bottom, _ in boxes:
-        # Treated like PDFium's hyphen that only broke the line; one that belongs to the word is rarer
+        # A hyphen at the end mostly breaks a word, as PDFium's does; one that belongs to the word is rarer
         text = _HYPHEN.sub(BROKEN[0], _LOST_SPACE.sub(" ", text))
         words, middle, height = _words(text, left, right), -(top + bottom) / 2, bottom - top
         if abs(height - usual) <= _LIKE * usual:
@@ -290,7 +289,7 @@ def _lines(boxes: Sequence[Box]) -> list[Line]:
 
 
 def _words(text: str, left: float, right: float) -> list[Word]:
-    """Returns the words of a text, and roughly where each is between its ends."""
+    """Returns the words of a text, with places estimated from the text's left and right ends."""
     width = (right - left) / max(1, len(text))
     return [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
 
@@ -307,7 +306,7 @@ def forget() -> None:
 
 
 def _file(data: bytes) -> Path:
-    """Returns the file with what has been recognised of these bytes."""
+    """Returns the path at which the recognised pages of a file with these bytes are stored, for the engine in use."""
     digest, name = hashlib.sha256(data).hexdigest()[:32], engine()
     return folder() / f"{digest}-{name}{version(name) if name == 'rapidocr' else ''}.json"
 

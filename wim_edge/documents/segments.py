@@ -1,8 +1,8 @@
-"""The segments of a text: all of it, in order, within the budget of tokens, cut where it hurts least.
+"""The segments of a text: all of it, in order, each within a budget of tokens and cut at the best break.
 
 Tokenizing is the costly part (about a microsecond a character). So a segment's end is guessed from the characters per
-token so far, and moved back to the best break before it. Only if that is too long or too short, the guess is corrected
-first. Counts are neither additive nor monotone, so every segment is itself tokenized before it is accepted.
+token so far, and moved back to the best break. If it is then too long or too short, the guess is corrected. Counts are
+not additive, and a longer text may have fewer tokens. So each segment is tokenized before it is accepted.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from wim_edge.errors import InvalidRequestError
 Tokenize = Callable[[str], Sequence[int]]
 
 _CHARS_A_TOKEN = 4.0
-_FULL, _AIM = 0.85, 0.93  # the share of the budget from which on a guess is good, and the share that it aims at
+_FULL, _AIM = 0.85, 0.93  # shares of the budget: the least for a corrected guess, and a guess's aim
 _FULL_AT_ONCE = 0.7
-"""The share from which on a first guess is good: it halves the tokenizing; segments are 2% shorter."""
-_LEARNT = 0.3  # the weight of the last segment's characters per token against those of all before it
-_GUESSES = 8  # guesses, after which doubling and halving find the end, whatever the tokenizer does
-_TRIES = 3  # most breaks of one kind that are tried, from the last one back
+"""The least share for a first guess. It is lower, which halves the tokenizing but makes segments 2% shorter."""
+_LEARNT = 0.3  # the weight of the last segment in the average of characters per token
+_GUESSES = 8  # after this many guesses, doubling and halving find the end with any tokenizer
+_TRIES = 3  # most breaks of one kind that are tried, the last one first
 
 _IN_ROW, _WORD, _SENTENCE, _PARAGRAPH = 0, 1, 2, 3
 _CELL = " | "
@@ -52,12 +52,12 @@ _ENTRY = re.compile(r"[\w.-]+\s?[:=(\[{]")
 _JOINER = "\u200d"
 _GOES_ON = frozenset("-–+/,;:()0123456789abcdefghijklmnopqrstuvwxyz")
 """The characters that continue a sentence after an ellipsis ("-4 ... -6")."""
-_LINE = 40  # a line with this many characters may be wrapped, so that its end says nothing
+_LINE = 40  # a line of at least this many characters may be wrapped, inside a sentence
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Characters ``[start, end)`` of the text of the document with this number, and their tokens."""
+    """Characters ``[start, end)`` of the document with this index, with their text and tokens."""
 
     document: int
     start: int
@@ -69,10 +69,10 @@ class Segment:
 def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list[Segment]:
     """Splits ``text`` into segments of at most ``budget`` tokens, which together are exactly the text.
 
-    A segment ends at the end of a paragraph, else of a sentence or a row, if it is then at least half full; otherwise
-    at white space (within a row only if that is longer than a segment), else anywhere but inside a composed character.
-    White space at a break stays with the earlier segment. Raises InvalidRequestError if one character exceeds the
-    budget.
+    A segment ends after a paragraph, else after a sentence or a row, if it is then at least half full. Otherwise it
+    ends at white space; within a row only if the row is longer than a segment. Without white space, it ends anywhere
+    but inside a composed character. White space at a break stays with the earlier segment. Raises InvalidRequestError
+    if one character exceeds the budget.
     """
     if budget < 1:
         raise InvalidRequestError(f"a segment of {budget} tokens", "A segment takes at least 1 token.")
@@ -87,14 +87,14 @@ def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list
 
 
 def _guess(text: str, start: int, budget: int, ratio: float) -> int:
-    # A rest that should just fit is tried whole: that avoids a last segment of a few words.
+    # A rest of the text that should just fit is tried whole, to avoid a last segment of a few words
     return len(text) if len(text) - start <= ratio * budget else start + max(1, int(ratio * budget * _AIM))
 
 
 def _at_once(
     text: str, start: int, budget: int, tokenize: Tokenize, ratio: float
 ) -> tuple[int, tuple[int, ...]] | None:
-    """Returns the best break before the guess, and the tokens up to it; None if the guess is not good."""
+    """Returns (end, tokens) for the best break before a first guess; None if these are too many or too few."""
     guess = _guess(text, start, budget, ratio)
     end = guess if guess == len(text) else next(_cuts(text, start, (start + guess) // 2, guess))
     tokens = tuple(tokenize(text[start:end]))
@@ -104,7 +104,7 @@ def _at_once(
 
 
 def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
-    """Returns the best break before an end that nearly fills the budget, and the tokens up to it."""
+    """Returns (end, tokens) for the best break before an end that nearly fills the budget."""
     end, tokens = _fit(text, start, budget, tokenize, ratio)
     if end < len(text):
         half = start + round((end - start) * budget / 2 / max(1, len(tokens)))
@@ -116,8 +116,8 @@ def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: fl
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Returns the character spans ``[start, end)`` of the sentences, which together are the text. The end of a line
-    within a sentence is no break; the end of a list item or of a short line is one."""
+    """Returns the character spans ``[start, end)`` of a text's sentences, without gaps. A wrapped line does not end a
+    sentence; a list item or a short line does."""
     cuts = [
         cut
         for cut, rank in _breaks(text, 0, len(text))
@@ -143,9 +143,9 @@ def _ends_sentence(text: str, cut: int) -> bool:
 
 
 def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
-    """Returns an end that nearly fills the budget, or that of the text, and the tokens up to it."""
+    """Returns (end, tokens) where the budget is nearly full, or at the end of the text."""
     tokens: tuple[int, ...] = ()
-    good, bad = start, len(text) + 1  # good fits, bad does not
+    good, bad = start, len(text) + 1  # ends: good fits the budget, bad does not
     guess = _guess(text, start, budget, ratio)
     for guesses in range(len(text) - start + 1):
         guess = min(max(guess, good + 1), bad - 1)
@@ -172,7 +172,7 @@ def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -
 
 
 def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
-    """Yields ends for the segment from ``start``, best first, none after ``end``."""
+    """Yields ends up to ``end`` for the segment from ``start``, best first. ``half``: the least end of a sentence."""
     breaks = list(_breaks(text, start, end))
     tried: set[int] = set()
     for kind in (_PARAGRAPH, _SENTENCE, _WORD, _IN_ROW):
@@ -185,7 +185,7 @@ def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
 
 
 def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields the places and kinds of the breaks in ``text[start:end]``; no white space is cut off alone."""
+    """Yields (offset, kind) for the breaks in ``text[start:end]``, each after its white space."""
     # One more character shows whether the white space continues.
     has_rows = _CELL in text[start : end + 1]
     for match in _BREAK.finditer(text, start, end + 1):
@@ -207,7 +207,7 @@ def _in_row(text: str, at: int) -> bool:
 
 
 def _whole(text: str, start: int, end: int) -> int:
-    """Returns the last place up to ``end`` that is not inside a composed character; else ``end``."""
+    """Returns the last place up to ``end`` that is not inside a composed character; ``end`` if there is none."""
     cut = end
     while cut > start and _composed(text[cut - 1], text[cut]):
         cut -= 1

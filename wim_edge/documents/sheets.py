@@ -19,14 +19,14 @@ _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELL, _VALUE, _FORMULA, _INLINE, _RUN, _TEXT = (_S + tag for tag in ("c", "v", "f", "is", "r", "t"))
 _COLUMNS, _MERGES = 1000, 10_000
 _CELLS = 5_000_000
-"""The most cells that are read, of all sheets: two distant ones may have a million empty rows in between."""
+"""The most cells that are read of all sheets, with empty ones: a million empty rows may be between two cells."""
 _LONGEST, _REPEATED = 200, 1_000_000
 """The most characters of a merged cell that is repeated, and of all repetitions in a sheet."""
 _FORM, _SCALES = 255, 9  # most characters of a number format, and most commas in it, which each divide by a thousand
 _CURRENCY = re.compile(r"[€$£¥]")
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
-_SPACES = re.compile(r"[_*].")  # the blanks and the fillers of a number format
+_SPACES = re.compile(r"[_*].")  # blanks ("_)") and fillers ("*-") in a number format
 _QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*+)[^\]]*+\]')
 _DATE_PART = re.compile(
     r'"(?P<said>[^"]*)"|\\(?P<sign>.)|\[(?P<total>[hms])+\]|\[[^\]]*\]|(?P<half>am/pm|a/p)'
@@ -36,24 +36,24 @@ _DATE_CODES = {
     "yy": "%y", "yyyy": "%Y", "m": "%m", "mm": "%m", "mmm": "%b", "mmmm": "%B", "d": "%d", "dd": "%d", "ddd": "%a",
     "dddd": "%A", "h": "%H", "hh": "%H", "n": "%M", "nn": "%M", "s": "%S", "ss": "%S",
 }  # fmt: skip
-"""Python's codes for the parts of a date; n are minutes."""
+"""The strftime codes for the parts of a date format; "n" is a minute, as "m" is a month."""
 _LOCAL = re.compile(r"\[\$-(?!\w{0,2}09\]|en\b)(?:F[48]00|x-|\w{5}|[^\]]*\].*(?:mmm|ddd))", re.IGNORECASE)
-"""The dates that depend on the system, and names of months and days that are not English."""
-_SYSTEM_DATES, _SECONDS = (14, 22), {"h": 3600, "m": 60, "s": 1}
+"""Date formats that depend on the system, or whose names of months and days are not English."""
+_SYSTEM_DATES, _SECONDS = (14, 22), {"h": 3600, "m": 60, "s": 1}  # formats that the system defines, by id
 _HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
 _SHARED = ("sharedStrings", "styles")
 _BOOK, _COMMENTS = "xl/workbook.xml", ("comments", "threadedComment")
 _LINK = re.compile(r'HYPERLINK\(\s*"([^"]*)"(?:\s*[,;]\s*"([^"]*)")?\s*\)', re.IGNORECASE)
-Runs = list[tuple[str, str]]
+Runs = list[tuple[str, str]]  # (text, look), for `wim_edge.documents.runs`
 
 
 def read_xlsx(archive: Archive) -> Document:
-    """Returns the visible sheets; formulas have the value that was last saved. Raises DocumentError."""
+    """Returns the visible sheets, each a section; a formula has its last saved value. Raises DocumentError."""
     archive.bound_markup()
     draft = DocumentBuilder()
-    draft.title = archive.title() or Path(archive.name).stem  # no sheet's name is the title
+    draft.title = archive.title() or Path(archive.name).stem  # or a sheet's name would be the title
     relations, root = archive.related(_BOOK), archive.root(_BOOK)
     book = _Book(draft, archive, relations, root)
     for sheet in root.find(f"{_S}sheets"):
@@ -72,7 +72,7 @@ def read_xlsx(archive: Archive) -> Document:
 
 
 class _Book:
-    """The texts and formats that the sheets share. ``left``: how many more cells are read."""
+    """The texts and styles that the sheets share. ``left``: how many more cells may be read."""
 
     def __init__(self, draft: DocumentBuilder, archive: Archive, relations: Any, root: Any) -> None:
         self._draft, self.left, name = draft, _CELLS, archive.name
@@ -200,7 +200,7 @@ def _is_hidden(element: Any) -> bool:
 
 
 def _string(element: Any) -> str | Runs:
-    """Returns a text; as runs if some of its letters are struck out, raised or lowered."""
+    """Returns a string element's text, or its runs if some of its letters are struck out, raised or lowered."""
     runs: Runs = []
     for part in element:
         if part.tag == _TEXT:
@@ -221,8 +221,7 @@ def _is_struck(font: Any) -> bool:
 
 
 def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
-    """Returns each cell style's number format, its kind ("date", "length" of time, or empty), and whether it strikes
-    out."""
+    """Returns (number format, "date" or "length" of time or "", whether it strikes out) of each cell style."""
     forms = dict(numbers.BUILTIN_FORMATS)
     forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "")[:_FORM] for one in root.iter(f"{_S}numFmt")}
     fonts = [_is_struck(font) for font in root.find(f"{_S}fonts")] if root.find(f"{_S}fonts") is not None else []
@@ -237,7 +236,7 @@ def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
 
 
 def _repeat(rows: list[list[str] | None], merged: list[str]) -> None:
-    """Repeats the text of a cell that spans several rows in each of them that is not empty."""
+    """Repeats a merged cell's text in each row that it spans and that is not empty. ``merged``: ranges ("A2:A5")."""
     left = _REPEATED
     for found in filter(None, map(_RANGE.fullmatch, merged)):
         if left <= 0:
@@ -277,7 +276,7 @@ def shown(value: float | date | time | timedelta, form: str = "") -> str:
 
 
 def _dated(value: date | time | timedelta, form: str) -> str:
-    """Returns a date, time or length of time in a cell's format; empty if that does not define its look."""
+    """Returns a date, time or length of time in a cell's format; empty if the format does not define its look."""
     length = value if isinstance(value, timedelta) else timedelta()
     if isinstance(value, time):
         value = datetime.combine(date(1900, 1, 1), value)
@@ -305,7 +304,7 @@ def _dated(value: date | time | timedelta, form: str) -> str:
 
 @lru_cache(maxsize=1000)
 def _without_words(form: str) -> tuple[list[str], str]:
-    """Returns the words in a number format, and the rest of it."""
+    """Returns a number format's quoted words and currencies, and the format without them."""
     return ["".join(found) for found in _QUOTED.findall(form)], _QUOTED.sub("", form)
 
 

@@ -13,7 +13,7 @@ from wim_edge.documents.rows import add_rows
 from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, shown
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_DEEP = 20  # most groups within groups
+_DEEP = 20  # most levels of nested groups
 _POINTS = ("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT")
 """The placeholders of a slide whose paragraphs are bullet points."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 ROW = re.compile(r"\||\t| {3,}")
-"""The signs of a line that may be a row."""
+"""The separators of cells: a line with one of them may be a row."""
 RULE = re.compile(r"[\s|:+=-]+")
 _LONGEST = 2000  # most characters of a row; a longer line is no row
 _TITLE = 80  # most characters of a line in a table that is the title of some rows
@@ -21,7 +21,7 @@ YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 @dataclass(frozen=True)
 class Table:
-    """A table as characters of the text: its header, and the rows below."""
+    """A table as character spans of the text: its header, and ``[start, end)`` of the rows below."""
 
     header: tuple[int, int]
     start: int
@@ -30,10 +30,10 @@ class Table:
 
 @lru_cache(maxsize=8)
 def tables(text: str) -> tuple[Table, ...]:
-    """Returns the tables of a text whose first row is a header: a rule is below it, or it has no digits except years,
-    and the next row has no years then."""
+    """Returns the tables of a text that begin with a header: a rule is below it, only it begins with a pipe, or it has
+    no digits. It may contain years if the next row has none."""
     found: list[Table] = []
-    block: list[tuple[int, int, bool]] = []
+    block: list[tuple[int, int, bool]] = []  # rows so far: start, end, whether it is a rule
     spans = [*line_spans(text), (len(text), len(text))]
     for number, (start, end) in enumerate(spans):
         line = text[start:end].strip()
@@ -54,7 +54,7 @@ def tables(text: str) -> tuple[Table, ...]:
 
 
 def _names_rows(text: str, header: tuple[int, int, bool], line: str, below: tuple[int, int]) -> bool:
-    """Returns whether a line is the title of some rows of a table: it is short, and a row of that table follows."""
+    """Returns whether a short line is a title between rows: a row with as many cells as the header follows."""
     if len(line) > _TITLE or "|" not in text[slice(*below)]:
         return False
     return len(cells_of(text[slice(*below)])) == len(cells_of(text[header[0] : header[1]])) > 1
@@ -65,7 +65,7 @@ def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
         return
     (start, end, _), below = block[0], block[1]
     header = text[start:end].strip()
-    # The HTML reader puts a pipe before rows of headings, and before no others
+    # Readers put a pipe before a row of headings; before others only if their first cell is empty
     of_headings = header.startswith("|") and not text[below[0] : below[1]].lstrip().startswith("|")
     if below[2] or of_headings or _names_columns(header, text[below[0] : below[1]]):
         rows = block[2:] if below[2] else block[1:]
@@ -80,7 +80,7 @@ def _names_columns(row: str, below: str) -> bool:
 
 
 def header_above(text: str, at: int) -> str:
-    """Returns the header of the table whose rows contain this character; empty if there is none."""
+    """Returns the header of the table whose rows contain the character at ``at``; empty if there is none."""
     table = table_at(text, at)
     return text[slice(*table.header)] if table else ""
 
@@ -95,22 +95,22 @@ def labelled(header: str, row: str) -> str:
 
 
 def table_at(text: str, at: int) -> Table | None:
-    """Returns the table whose rows contain this character; None if there is none."""
+    """Returns the table whose rows contain the character at ``at``; None if there is none."""
     every = tables(text)
     number = bisect_right([table.start for table in every], at) - 1
     return every[number] if number >= 0 and at < every[number].end else None
 
 
 def tables_within(text: str, start: int, end: int) -> tuple[Table, ...]:
-    """Returns the tables that share characters ``[start, end)``, with their headers."""
+    """Returns the tables whose header or rows share characters ``[start, end)``."""
     every = tables(text)
     first = bisect_right(every, start, key=lambda table: table.end)
     return every[first : bisect_left(every, end, key=lambda table: table.header[0])]
 
 
 def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
-    """Returns the character spans of a line's cells, which pipes or tabs separate, empty ones too. ``at``: where the
-    line begins in the text."""
+    """Returns the character spans of a line's cells, empty ones included; pipes or else tabs separate them. Without
+    separators, returns []. ``at``: the line's offset in the text."""
     inner, begin = line.rstrip("\r\n"), 0
     mark = _PIPE if _PIPE.search(inner) else _TAB
     if mark is _PIPE:

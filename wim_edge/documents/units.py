@@ -1,7 +1,6 @@
-"""The units of a text: sentences, list items, and table rows with the labels of their columns; and its values, which
-must stay whole: codes, addresses, accounts, telephone numbers, numbers, dates.
+"""The units of a text, which quotations show whole: sentences, list items, and table rows with their columns' labels.
 
-A quotation shows whole units, and a unit contains an answer.
+Also its values, which are never cut: codes, addresses, accounts, telephone numbers, numbers and dates.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from wim_edge.documents.tables import ROW, RULE, Table, cells_of, line_spans, ta
 
 ITEM = re.compile(r"(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
 """The mark at the beginning of a list item."""
-_MOST_CELLS, _TITLE = 25_000, 80
+_MOST_CELLS, _TITLE = 25_000, 80  # most cells of a document's rows; most characters of a title of rows
 _VALUE = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]*\w|(?:https?://|www\.)[^\s)>\]]+\w"  # addresses
     r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # IBANs
@@ -32,13 +31,13 @@ _DATE = re.compile(
     rf"(?<![.,\d])\b(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er)?\.? (?:de |of )?{MONTH}(?:\.?,? (?:de )?\d{{4}}\b)?"
     rf"|\b{MONTH} \d{{1,2}}\b(?:,? \d{{4}}\b)?",
 )
-_NEAR = 200  # the characters around a span in which the value it belongs to is searched for
+_NEAR = 200  # characters on either side of a span that are searched for a value around it
 
 
 @dataclass(frozen=True)
 class Row:
-    """A table row: its cells as characters of the document, their texts, the labels of their columns (empty if
-    unknown), the title of the rows around it, and its table (None if that has no header)."""
+    """A table row: its cells as character spans of the document, their texts, their columns' labels (empty if unknown),
+    the title of the rows around it (``group``), and its table (None if the table has no header)."""
 
     cells: tuple[tuple[int, int], ...]
     texts: tuple[str, ...]
@@ -59,18 +58,18 @@ class Row:
 
 
 def unit_spans(text: str) -> list[tuple[int, int]]:
-    """Returns the character spans of a text's sentences, items and rows, which together are the text."""
+    """Returns the character spans of a text's sentences, items and rows, without gaps."""
     spans: list[tuple[int, int]] = []
     for start, end in sentences(text):
         lines = list(line_spans(text, start, end))
         n_rows = sum(ROW.search(text[left:right].strip()) is not None for left, right in lines)
-        spans += lines if n_rows > 1 else [(start, end)]  # no full stop separates rows
+        spans += lines if n_rows > 1 else [(start, end)]  # rows have no full stops: each line is a unit
     return spans
 
 
 @lru_cache(maxsize=8)
 def rows(document: Document) -> tuple[Row, ...]:
-    """Returns the rows of a document's tables without their headers, up to 25,000 cells."""
+    """Returns the rows of a document's tables without their headers, up to 25,000 cells in all."""
     found, n_cells = [], 0
     for row in _each_row(document.text):
         n_cells += len(row.cells)
@@ -102,7 +101,7 @@ def _each_row(text: str) -> Iterator[Row]:
             continue
         if table is None and _is_alone(text, start, end):
             continue
-        if table is not None:  # else the last table's, if this continues it: blank rows separate its groups
+        if table is not None:  # else the last table's labels stay: its groups may be separated by blank rows
             header = cells_of(text[slice(*table.header)], table.header[0])
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
@@ -111,15 +110,15 @@ def _each_row(text: str) -> Iterator[Row]:
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:
-    """Returns whether a line has cells but the lines above and below have none: it may belong to a letterhead."""
+    """Returns whether the lines above and below a row have no cells: it may belong to a letterhead."""
     above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
     below = text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
     return "|" not in above and "|" not in below
 
 
 def siblings(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Returns the items of the list that contains these characters, or that begins below their line if it ends with
-    them ("You need:"); else none. An item includes the indented lines below it."""
+    """Returns the spans of the items of a list: the list that contains these characters or, if they end a line ("You
+    need:"), the list that begins below. Indented lines belong to their item. Returns [] if there is no list."""
     lines = _item_lines(text)
     at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
     if at >= 0 and not _is_item(text, lines[at]) and not text[end : lines[at][1]].strip(" \t\n:"):
@@ -132,7 +131,7 @@ def siblings(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _item_lines(text: str) -> list[tuple[int, int]]:
-    """Returns the lines that are not blank; an item includes the indented lines that continue it."""
+    """Returns the spans of the lines that are not blank; an item's span includes the indented lines below it."""
     found: list[tuple[int, int]] = []
     is_open = False
     for start, end in line_spans(text):
@@ -152,21 +151,21 @@ def _is_item(text: str, line: tuple[int, int]) -> bool:
 
 
 def inked(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the characters ``[start, end)`` without blanks around them."""
+    """Returns the span ``[start, end)`` without the blanks at either end."""
     said = text[start:end]
     return start + len(said) - len(said.lstrip()), max(start, end - len(said) + len(said.rstrip()))
 
 
 def column(found: Sequence[Row], start: int) -> list[tuple[int, int]]:
-    """Returns the cells of a column in its table's rows. ``start``: the first character of one of them."""
+    """Returns the spans of a column's filled cells, in rows with the same labels. ``start``: where one begins."""
     at = next(((row, c) for row in found for c, cell in enumerate(row.cells) if cell[0] == start), None)
     same = [row for row in found if at and row.labels == at[0].labels and len(row.cells) == len(at[0].cells)]
     return [row.cells[at[1]] for row in same if at and row.texts[at[1]]]
 
 
 def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the characters ``[start, end)``, widened to the whole of a code, address, number, account or date that
-    they begin or end in: half of one is a different value. A year alone stays a year."""
+    """Returns the span ``[start, end)``, widened to the whole of a code, address, number, account or date that it
+    begins or ends in: a part is a different value. Digits alone, such as a year, are not widened to a date."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     near = max(line, start - _NEAR), min(len(text) if stop < 0 else stop, end + _NEAR)
