@@ -1,1 +1,1 @@
-"""Tools on the operating system: atomic files, processes, journals of runs, addresses."""
+"""Operating-system helpers: atomic files, child processes, journals of runs, addresses, strict conversion of data."""

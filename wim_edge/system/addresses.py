@@ -17,8 +17,8 @@ def is_loopback(host: str) -> bool:
 
 
 def connect(address: str, seconds: float) -> socket.socket:
-    """Returns a connection to HOST:PORT. Raises OSError if nothing listens there, ValueError for another form."""
+    """Returns a connection to HOST:PORT. Raises OSError if nothing listens there, ValueError if the form is wrong."""
     host, _, port = address.rpartition(":")
-    if not 0 < int(port) <= 0xFFFF:  # the resolver would cut it to another port
+    if not 0 < int(port) <= 0xFFFF:  # the resolver would truncate it to another port
         raise ValueError(f"{port} is no port: 1 to 65535")
     return socket.create_connection((host, int(port)), timeout=seconds)

@@ -1,4 +1,4 @@
-"""Atomic writes: after a kill, a full disk or a power cut there is the old file or the new one."""
+"""Atomic writes: after a kill, a full disk or a power cut, a path has the complete old file or the complete new one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PART = ".part"
 _NAME = re.compile(rf"[0-9a-f]{{32}}{re.escape(PART)}")
 _IN_USE = (5, 32)  # Windows' codes: access denied, a sharing violation
 _WAITS = (0.01, 0.04, 0.15, 0.3, 0.5)  # seconds before each further try
-_ABANDONED = 3600.0  # seconds without a change until a part is taken for a killed process's
+_ABANDONED = 3600.0  # seconds without a change after which a part belongs to a killed process
 
 
 @contextmanager
 def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
     """Yields an empty file, which replaces ``path`` at the end of the block; an error removes it instead. ``private``:
-    no other user may read it. Also removes what killed processes left in the folder. Raises OSError."""
+    no other user may read it. Also removes old parts of killed processes from the folder. Raises OSError."""
     _sweep(path.parent)
     part = path.with_name(uuid.uuid4().hex + PART)
     try:
@@ -37,7 +37,7 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file; escapes characters that UTF-8 lacks, as some paths contain. Raises OSError."""
+    """Writes a text file. Escapes the characters of some paths that UTF-8 cannot encode. Raises OSError."""
     with replace_file(path) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
@@ -48,8 +48,8 @@ def write_json(path: Path, data: object) -> None:
 
 
 def move_over(source: Path, target: Path) -> None:
-    """Renames a file over another one. Windows refuses that while a program has either open, so it tries for a second.
-    Raises OSError."""
+    """Renames a file, replacing ``target``. Windows refuses while a program has either open, so this retries for a
+    second. Raises OSError."""
     for seconds in (*_WAITS, None):
         try:
             source.replace(target)

@@ -35,7 +35,7 @@ def _path(kind: type[Any], value: Any) -> Path:
 
 
 def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:
-    """Returns the message (what is wrong) and the hint (what is accepted)."""
+    """Returns the message (what is wrong) and the hint (what is accepted) for one of msgspec's messages."""
     found = _MESSAGE.fullmatch(message)
     what, place = (found[1], found[2] or "") if found else (message, "")
     if field := _FIELD.fullmatch(what):
@@ -57,14 +57,14 @@ def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:
 
 
 def _description(hint: Any) -> str:
-    """Returns the description of a field's values, or an empty text."""
+    """Returns the description in a type hint's `msgspec.Meta`; empty if there is none."""
     if isinstance(hint, msgspec.Meta):
         return hint.description or ""
     return next(filter(None, map(_description, get_args(hint))), "")
 
 
 def _in_words(what: str) -> str:
-    """Returns what msgspec expected in words, or an empty text."""
+    """Returns the type that msgspec expected as words ("a whole number"); empty if the message names none."""
     found = re.match(r"Expected (`([\w| ]+)`(?:(?!, got).)*)", what)
     if not found:
         return ""

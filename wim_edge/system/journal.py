@@ -1,4 +1,4 @@
-"""A journal of a run, from which it continues: one file identifies it, another has a line for each finished row."""
+"""The journal of a run, which can be stopped and continued: one file identifies the run, another has a row per line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN, LOCK = "run.json", ".lock"
 
 
 class JournalRow(Protocol):
-    """A dataclass that the file can hold."""
+    """A dataclass that is written to the journal as one line of JSON."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -30,7 +30,7 @@ class JournalRow(Protocol):
 
     @property
     def error(self) -> str | None:
-        """The error, or None; a run that continues retries rows with an error."""
+        """The error, or None. A continued run repeats the jobs of rows with an error."""
 
 
 R = TypeVar("R", bound=JournalRow)
@@ -43,18 +43,18 @@ class Watcher(Protocol[R_contra]):
     """An observer of a run."""
 
     def begin(self, kept: Sequence[R_contra], total: int) -> None:
-        """Receives, before the first job, the existing rows and the total number of jobs."""
+        """Receives the finished rows and the total number of jobs, before the first job."""
 
     def add(self, row: R_contra) -> None:
         """Receives the row of a job that finished or failed."""
 
 
 class Journal(Generic[R]):
-    """The folder of a run, opened to continue it. Raises InvalidRequestError if the folder is in use, or contains
-    another run or damaged rows.
+    """The folder of a run, opened to start or continue it. Raises InvalidRequestError if the folder is in use, or
+    contains another run or damaged rows.
 
     Args:
-        kind: the class of a row in ``file``; a line of another layout is damaged.
+        kind: the dataclass of the rows in ``file``; a line with other fields counts as damaged.
         identity: the facts that identify the run, as JSON values.
         may_change: returns whether a value of the identity may differ, given (name, old value, new value).
     """
@@ -85,21 +85,21 @@ class Journal(Generic[R]):
 
     @property
     def rows(self) -> list[R]:
-        """The rows, one for each key."""
+        """The latest row for each key."""
         return list(self._rows.values())
 
     def run(
         self, jobs: Mapping[Any, J], work: Callable[[list[J]], Generator[R, None, None]],
         watcher: Watcher[R] | None = None,
     ) -> None:  # fmt: skip
-        """Does the jobs (by their rows' keys) without a row, or with an error. ``work`` yields a row for each, in any
-        order; it is closed however the run ends."""
+        """Runs the jobs that have no row yet, or one with an error. ``jobs``: by the key of their row. ``work`` yields
+        a row per job, in any order; it is closed however the run ends."""
         done = {row.key: row for row in self.rows if row.error is None}
         if watcher:
             watcher.begin([done[key] for key in jobs if key in done], len(jobs))
         with closing(work([job for key, job in jobs.items() if key not in done])) as rows:
             for row in rows:
-                if row.key in done:  # a lost machine may have sent it before
+                if row.key in done:  # a machine that was lost may have sent it before
                     continue
                 self.add(row)
                 if row.error is None:
@@ -144,7 +144,7 @@ class Journal(Generic[R]):
 
 
 def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]:
-    """Returns the settings that identify a run, without those in ``but``, and a digest of the templates."""
+    """Returns the settings that identify a run (all except ``but``) and a digest of the templates, as JSON values."""
     found = {
         name: value if isinstance(value, bool | int | float | str | None) else str(value)
         for name, value in asdict(settings).items()
@@ -156,12 +156,12 @@ def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]
 
 
 def read_rows(path: Path, kind: type[R]) -> list[R]:
-    """Returns the rows in a journal's file, one for each key."""
+    """Returns the rows in a journal's file, the latest for each key."""
     return list(_read(path, kind)[0].values())
 
 
 def templates_digest(folder: Path) -> str:
-    """Returns a digest of the templates in a folder."""
+    """Returns the SHA-256 digest (hexadecimal) of the names and contents of a folder's templates."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.jinja")):
         digest.update(path.name.encode("utf-8", "surrogateescape") + b"\0" + path.read_bytes() + b"\0")
@@ -173,7 +173,7 @@ def _line(row: JournalRow) -> bytes:
 
 
 def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
-    """Returns the rows by key, and their bytes in the file; omits a last line that was cut off."""
+    """Returns the latest row for each key, and the bytes of the file without a last line that was cut off."""
     data = path.read_bytes() if path.exists() else b""
     sound = data.rfind(b"\n") + 1
     rows: dict[Hashable, R] = {}
@@ -216,7 +216,7 @@ def _refused(what: str, instead: str = "") -> InvalidRequestError:
 
 
 def _flat(identity: dict[str, Any]) -> dict[str, Any]:
-    """Returns the identity with each setting as an entry."""
+    """Returns the identity as one mapping, with each entry of its ``settings`` at the top level."""
     return {**{name: value for name, value in identity.items() if name != "settings"}, **identity.get("settings", {})}
 
 

@@ -1,7 +1,7 @@
-"""Child processes: this Python and this package, without the modules of the working directory.
+"""Child processes that run a module with this Python and its packages, but import nothing from the working directory.
 
-A frozen program (PyInstaller and the like) has no Python. It starts itself, and runs the module instead if it first
-calls `run_if_asked`, as the hook for PyInstaller does.
+A frozen program (as PyInstaller makes) contains no Python interpreter, so it starts itself again. There it must first
+call `run_if_asked`, which runs the module instead; the hook for PyInstaller does so.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _runs_modules = False
 
 
 def has_python() -> bool:
-    """Returns whether a child can run a module: not in a frozen program without `run_if_asked`."""
+    """Returns whether a child can run a module: always, except in a frozen program that did not call `run_if_asked`."""
     return _runs_modules or not getattr(sys, "frozen", False)
 
 
 def run_if_asked() -> None:
-    """Runs a module and exits, if a frozen program has started itself for that."""
+    """Runs a module and exits, if a frozen program started itself again for this; otherwise returns."""
     global _runs_modules
     _runs_modules = True
     if sys.argv[1:2] == [_MODULE]:
@@ -37,7 +37,7 @@ def run_if_asked() -> None:
 
 def command(module: str, *arguments: str) -> list[str]:
     """Returns the command that runs a module; -P hides modules of the working directory. Raises RuntimeError in a
-    frozen program without `run_if_asked`."""
+    frozen program that did not call `run_if_asked`."""
     if not getattr(sys, "frozen", False):
         return [sys.executable, "-P", "-m", module, *arguments]
     if not _runs_modules:
@@ -46,14 +46,14 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def pip() -> list[str]:
-    """Returns pip's command: this environment's, or uv's, whose environments have none."""
+    """Returns the command that runs pip. An environment made by uv has no pip of its own, so uv runs it."""
     if find_spec("pip") is None and (uv := shutil.which("uv")):
         return [uv, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
     return [sys.executable, "-m", "pip"]
 
 
 def run_pip(command: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command of pip, with these environment variables; returns its exit status and output. Raises OSError."""
+    """Runs a pip command with these extra environment variables; returns its status and output. Raises OSError."""
     whole = [*pip(), command, "--quiet", "--disable-pip-version-check", "--no-input", *arguments]
     return subprocess.run(
         whole, capture_output=True, encoding="locale", errors="replace", env=os.environ | variables, check=False
@@ -61,13 +61,13 @@ def run_pip(command: str, *arguments: str, **variables: str) -> subprocess.Compl
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment of a child: the same packages, and one line from llama.cpp if it aborts."""
+    """Returns a child's environment variables: the same import path, and no backtrace if llama.cpp aborts."""
     found = os.pathsep.join(filter(None, sys.path))
     return {**os.environ, "PYTHONPATH": found, "GGML_NO_BACKTRACE": "1"}
 
 
 def limit(address_space: int, seconds: int) -> None:
-    """Limits this process where the system can: its memory in bytes, and the processor time of each core."""
+    """Limits this process where the system can: its memory in bytes, and the processor seconds per core."""
     if sys.platform != "win32":
         import resource
 
@@ -80,7 +80,7 @@ def limit(address_space: int, seconds: int) -> None:
 
 
 def own_group() -> dict[str, Any]:
-    """Returns Popen's arguments for a child that Ctrl-C does not reach: its parent ends it."""
+    """Returns Popen's arguments for a child that Ctrl-C does not reach; its parent must end it."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     else:  # noqa: RET505  # mypy takes code after it for unreachable on Windows
