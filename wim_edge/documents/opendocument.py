@@ -151,7 +151,7 @@ class _ElementWriter:
             if is_hidden and has_text:
                 self._draft.omit("hidden row", f"{name}, row {number - wanted + 1}")
             cells = [] if is_hidden or not has_text else self._cells(row, columns, f"table {name}", cut)
-            if not any(cells):  # held back: a sheet may end with a million
+            if not any(cells):  # these wait: a sheet may end with a million empty rows
                 waiting += [None if is_hidden else []] * min(wanted, left - len(waiting))
                 continue
             size = 1 + sum(len(cell) + 1 for cell in cells) // _ROW_CHARS

@@ -67,7 +67,7 @@ class PdfPage:
     is_drawn: bool = False
     """True if it is a picture, such as a scan, with no text or hardly any."""
     label: str | None = None
-    """The page's label ("iv"); None if it is the page's number in the file."""
+    """The page's label ("iv"), if it differs from the page's number in the file; else None."""
     titles: list[str] = field(default_factory=list)
     """The titles of its sections: the bookmarks that lead to it or, in a file without bookmarks, its headings."""
 

@@ -80,7 +80,7 @@ def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple
     return [
         (word.text, [(word.left / across, -line.top / down, word.right / across, -line.bottom / down)])
         for line in (known.lines if known else ()) for word in line.words
-        if word.right <= across and -line.bottom <= down  # else a page on its side was turned to recognise it
+        if word.right <= across and -line.bottom <= down  # not of a page that was turned to recognise it
     ]  # fmt: skip
 
 

@@ -18,14 +18,14 @@ _SINGLE = 4
 """The most successive rows with one cell in a table: each continues a cell, or is the title of the rows below."""
 _ROWS, _WIDEST, _TRIED, _FEWER = 1000, 200, 100, 60
 """The most rows and columns of a table. After ``_TRIED`` rows of a page began no table, ``_FEWER`` is the most rows."""
-_APART = 2.5  # most line heights between two rows
-_CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1  # gaps within a cell, and how much wider between rows; size of a heading
+_APART = 2.5  # widest gap between two rows, in line heights
+_CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1  # widest gap in a cell, least extra gap between rows, size of a heading
 _LONG = 60  # a row's only cell with this many characters is a paragraph, and not part of the table
 _TITLE = 45
 """The most characters of a row's only cell that is the title of the rows below, and so may cross several columns."""
 _FILLED = 0.55  # least share of a table's cells that are not empty
-_ROOM, _MANY = 0.45, 5  # least line heights between columns; single words in more columns than this are a paragraph
-_LOOSE = 0.4  # least line heights between two words in two columns
+_ROOM, _MANY = 0.45, 5  # least gap between columns, in line heights; in more columns, single words are a paragraph
+_LOOSE = 0.4  # least gap between words of two columns, in line heights
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
 
 
 def _are_values(one: str, other: str) -> bool:
-    """Returns whether both texts begin with a number: no cell has two."""
+    """Returns whether both texts begin with a number: no cell has two numbers."""
     return _VALUE.match(one) is not None and _VALUE.match(other) is not None
 
 

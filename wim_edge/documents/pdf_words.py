@@ -111,7 +111,7 @@ def page_words(page: Any, lines: Sequence[Box] = ()) -> WordRows:
 
 
 def _closed(words: Iterable[Word]) -> list[Word]:
-    """Returns the words that are not empty. A word is extended over the place of an empty one close behind it."""
+    """Returns the words that are not empty. The word before an empty one is extended over its place if it is near."""
     made: list[Word] = []
     for word in words:
         if word.text:
@@ -122,7 +122,8 @@ def _closed(words: Iterable[Word]) -> list[Word]:
 
 
 def _add(rows: list[list[Word]], words: list[Word]) -> None:
-    """Adds one of PDFium's rows to ``rows`` or its last row: PDFium also ends rows at raised letters and in words."""
+    """Appends one of PDFium's rows to ``rows``, or joins it to the last of them: PDFium also ends rows at raised
+    letters and inside words."""
     if not words:
         return
     first, last = words[0], rows[-1][-1] if rows else None
@@ -247,7 +248,7 @@ class _Chars:
         self._name = create_string_buffer(_LONGEST_NAME)
         text = self._page.get_text_range()
         n_chars = self._page.count_chars()
-        if len(text) != n_chars:  # characters are left out or take two codes: reads one by one
+        if len(text) != n_chars:  # some are left out or have two codes: reads them one by one
             text = "".join([chr(raw.FPDFText_GetUnicode(self._handle, at)) for at in range(n_chars)])
         lost = {one.start() for one in _MAY_BE_LOST.finditer(text)}
         lost = {at for at in lost if raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1}

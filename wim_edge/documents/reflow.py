@@ -160,7 +160,8 @@ def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
 
 
 def _rest(page: list[_Stretch], table: TableRows, is_head: Callable[[Line], bool]) -> TableRows | None:
-    """Returns the table at the top of a page, below running heads; None unless it has the columns of ``table``."""
+    """Returns the table at the top of a page, below running heads; None unless it has the columns of ``table``. If its
+    rows are still lines, they become a table in ``page``."""
     above = [] if isinstance(page[0], TableRows) else [*takewhile(is_head, page[0])]
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):
@@ -204,7 +205,7 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
 
 
 def _is_column_before(block: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Returns whether ``block`` may continue in ``other``: it ends lower, in a column to the left, in that size."""
+    """Returns whether ``block`` may continue in ``other``: it ends lower and to the left, in letters of equal size."""
     last, first = block[-1], other[0]
     sizes = sorted((last.height, first.height))
     return last.bottom < first.bottom and last.right < first.left and sizes[1] <= (1 + _SAME_SIZE) * sizes[0]

@@ -74,8 +74,8 @@ def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int
 
 
 def table_text(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[str]:
-    """Returns the paragraphs of a table with a filled cell: the titles above it, then its rows. A repeated header
-    begins another table. ``is_headed``: whether the first row names the columns; None: decide by its cells."""
+    """Returns a table's paragraphs: the titles above it, then its rows. A repeated header begins another table.
+    ``block``: has a filled cell; ``is_headed``: whether the first row names the columns (None: its cells decide)."""
     return [text for _, _, text in _tables_of(block, is_headed)]
 
 
@@ -169,7 +169,7 @@ def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
         return True
     has_figure = cell[:1].isdigit() if n_columns > 2 else any(map(str.isdigit, cell))
     shape = _shape(cell)
-    alike = _figures(below) if has_figure else sum(_shape(one) == shape for one in below)  # a code among codes
+    alike = _figures(below) if has_figure else sum(_shape(one) == shape for one in below)  # as a code above codes
     return alike > len(below) / 2
 
 
@@ -182,7 +182,7 @@ def _figures(cells: Sequence[str]) -> int:
 
 
 def span_of(rows: str, columns: str) -> Span:
-    """Returns the span that a cell's attributes define; 0 rows are all rows that follow."""
+    """Returns the span that a cell's attributes define; a rowspan of 0 means all rows that follow."""
     down, across = (int(one) if one.isdecimal() and len(one) < 5 else 1 for one in (rows, columns))
     return min(down or _MOST, _MOST), min(max(across, 1), _MOST)
 

@@ -121,7 +121,7 @@ def engine_of(name: str) -> Engine:
 def _rapidocr() -> Engine:
     from rapidocr import RapidOCR
 
-    # The classifier for upside-down lines turns some that are not
+    # The classifier for upside-down lines also turns some upright ones
     more = {"Global.log_level": "error", "Global.use_cls": False, "Det.limit_type": "max", "Det.limit_side_len": 1280}
     read = RapidOCR(params=more)
 

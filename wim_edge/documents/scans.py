@@ -51,7 +51,7 @@ _HYPHEN, _WORD = re.compile(r"(?<=[^\W\d_])-$"), re.compile(r"\S+")
 
 _Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Box: TypeAlias = tuple[str, float, float, float, float, _Share]
-"""A text, its place (left, top, right, bottom; from the page's top left corner), and the engine's confidence."""
+"""A text, its place (left, top, right, bottom; from the page's upper left corner), and the engine's confidence."""
 
 
 class ScannedPage(Struct, dict=True):
@@ -274,7 +274,7 @@ def _lines(boxes: Sequence[Box]) -> list[Line]:
     usual = median(bottom - top for _, _, top, _, bottom, _ in boxes)
     pieces = []
     for text, left, top, right, bottom, _ in boxes:
-        # A hyphen at the end mostly breaks a word, as PDFium's does; one that belongs to the word is rarer
+        # A hyphen at the end counts as PDFium's, which only breaks the line: few belong to the word
         text = _HYPHEN.sub(BROKEN[0], _LOST_SPACE.sub(" ", text))
         words, middle, height = _words(text, left, right), -(top + bottom) / 2, bottom - top
         if abs(height - usual) <= _LIKE * usual:

@@ -52,7 +52,7 @@ _ENTRY = re.compile(r"[\w.-]+\s?[:=(\[{]")
 _JOINER = "\u200d"
 _GOES_ON = frozenset("-–+/,;:()0123456789abcdefghijklmnopqrstuvwxyz")
 """The characters that continue a sentence after an ellipsis ("-4 ... -6")."""
-_LINE = 40  # a line of at least this many characters may be wrapped, inside a sentence
+_LINE = 40  # a line of at least this many characters may be wrapped: its end may be inside a sentence
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _guess(text: str, start: int, budget: int, ratio: float) -> int:
 def _at_once(
     text: str, start: int, budget: int, tokenize: Tokenize, ratio: float
 ) -> tuple[int, tuple[int, ...]] | None:
-    """Returns (end, tokens) for the best break before a first guess; None if these are too many or too few."""
+    """Returns (end, tokens) for the best break before a first guess; None if the tokens are too many or too few."""
     guess = _guess(text, start, budget, ratio)
     end = guess if guess == len(text) else next(_cuts(text, start, (start + guess) // 2, guess))
     tokens = tuple(tokenize(text[start:end]))

@@ -22,7 +22,7 @@ _CELLS = 5_000_000
 """The most cells that are read of all sheets, with empty ones: a million empty rows may be between two cells."""
 _LONGEST, _REPEATED = 200, 1_000_000
 """The most characters of a merged cell that is repeated, and of all repetitions in a sheet."""
-_FORM, _SCALES = 255, 9  # most characters of a number format, and most commas in it, which each divide by a thousand
+_FORM, _SCALES = 255, 9  # most characters of a number format; most commas in it, each of which divides by 1,000
 _CURRENCY = re.compile(r"[€$£¥]")
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
@@ -182,7 +182,7 @@ class _Book:
 
 
 def _add_comments(draft: DocumentBuilder, title: str, archive: Archive, sheet: str) -> None:
-    """Adds the comments on cells; a conversation replaces the comment that repeats it."""
+    """Adds the comments on cells; a conversation (threaded comments) replaces the plain comment that repeats it."""
     said: dict[str, list[str]] = {}
     for kind in _COMMENTS:
         roots = [archive.root(member) for of, member in archive.related(sheet).values() if of == kind]

@@ -173,7 +173,7 @@ def _line(row: JournalRow) -> bytes:
 
 
 def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
-    """Returns the latest row for each key, and the bytes of the file without a last line that was cut off."""
+    """Returns the latest row for each key, and the file's length in bytes without a last line that was cut off."""
     data = path.read_bytes() if path.exists() else b""
     sound = data.rfind(b"\n") + 1
     rows: dict[Hashable, R] = {}

@@ -46,7 +46,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def pip() -> list[str]:
-    """Returns the command that runs pip. An environment made by uv has no pip of its own, so uv runs it."""
+    """Returns the command that runs pip: this environment's or, if it has none (as those made by uv), uv's."""
     if find_spec("pip") is None and (uv := shutil.which("uv")):
         return [uv, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
     return [sys.executable, "-m", "pip"]
@@ -67,7 +67,7 @@ def environment() -> dict[str, str]:
 
 
 def limit(address_space: int, seconds: int) -> None:
-    """Limits this process where the system can: its memory in bytes, and the processor seconds per core."""
+    """Limits this process where the system can: memory in bytes, processor seconds per core, and no core dump."""
     if sys.platform != "win32":
         import resource
 
