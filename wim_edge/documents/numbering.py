@@ -31,7 +31,8 @@ class Numbering:
             for one in lists.iterfind(f"{_W}num")
             if (name := value_of(one, "abstractNumId") or "") in definitions
         }
-        """For each list id: its ``num`` element, the elements of its levels by level ("0" to "8"), and its counters."""
+        """The lists by id, each with its ``num`` element, its levels' elements by level ("0" to "8"), and its
+        counters."""
         self._styles = styles
         self._begun: set[str] = set()
 

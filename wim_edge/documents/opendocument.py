@@ -30,7 +30,7 @@ _FAMILIES = {
     **dict.fromkeys(_CELLS, ("table-cell", _TABLE + "style-name")),
     **dict.fromkeys((_TABLE + "table-column", _ROW), ("table-cell", _TABLE + "default-cell-style-name")),
 }  # fmt: skip
-"""For each element: the family of its styles, and the attribute that names its style."""
+"""The family of an element's style and the attribute that names the style, by the element's tag."""
 _VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
 _COLUMNS, _DEEP = 1000, 200
 _REPEATED, _ROW_CHARS = 100_000, 50
@@ -64,7 +64,7 @@ class _ElementWriter:
             }
             for root in roots for style in root.iter(f"{_TEXT}list-style")
         }  # fmt: skip
-        """For each list style: the elements of its numbered levels, by level ("1" is the outermost)."""
+        """The list styles by name, each with its numbered levels' elements by level ("1" is the outermost)."""
         self._notes: list[str] = []
         self._slides = 0
 

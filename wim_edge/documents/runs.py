@@ -12,7 +12,7 @@ from itertools import groupby
 STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED = "raised", "lowered"
 Look = dict[str, bool]
-"""Of the constants above, those that a text's properties switch on (True) or off (False)."""
+"""The constants above that a text's properties switch on (True) or off (False)."""
 _ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
 _NUMBERS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")

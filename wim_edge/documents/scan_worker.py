@@ -29,8 +29,8 @@ _MOST_PIXELS = 4000  # of a page's longer side
 _UNSURE = 0.8  # the confidence below which a page may be upside down
 _LANGUAGES = 4  # most languages that Tesseract looks for
 _SQUARE, _INK, _FREE = 12, (0.06, 0.6), 4
-"""For `unread_share`: the pixels of a square on a page without text; the least and most ink in a square with letters;
-the number of squares above and below a line, at least one of which is free."""
+"""The pixels of a square on a page without text; the least and most ink in a square with letters; the number of squares
+above and below a line, at least one of which is free. `unread_share` uses them."""
 _ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000  # bytes, seconds; pages if the number is unknown
 
 
