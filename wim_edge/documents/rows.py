@@ -107,8 +107,8 @@ def _one_table(block: Sequence[Sequence[str]], is_headed: bool | None) -> list[t
 
 def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tuple[list[Sequence[str]], int]:
     """Returns the rows with a header of two lines merged ("Price" over "net" and "gross": "Price net", "Price gross"),
-    and the number of lines saved (0 or 1). Merges only if each upper label is above several lower ones, or each label
-    is alone in its column."""
+    and the number of lines saved (0 or 1). Merges only if every upper label is above several lower ones, or alone in
+    its column."""
     if len(table) < 3 or len(table[0]) != len(table[1]) or any(map(_NUMBER.fullmatch, table[1])):
         return table, 0
     labels, group, n_groups = [], "", 0
