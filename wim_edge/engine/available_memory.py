@@ -1,7 +1,7 @@
-"""The memory that this process may take: the machine's, or less under a limit.
+"""The memory that this process may use: the machine's memory, or less if a limit applies.
 
 Limits are those of control groups (containers, systemd's MemoryMax; Linux, versions 1 and 2) and of the address space
-(``ulimit -v``). The system kills a process above the first; llama.cpp ends one above the second.
+(``ulimit -v``). The system kills a process above the first limit; llama.cpp ends the process above the second.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from wim_edge.errors import MemoryBudgetError
 
 _CGROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _MIN_ADDRESSES = 256 << 20
-_SLACK = 96 << 20  # of address space: stacks of threads and the allocators' reserves
+_SLACK = 96 << 20  # bytes of address space for threads' stacks and allocators' reserves
 _VERSIONS = {
     "": ((".", "unified"), "memory.max", "memory.current", ("active_file", "inactive_file")),
     "memory": (("memory",), "memory.limit_in_bytes", "memory.usage_in_bytes",
                ("total_active_file", "total_inactive_file")),
 }  # fmt: skip
-"""The folders, limit file, usage file and statistics of reclaimable pages, by controller."""
+"""Maps a controller to its folders, limit file, usage file, and keys of reclaimable pages in memory.stat."""
 
 
 def total() -> int:
-    """Returns the bytes of memory that this process could have if nothing else were in it."""
+    """Returns the bytes of the machine's memory, or of this process's smallest limit if that is less."""
     import psutil
 
     return min([int(psutil.virtual_memory().total), *(limit for limit, _ in _limits())])
 
 
 def require_minimum() -> None:
-    """Raises MemoryBudgetError if the address space is too small: threads and libraries would end silently."""
+    """Raises MemoryBudgetError if the address space is so small that threads and libraries fail without a message."""
     limit = _address_limit()
     if limit is not None and limit < _MIN_ADDRESSES:
         raise MemoryBudgetError(
@@ -51,7 +51,8 @@ def memory_hint() -> str:
 
 
 def available(mapped: int = 0) -> int:
-    """Returns the bytes that this process may still take. ``mapped``: bytes of files that must stay in memory."""
+    """Returns the bytes that this process may still take. ``mapped``: bytes of mapped files that must stay in memory,
+    although the system counts their pages as available."""
     import psutil
 
     free = [int(psutil.virtual_memory().available), *(limit - used for limit, used in _cgroups())]
@@ -59,7 +60,7 @@ def available(mapped: int = 0) -> int:
 
 
 def private_bytes() -> int:
-    """Returns the bytes that this process holds, without the pages of files if the system counts them separately."""
+    """Returns the resident bytes of this process, without pages of files where the system counts those separately."""
     import psutil
 
     held = psutil.Process().memory_info()
@@ -67,13 +68,13 @@ def private_bytes() -> int:
 
 
 def _limits() -> list[tuple[int, int]]:
-    """Returns each limit of this process with its usage, in bytes."""
+    """Returns (limit, usage) in bytes for each limit of this process."""
     return [*_cgroups(), *_address_space()]
 
 
 def _cgroups() -> Iterator[tuple[int, int]]:
-    """Yields the limit and usage of each control group around this process, the root's too: in a container the path may
-    be the host's."""
+    """Yields (limit, usage without reclaimable pages) in bytes for this process's control group and its parents, up to
+    the root: in a container the group's path may be the host's and not exist."""
     with suppress(OSError, ValueError):  # not Linux
         for line in _OWN.read_text(encoding="utf-8").splitlines():
             _, controllers, own = line.split(":", 2)
@@ -81,7 +82,7 @@ def _cgroups() -> Iterator[tuple[int, int]]:
             for controller in controllers.split(","):
                 folders, limit, usage, cached = _VERSIONS.get(controller, ((), "", "", ()))
                 for group in (_CGROUPS / folder / one for folder in folders for one in (path, *path.parents)):
-                    with suppress(OSError, ValueError):  # "max" is no limit
+                    with suppress(OSError, ValueError):  # the text "max" means no limit
                         most, used = int((group / limit).read_bytes()), int((group / usage).read_bytes())
                         stat = dict(one.split() for one in (group / "memory.stat").read_text("utf-8").splitlines())
                         yield most, used - sum(int(stat.get(name, 0)) for name in cached)

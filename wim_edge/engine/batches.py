@@ -1,4 +1,4 @@
-"""The division of tokens into batches, and of parts of sequences into llama.cpp's batches; the first prefill."""
+"""Batches for llama.cpp: dividing tokens, grouping parts, filling a llama_batch; and a prefill that cleans up."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from wim_edge.engine.protocols import Sequence
 
 T = TypeVar("T")
 N_OUTPUTS = 32
-"""The most rows of logits of a batch: each costs n_vocab floats in the compute buffer."""
+"""The maximum number of rows of logits in a batch: each row takes n_vocab floats in the compute buffer."""
 
 
 def batches(n: int, size: int) -> list[tuple[int, int]]:
-    """Returns the start and the end of each batch of at most ``size`` of ``n`` tokens.
+    """Returns the [start, end) of each batch when ``n`` tokens are divided into batches of at most ``size``.
 
-    No token is alone in the last batch: llama.cpp computes a batch of one by other code, with other rounding, than
-    all larger ones (docs/robustness.md). So results do not depend on ``size``.
+    The last batch gets at least two tokens where possible. llama.cpp computes a single token by different code, with
+    different rounding (docs/robustness.md), so otherwise results would depend on ``size``.
     """
     edges = [*range(0, n, size), n]
     if n > size > 2 and n % size == 1:
@@ -29,8 +29,8 @@ def batches(n: int, size: int) -> list[tuple[int, int]]:
 def grouped(
     parts: Iterable[T], costs: Callable[[T], tuple[int, int]], most: int, most_others: int
 ) -> Iterator[list[T]]:
-    """Yields consecutive parts, as many as fit into ``most`` of their first cost and ``most_others`` of their second.
-    A part that is too large for any group comes alone."""
+    """Yields groups of consecutive parts. ``costs`` returns a part's two costs; in a group they add up to at most
+    ``most`` and ``most_others``. A part that exceeds a limit by itself is a group of its own."""
     group: list[T] = []
     used = others = 0
     for part in parts:
@@ -45,7 +45,8 @@ def grouped(
 
 
 def fill(batch: Any, parts: Seq[tuple[int, int, Seq[int], int]]) -> list[int]:
-    """Fills a llama_batch with (sequence id, position, tokens, rows at the end); returns the indices of these rows."""
+    """Fills a llama_batch with parts: (sequence id, first position, tokens, number of last tokens that need logits).
+    Returns the indices of the tokens that need logits."""
     n, wanted = 0, []
     for seq_id, position, tokens, rows in parts:
         first_row = len(tokens) - rows
@@ -61,7 +62,7 @@ def fill(batch: Any, parts: Seq[tuple[int, int, Seq[int], int]]) -> list[int]:
 
 
 def prefilled(sequence: Sequence, tokens: Seq[int]) -> Sequence:
-    """Appends tokens to a sequence and returns it; closes it if that fails."""
+    """Appends tokens to a sequence and returns the sequence; closes the sequence if the append fails."""
     try:
         sequence.append(tokens)
     except BaseException:

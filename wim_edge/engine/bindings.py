@@ -1,10 +1,10 @@
-"""llama.cpp: the only import of it, its log, its devices, Ctrl-C while it runs, and what every model file needs.
+"""The only import of llama_cpp: its log, its devices, Ctrl-C while it runs, and functions for any model file.
 
-A fingerprint names everything about a model that shapes a cache: its files and the build of llama.cpp. Hashing
-gigabytes takes too long at every start, so the header and evenly spread blocks of the weights count.
+A fingerprint names a model's files and llama.cpp's build, on which a KV cache depends. Hashing gigabytes at every start
+takes too long, so only the header and evenly spaced blocks of the weights count (of later shards all bytes).
 
-The log goes to the logger `wim_edge.llama`, silent unless the host configures it. llama_cpp sets a log callback when it
-is imported, so ours is set afterwards.
+The log goes to the logger `wim_edge.llama`, which is silent unless the application configures it. Importing llama_cpp
+sets a log callback, so this module sets its own afterwards.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from wim_edge.system.atomic_files import replace_file
 
 @contextmanager
 def _short_spins() -> Iterator[None]:
-    """Makes OpenMP's barriers yield the core soon; the library reads the variable when it is loaded.
+    """Makes OpenMP's barriers yield the core soon, in libraries loaded in the block: they read the variable then.
 
-    llama.cpp puts a barrier after every graph node. By default GNU OpenMP spins there for milliseconds while another
-    process holds the core: two readings at once on two cores get 0.2 tokens/s each, 23 with this.
+    llama.cpp has a barrier after every graph node. By default GNU OpenMP spins there for milliseconds, which keeps
+    other processes off the core: two readings at once on two cores get 0.2 tokens/s each, and 23 with this setting.
     """
     if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
         yield
@@ -53,17 +53,17 @@ with _short_spins():
 
 lib = llama_cpp
 BUILD: str = llama_cpp.__version__
-"""The version of llama-cpp-python, which names the llama.cpp inside."""
+"""The version of llama-cpp-python, which determines the version of llama.cpp."""
 
 log = logging.getLogger("wim_edge.llama")
 log.addHandler(logging.NullHandler())
 
-# ggml_log_level; llama-cpp-python's own table is off by one (see ggml.h). INFO is chatter for a host application
+# By ggml_log_level (ggml.h): llama-cpp-python's own table is off by one. INFO would flood an application's log
 _LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
-_CONTINUES = 5
+_CONTINUES = 5  # the log level of a fragment that continues a line
 GPU, IGPU = 1, 2  # enum ggml_backend_dev_type
 _Q4_K = 12  # enum ggml_type
-_BLOCK, _BLOCKS = 1 << 16, 64  # of the weights, in a fingerprint
+_BLOCK, _BLOCKS = 1 << 16, 64  # in a fingerprint: bytes of a block of weights, and blocks per file
 _errors: deque[str] = deque(maxlen=4)
 _line = ""
 _level = logging.DEBUG
@@ -71,7 +71,7 @@ _level = logging.DEBUG
 
 @lib.llama_log_callback  # type: ignore[untyped-decorator]
 def _on_log(level: int, text: bytes, _: object) -> None:
-    """Joins fragments to whole lines. It must not raise: its caller is C."""
+    """Logs whole lines, joined from fragments. It must not raise, because its caller is C."""
     global _line, _level
     if level != _CONTINUES:
         _level = _LEVELS.get(level, logging.DEBUG)
@@ -96,7 +96,7 @@ def last_errors() -> str:
 
 
 def load_weights(path: Path, params: Any) -> Any:
-    """Returns llama.cpp's handle of a model file. Raises ModelFileError."""
+    """Loads a model file; returns llama.cpp's handle of the model. Raises ModelFileError."""
     last_errors()
     with signals_held():
         handle = lib.llama_model_load_from_file(os.fsencode(path), params)
@@ -109,7 +109,7 @@ def load_weights(path: Path, params: Any) -> Any:
 
 
 def requantize(source: Path, target: Path, kind: str) -> None:
-    """Writes a copy of a model with other weights (one of `gguf.WEIGHT_TYPES`). Raises OSError, EngineError."""
+    """Writes a model's copy with weights of type ``kind`` (`gguf.WEIGHT_TYPES`). Raises OSError, EngineError."""
     params = lib.llama_model_quantize_default_params()
     params.ftype, params.allow_requantize = getattr(lib, f"LLAMA_FTYPE_MOSTLY_{kind}"), True
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def requantize(source: Path, target: Path, kind: str) -> None:
 
 
 def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = False) -> list[int]:
-    """Returns the tokens of a text; ``framed``: with those around every text; ``special``: also control tokens."""
+    """Returns a text's tokens. ``framed``: adds start and end tokens; ``special``: parses control tokens."""
     data = text.encode("utf-8", "replace")
     room = len(data) + 8
     while True:
@@ -132,7 +132,7 @@ def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = Fal
 
 
 def batch_error(code: int, n_tokens: int) -> EngineError:
-    """Returns the error of a failed `llama_decode`."""
+    """Returns the error for a `llama_decode` that returned ``code``."""
     return EngineError(
         f"llama.cpp failed on a batch of {n_tokens} tokens (code {code}): {last_errors() or 'no reason given'}",
         "Please report this with the model's name.",
@@ -142,7 +142,7 @@ def batch_error(code: int, n_tokens: int) -> EngineError:
 
 @dataclass(frozen=True)
 class Device:
-    """A backend's device; memory in bytes, zero if the backend does not report it."""
+    """A device of a backend. ``free`` and ``total`` are bytes of memory, 0 if the backend does not report them."""
 
     name: str
     description: str
@@ -151,13 +151,13 @@ class Device:
     free: int
     total: int
     shares_memory: bool = False
-    """True for an integrated GPU, and on Apple silicon: its memory is main memory."""
+    """True if the device uses main memory: an integrated GPU, or any GPU on Apple silicon."""
 
 
 @cache
 def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns the function ``ggml_backend_{name}`` with these types, by libllama's handle: a wheel's libggml.so and
-    libggml.so.0 are two libraries with two registries. On Windows those of devices are in a library of their own."""
+    """Returns the C function ``ggml_backend_{name}`` with these types. Looks it up in libllama, because a wheel's
+    libggml.so and libggml.so.0 have separate registries of devices; on Windows in ggml and ggml-base."""
     libraries = [llama_library]
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
@@ -167,20 +167,20 @@ def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
     return function
 
 
-# A separately built backend, for RPC or another GPU: llama-cpp-python ignores this variable of llama.cpp's programs
+# Loads a separate backend (RPC, another GPU): llama.cpp's programs read this variable, llama-cpp-python does not
 if _apart := os.environ.get("GGML_BACKEND_PATH"):
     ggml_function("load", c_void_p, c_char_p)(os.fsencode(_apart))
 
 
 def device_handles() -> list[tuple[int, int]]:
-    """Returns ggml's handle of each device and its kind (enum ggml_backend_dev_type)."""
+    """Returns (ggml's handle, kind) of each device; the kind is a number of enum ggml_backend_dev_type."""
     get, kind = ggml_function("dev_get", c_void_p, c_size_t), ggml_function("dev_type", c_int, c_void_p)
     handles = map(get, range(ggml_function("dev_count", c_size_t)()))
     return [(handle, kind(handle)) for handle in handles]
 
 
 def devices() -> list[Device]:
-    """Returns the devices of this build: the CPU, its GPUs, and the registered ones of other machines."""
+    """Returns the devices of this build: the CPU, GPUs, and devices of other machines that were registered."""
     memory = ggml_function("dev_memory", None, c_void_p, POINTER(c_size_t), POINTER(c_size_t))
     texts = [ggml_function(f"dev_{name}", c_char_p, c_void_p) for name in ("name", "description")]
     found = []
@@ -188,7 +188,7 @@ def devices() -> list[Device]:
         free, total = c_size_t(), c_size_t()
         memory(handle, byref(free), byref(total))
         name, description = (text(handle).decode("utf-8", "replace") for text in texts)
-        # Metal calls the GPU of Apple silicon a GPU like any other
+        # Metal does not report the GPU of Apple silicon as integrated
         shares = kind == IGPU or (name.startswith("MTL") and platform.machine() == "arm64")
         found.append((kind, Device(name, description, kind in (GPU, IGPU), free.value, total.value, shares)))
     # llama.cpp leaves an integrated GPU idle if this machine has another GPU
@@ -198,11 +198,11 @@ def devices() -> list[Device]:
 
 
 def model_params(weights: Collection[int] = ()) -> Any:
-    """Returns llama.cpp's parameters for a model with these types of weights: its defaults, without the extra copy of
-    the weights in another layout where that is a loss.
+    """Returns llama.cpp's default parameters for a model with these weight types (enum ggml_type).
 
-    llama.cpp's AMX code crashes if GCC before 13 built it (llama.cpp's issue 20824). With AVX-512 the copy makes Q4_K
-    slower, larger and later to open (docs/choices.md, the engine).
+    By default llama.cpp may copy the weights to another layout. The parameters forbid this copy in two cases. With AMX,
+    llama.cpp crashes if GCC before 13 built it (llama.cpp's issue 20824). With AVX-512, the copy of Q4_K weights
+    computes slower, takes more memory and opens later (docs/choices.md, the engine).
     """
     params, features = lib.llama_model_default_params(), system_info()
     is_loss = "AMX_INT8 = 1" in features or ("AVX512 = 1" in features and _Q4_K in weights)
@@ -211,7 +211,7 @@ def model_params(weights: Collection[int] = ()) -> Any:
 
 
 def system_info() -> str:
-    """Returns the features of the processor that this build of llama.cpp uses (AVX2 = 1, ...)."""
+    """Returns llama.cpp's list of the processor features that this build uses ("AVX2 = 1 | ...")."""
     return str(lib.llama_print_system_info().decode("utf-8", "replace")).strip()
 
 
@@ -220,7 +220,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Delays Python's signal handlers to the end of the block; does nothing in other threads than the main one."""
+    """Delays Python's handlers of `_NAMES` to the end of the block. Does nothing outside the main thread."""
     numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
     handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
     if threading.current_thread() is not threading.main_thread():
@@ -247,7 +247,7 @@ def fingerprint(header: GGUFHeader) -> str:
 
 
 def _update(digest: hashlib.blake2b, path: Path, head: int) -> None:
-    """Adds the file's size, its first ``head`` bytes and blocks of the rest to the digest."""
+    """Adds the file's size, its first ``head`` bytes and evenly spaced blocks of the rest to the digest."""
     size = path.stat().st_size
     digest.update(size.to_bytes(8, "little"))
     with path.open("rb") as file:

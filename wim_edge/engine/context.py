@@ -32,7 +32,7 @@ class Context:
         ids = n_sequences * self.rollback.ids_per_sequence
         params = lib.llama_context_default_params()
         params.n_ctx = n_ctx
-        # One physical batch a decode: the rollback protects its cells before the next batch comes
+        # One physical batch per decode, so that the rollback can protect its cells before the next batch
         params.n_batch = params.n_ubatch = max(n_batch, ids, N_OUTPUTS)
         params.n_seq_max = ids
         params.n_outputs_max = params.n_outputs_max_per_seq = max(N_OUTPUTS, ids)
@@ -74,7 +74,7 @@ class Context:
 
     @property
     def fingerprint(self) -> str:
-        """The model's fingerprint with the layout of this cache's numbers (see `protocols.Context.fingerprint`)."""
+        """The model's fingerprint, the cache's number type and flash attention (see `protocols.Context`)."""
         return f"{self.model.fingerprint}-{self.model.settings.kv_type}-{self._flash}"
 
     # Sequences
@@ -83,7 +83,7 @@ class Context:
         return Sequence(self, self.take_id())
 
     def take_id(self) -> int:
-        """Returns a free sequence id, whose memory is empty. Raises EngineError if all are taken."""
+        """Returns a free sequence id, which has no cells yet. Raises EngineError if all ids are in use."""
         if not self._free_ids:
             raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
         return self._free_ids.pop()
@@ -94,7 +94,6 @@ class Context:
     # Evaluation
 
     def append_each(self, parts: Seq[tuple[protocols.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
-        """Implements `protocols.Context.append_each`."""
         own = cast("Seq[tuple[Sequence, Seq[int]]]", parts)
         wanted = [(sequence, tokens, len(tokens) if all_rows else 1) for sequence, tokens in own]
         found = [np.zeros((0, self.model.n_vocab), np.float32)]
@@ -104,8 +103,8 @@ class Context:
         return np.concatenate(found)
 
     def evaluate(self, parts: Seq[tuple[Sequence, Seq[int], int]]) -> Logits:
-        """Appends tokens to sequences in one batch; a part is a sequence, its tokens, and how many of the last need
-        logits. Returns these, float32 (n, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
+        """Appends tokens to sequences in one batch. A part is (sequence, tokens, number of last tokens that need
+        logits). Returns the logits, float32 (rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
         for sequence, tokens, _ in parts:
             if len(tokens) > 1:
                 self.rollback.before_prefill(sequence)
@@ -122,12 +121,11 @@ class Context:
         return logits
 
     def adapted(self) -> AbstractContextManager[None]:
-        """Implements `protocols.Context.adapted`."""
         return nullcontext() if self.model.adapter is None else self.model.adapter.on(self.handle)
 
     def decode(self, parts: Seq[tuple[int, int, Seq[int], int]]) -> Logits:
-        """Calls `llama_decode` once over (sequence id, position, tokens, rows of logits wanted at the end); returns
-        float32 (sum of rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
+        """Calls `llama_decode` once on parts: (sequence id, first position, tokens, number of last tokens that need
+        logits). Returns the logits, float32 (rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
         if not self.memory or self.interrupted:
             raise Interrupted
         total = sum(len(tokens) for _, _, tokens, _ in parts)
@@ -152,8 +150,8 @@ class Context:
     # Interruption
 
     def _watch_flag(self) -> None:
-        """Makes llama.cpp poll our flag after every graph node, on backends that support it (the CPU's does): by libc's
-        `strlen` on a two-byte buffer, because a Python callback would take the GIL some 500 times a batch."""
+        """Makes llama.cpp poll the interrupt flag after every graph node, on backends that can (the CPU can). The
+        callback is libc's `strlen` on the flag: a Python callback would take the GIL some 500 times a batch."""
         self._flag = ctypes.create_string_buffer(2)
         libc = ctypes.CDLL("msvcrt" if os.name == "nt" else None)
         self._callback = ctypes.cast(libc.strlen, lib.ggml_abort_callback)
@@ -178,7 +176,7 @@ class Context:
 
 
 def _flash_attention(wanted: bool | None, kv_type: str, gpu: bool) -> int:
-    """Returns llama.cpp's number: -1 for its own choice, 0 off, 1 on. A quantized V cache needs it on."""
+    """Returns llama.cpp's flash attention type: -1 its own choice, 0 off, 1 on. A quantized V cache requires 1."""
     if kv_type.startswith("q"):
         return 1
     if wanted is not None:
@@ -193,9 +191,9 @@ class Sequence(AbstractContextManager["Sequence"]):
         self.context, self.id = context, seq_id
         self.tokens: list[int] = []
         self.marks: dict[int, SequenceState] = {}
-        """Partial states by position, for memories that cannot go back by position."""
+        """Saved partial states by position, for memories that cannot be truncated by position."""
         self.recovery: tuple[int, SequenceState | None] = (0, None)
-        """The position that an interrupted batch returns to, and the partial state there."""
+        """The position to which an interrupted batch rolls back, and the partial state there (None: empty)."""
         self._logits: Logits | None = None
 
     def __len__(self) -> int:
@@ -217,7 +215,7 @@ class Sequence(AbstractContextManager["Sequence"]):
             raise ValueError(f"{rows} rows of {n} tokens")
         self._check_open()
         chunks = batches(n, self.context.n_batch)
-        if rows > N_OUTPUTS:  # no batch yields more rows
+        if rows > N_OUTPUTS:  # more than one batch may have
             plain = n - rows
             chunks = [*batches(plain, self.context.n_batch),
                       *((plain + start, plain + end) for start, end in batches(rows, N_OUTPUTS))]  # fmt: skip
@@ -227,7 +225,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         ])  # fmt: skip
 
     def accept(self, tokens: Seq[int], logits: Logits | None) -> None:
-        """Records that the cache now holds these tokens too."""
+        """Records tokens that the cache now also holds, and the logits after the last one (None: unknown)."""
         start = len(self)
         self.tokens.extend(tokens)
         self._logits = logits
@@ -270,7 +268,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         return self.context.rollback.append_kept(self, snapshot, at)
 
     def forget(self, to: int) -> None:
-        """Drops the record of tokens and marks from position ``to`` on; the caller clears the cache."""
+        """Drops the recorded tokens from position ``to`` on, and later marks; the caller clears the cache."""
         del self.tokens[to:]
         self.marks = {position: state for position, state in self.marks.items() if position <= to}
         self._logits = None
@@ -282,12 +280,12 @@ class Sequence(AbstractContextManager["Sequence"]):
         return at
 
     def _check_open(self) -> None:
-        """Raises EngineError if it is closed: llama.cpp would abort over its id."""
+        """Raises EngineError if the sequence is closed: llama.cpp would abort on its id."""
         if self.id < 0:
             raise EngineError("the sequence is closed", "Please report this.")
 
     def close(self) -> None:
-        """Frees the cells; harmless if closed already."""
+        """Frees the sequence's cells; harmless if closed already."""
         if self.id >= 0 and not self.context.is_closed:
             self.context.rollback.erase(self)
             self.context.give_id(self.id)
