@@ -1,7 +1,7 @@
-"""An embedding model loaded by llama.cpp: it maps texts to vectors, and similar texts to near ones.
+"""An embedding model, loaded by llama.cpp: maps texts to vectors, and similar texts to near vectors.
 
-BERT and its kin attend in both directions and keep no cache; decoders that were trained to embed (Qwen3) work too. The
-file says how token vectors are pooled; the default is their mean.
+Models like BERT attend in both directions and keep no cache; decoders that were trained to embed (Qwen3) work too. The
+file names the pooling of token vectors; the default is the mean.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from wim_edge.engine.protocols import Vector
 from wim_edge.errors import EngineError, InvalidRequestError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
 
-_LONGEST = 512  # tokens a batch: a decoder has a row of logits, of its whole vocabulary, for each
-_SHORTEST = 16  # tokens that a model must be able to read
-_AT_ONCE = 16  # texts a batch
+_LONGEST = 512  # tokens in a batch: a decoder computes logits over its whole vocabulary for each
+_SHORTEST = 16  # tokens: a model must accept texts of at least this length
+_AT_ONCE = 16  # texts in a batch
 _POOLED = (lib.LLAMA_POOLING_TYPE_MEAN, lib.LLAMA_POOLING_TYPE_CLS, lib.LLAMA_POOLING_TYPE_LAST)
 _INSTRUCTIONS = (
     ("multilingual-e5-large-instruct", ("Instruct: Given a question, retrieve passages that answer it\nQuery: ", "")),
@@ -41,13 +41,13 @@ _INSTRUCTIONS = (
     ("qwen3-embedding", ("Instruct: Given a question, retrieve passages that answer it\nQuery:", "")),
     ("embeddinggemma", ("task: search result | query: ", "title: none | text: ")),
 )
-"""The instructions before a question and before a text, from the models' cards, by a part of the model's name; the
-first match counts. GGUF files do not contain them."""
+"""Pairs of a part of the model's name and (instruction before a question, instruction before a text), from the models'
+cards. The first match counts. GGUF files do not contain the instructions."""
 
 
 class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
-    """Implements `wim_edge.engine.protocols.Embedder`; a context manager. Raises ModelFileError for a file that cannot
-    be used, MemoryBudgetError if it does not fit."""
+    """Implements `wim_edge.engine.protocols.Embedder`; a context manager. Raises ModelFileError for an unusable file,
+    MemoryBudgetError if the model does not fit in memory."""
 
     def __init__(self, path: Path, settings: Settings, name: str | None = None) -> None:
         check_weights(path, settings)
@@ -74,7 +74,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         )
 
     def _open(self, n_threads: int) -> Any:
-        """Returns a context that pools as the file says; by the mean if the file does not say."""
+        """Returns a context with the pooling that the file names; with mean pooling if the file names none."""
         if self._longest < _SHORTEST:
             raise ModelFileError(
                 f"{self.header.path}: it reads {self._longest} tokens at once", "Give another embedding model."
@@ -109,7 +109,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         return self._tokenize(" ".join(text.split()))
 
     def embed(self, inputs: Iterable[Sequence[int]], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
-        """Implements `protocols.Embedder.embed`; the vector of a text that is too long is the mean over its parts."""
+        """Implements `protocols.Embedder.embed`; a text that is too long gets the mean of its parts' vectors."""
         sums: dict[int, Vector] = {}
         done = 0
         parts = ((number, part) for number, tokens in enumerate(inputs) for part in self._parts(tokens))
@@ -124,7 +124,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
             yield _unit(sums.pop(done))
 
     def _parts(self, tokens: Sequence[int]) -> list[list[int]]:
-        """Returns a text's tokens in parts that the model can read, each with the tokens around a text."""
+        """Divides a text's tokens into parts that fit the model, and adds the model's start and end tokens to each."""
         if tokens and not 0 <= min(tokens) <= max(tokens) < self.header.n_vocab:
             raise InvalidRequestError(
                 f"{self.name} has the tokens 0 to {self.header.n_vocab - 1:,}", "Send texts, or tokens of its own."
@@ -135,7 +135,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
 
     @cached_property
     def _frame(self) -> tuple[list[int], list[int]]:
-        """The tokens before and after any text."""
+        """The start tokens and the end tokens that the model expects around every text."""
         bare, framed = self._tokenize("x"), self._tokenize("x", framed=True)
         at = next(at for at in range(len(framed)) if framed[at : at + len(bare)] == bare)
         return framed[:at], framed[at + len(bare) :]

@@ -1,7 +1,7 @@
 """The header of a GGUF file, read and checked in Python before llama.cpp opens the file.
 
-llama.cpp returns NULL without a reason for most bad files and aborts on some. The `gguf` package takes 17 s for a
-vocabulary of 262,000 tokens that this reads in 0.2 s.
+llama.cpp returns NULL without a reason for most bad files, and aborts on some. For a vocabulary of 262,000 tokens the
+`gguf` package takes 17 s, this module 0.2 s.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MetaValue = int | float | bool | str | list[int] | list[float] | list[bool] | li
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _LENGTH = struct.Struct("<Q")
-_LONGEST_KEPT_ARRAY = 4096  # per-layer lists are kept, vocabularies are only counted
+_LONGEST_KEPT_ARRAY = 4096  # elements: lists over layers are kept, vocabularies only counted
 
-# ggml tensor types: number -> (name, elements a block, bytes a block)
+# ggml tensor types: number -> (name, elements per block, bytes per block)
 TENSOR_TYPES = {
     0: ("f32", 1, 4), 1: ("f16", 1, 2), 2: ("q4_0", 32, 18), 3: ("q4_1", 32, 20), 6: ("q5_0", 32, 22),
     7: ("q5_1", 32, 24), 8: ("q8_0", 32, 34), 9: ("q8_1", 32, 36), 10: ("q2_k", 256, 84),
@@ -40,14 +40,14 @@ TENSOR_TYPES = {
 }  # fmt: skip
 _REFUSED = "This file cannot be used; fetch another model."
 WEIGHT_TYPES = ("Q8_0", "F16")
-"""The weights of a copy that `bindings.requantize` writes, in llama.cpp's names."""
+"""The weight types to which `bindings.requantize` converts, by llama.cpp's names."""
 _POOLING = (1, 2, 3)  # enum llama_pooling_type: mean, cls, last; 0 is none, 4 ranks pairs of texts
 _ROPE_SCALINGS = {"none", "linear", "yarn", "longrope"}
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor's entry: ``shape`` has the innermost dimension first, ``nbytes`` is None for an unknown type."""
+    """A tensor's entry in the header. ``shape``: innermost dimension first; ``nbytes``: None for an unknown type."""
 
     name: str
     shape: tuple[int, ...]
@@ -68,7 +68,7 @@ class GGUFHeader:
     nbytes: int
     """The bytes of the file, or of all its shards."""
     metadata_nbytes: int = 0
-    """The bytes before the first weight, mostly the vocabulary's."""
+    """The bytes before the first weight; the vocabulary takes most of them."""
 
     @property
     def architecture(self) -> str:
@@ -90,17 +90,17 @@ class GGUFHeader:
 
     @property
     def reads_both_ways(self) -> bool:
-        """True for BERT and its kin, which embed texts and cannot generate."""
+        """True for models like BERT, which attend in both directions: they embed texts and cannot generate."""
         return self.metadata.get("tokenizer.ggml.model") == "bert" or self.arch("attention.causal") is False
 
     @property
     def embeds(self) -> bool:
-        """True for a model that was trained to embed texts: it pools a text's tokens to one vector."""
+        """True for a model that was trained to embed texts: it pools a text's token vectors to one vector."""
         pooling = self.arch("pooling_type")
         return pooling in _POOLING or (pooling is None and self.reads_both_ways)
 
     def number(self, key: str, default: int = 0) -> int:
-        """Returns ``{architecture}.{key}`` as an integer; the largest one of a list over layers."""
+        """Returns ``{architecture}.{key}`` as an integer; for a list over layers, its largest number."""
         return max(self._numbers(key, default), default=default)
 
     def _numbers(self, key: str, default: int) -> list[int]:
@@ -118,8 +118,8 @@ class GGUFHeader:
 
 
 def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
-    """Returns the checked header. Raises ModelFileError for anything that is not a whole, usable GGUF model; models
-    that embed and cannot generate are usable with ``embeds``."""
+    """Returns a model file's checked header. ``embeds``: accepts embedding models that cannot generate. Raises
+    ModelFileError if the file is not a complete, usable GGUF model, MemoryBudgetError if it cannot be mapped."""
     hint = "Give the path of a .gguf model, or a name that `wim-edge models list` shows."
     if not os.path.isfile(path):  # os.path functions never raise, unlike Path's
         raise ModelFileError(f"{path}: {'not a file' if os.path.exists(path) else 'no such file'}", hint)
@@ -145,7 +145,7 @@ def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
 
 
 def is_embedding_model(path: Path) -> bool:
-    """Returns `GGUFHeader.embeds`, or False for a file that cannot be used. Raises OSError."""
+    """Returns `GGUFHeader.embeds` of a file; False if the file is unusable. Raises OSError."""
     state = path.stat()
     return _embeds(path, state.st_size, state.st_mtime_ns)
 
@@ -159,7 +159,7 @@ def _embeds(path: Path, _nbytes: int, _changed: int) -> bool:
 
 
 class _Cursor:
-    """A position in the header. Raises IndexError or struct.error past the file's end."""
+    """Reads the header's values one by one. Raises IndexError or struct.error past the file's end."""
 
     def __init__(self, data: mmap.mmap, size: int) -> None:
         self.data, self.size, self.at = data, size, 0
@@ -173,7 +173,7 @@ class _Cursor:
         return int(self.scalar(code))
 
     def strings(self, n: int) -> Iterator[bytes]:
-        """Yields the next ``n`` strings; a vocabulary has hundreds of thousands."""
+        """Yields the next ``n`` strings, quickly: a vocabulary has hundreds of thousands."""
         data, size, length_at = self.data, self.size, _LENGTH.unpack_from
         for _ in range(n):
             start = self.at + _LENGTH.size
@@ -200,7 +200,7 @@ class _Cursor:
         raise IndexError(f"unknown value type {kind}")
 
     def array(self, key: str) -> MetaValue | None:
-        """Returns a short list; skips a long one and returns None."""
+        """Returns the next array as a list, or None for a long array, which is skipped."""
         kind, n = self.count("I"), self.count()
         if kind in _SCALARS:
             code, start = _SCALARS[kind], self.at
@@ -273,7 +273,7 @@ def _tensor(cursor: _Cursor) -> Tensor:
 
 
 def shards(path: Path) -> list[Path]:
-    """Returns a model's files: this one, or all parts of ``-00001-of-00003.gguf``. Raises ModelFileError."""
+    """Returns a model's files: this file, or all parts of a ``-00001-of-00003.gguf``. Raises ModelFileError."""
     match = re.fullmatch(r"(.*)-(\d{5})-of-(\d{5})\.gguf", path.name)
     if not match:
         return [path]
@@ -288,7 +288,7 @@ def shards(path: Path) -> list[Path]:
 
 
 def _problems(header: GGUFHeader) -> Iterator[str]:
-    """Yields the values on which llama.cpp aborts (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
+    """Yields messages for values on which llama.cpp aborts (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
     if not isinstance(header.metadata.get("general.architecture"), str):
         yield "the header names no architecture"
     if header.metadata.get("general.type", "model") != "model":

@@ -1,7 +1,7 @@
-"""A check, in a child process, that llama.cpp can load and use a file.
+"""A check, in a child process, that llama.cpp can load and use a model file.
 
-`gguf.py` checks the header, but llama.cpp aborts for other reasons too. So a child first loads and uses each file that
-no catalog lists. A file that passes is remembered by size and time.
+`gguf.py` checks the header, but llama.cpp aborts for other reasons too. So a child process first loads and uses each
+file that no catalog lists. The result of a file that passes is kept until its path, size or time changes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from wim_edge.settings import Paths, Settings
 from wim_edge.system import subprocesses
 
 _SECONDS, _BYTES_A_SECOND = 8, 10 * 1024**2
-"""The processor time for any file, and the bytes that add a second: a Raspberry Pi 4 needs an estimated four seconds
-for a token of four billion weights."""
+"""The limit of processor time: these seconds for any file, and one more for each `_BYTES_A_SECOND`. A Raspberry Pi 4
+takes an estimated four seconds for a token with four billion weights."""
 _TOKENS = 32
-_PATIENCE = 4  # the clock's limit as a multiple: other work may hold the processor
-_ADDRESS_SPACE = 4 * 1024**3  # and twice the file
+_PATIENCE = 4  # limit of elapsed time, as a multiple of the processor time: other programs may run too
+_ADDRESS_SPACE = 4 * 1024**3  # bytes of the child's address space, besides twice the file's size
 _SAMPLE = "Who may end it, and when? Ünïcödé 🚢 \t\n\n" + "".join(map(chr, range(1, 256)))
 _HINT = "It is damaged or not supported by this build of llama.cpp. Fetch another model."
 
 
 def check(path: Path, *, embeds: bool = False) -> None:
-    """Raises ModelFileError, or another error of loading, if a child cannot load and use the file."""
+    """Raises ModelFileError, or another error of loading, if a child process cannot load and use the file."""
     # os.path.exists never raises, unlike Path's
     if not subprocesses.has_python() or (os.path.exists(path) and os.path.exists(_known(path, embeds))):
         return
@@ -66,7 +66,7 @@ def check(path: Path, *, embeds: bool = False) -> None:
 
 
 def use(path: Path, *, embeds: bool = False) -> None:
-    """Loads the file and evaluates some tokens. Raises ModelFileError; the process may abort."""
+    """Loads the file and evaluates some tokens. Raises ModelFileError; llama.cpp may abort the process."""
     if embeds:
         from wim_edge.engine.embedding import EmbeddingModel
 
@@ -90,7 +90,7 @@ def use(path: Path, *, embeds: bool = False) -> None:
 
 
 def _known(path: Path, embeds: bool) -> Path:
-    """Returns the path of the mark that the file passed with this build."""
+    """Returns the path of the empty file that records that the model passed with this build."""
     from importlib.metadata import version
 
     state = os.stat(path)
@@ -100,12 +100,12 @@ def _known(path: Path, embeds: bool) -> Path:
 
 
 def _seconds(path: Path) -> float:
-    """Returns the limit of processor time in seconds."""
+    """Returns the limit of processor time for the file, in seconds."""
     return _SECONDS + path.stat().st_size / _BYTES_A_SECOND
 
 
 def main(path: Path, embeds: bool) -> int:
-    # The time too: the parent may be gone
+    # The processor time is limited here too, in case the parent was killed
     subprocesses.limit(_ADDRESS_SPACE + 2 * path.stat().st_size, int(_seconds(path)))
     try:
         use(path, embeds=embeds)

@@ -1,7 +1,7 @@
 """The memory that a context needs, estimated from the GGUF header.
 
-The formulas are llama.cpp's: the KV cache is cells x layers x heads x (key + value length); the compute buffer holds
-the live tensors of the widest layer, for each token of a batch. docs/results.md compares with measured peaks.
+The formulas are llama.cpp's. The KV cache is cells x layers x heads x (key + value length). The compute buffer holds
+the live tensors of the widest layer for each token of a batch. docs/results.md compares estimates with measured peaks.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from wim_edge.engine.batches import N_OUTPUTS
 from wim_edge.engine.gguf import TENSOR_TYPES, GGUFHeader
 from wim_edge.settings import Settings
 
-# The share of layers with a window, for architectures whose GGUF metadata lacks it (llama.cpp has it in code)
+# The share of layers with a window, by architecture, if the GGUF metadata does not contain it: llama.cpp's code does
 _WINDOW_SHARE = {"gemma2": 0.5, "gemma3": 5 / 6, "gemma3n": 0.8, "gpt-oss": 0.5, "cohere2": 0.75, "llama4": 0.75}
 
 _BYTES = {name: size / block for name, block, size in TENSOR_TYPES.values()}
 _FIXED = 32 << 20  # graphs, libraries and allocator slack of every model
-_VOCABULARY = 7  # bytes of the tokenizer's tables for each of the file's: 6.4 to 8.1 in real vocabularies
+_VOCABULARY = 7  # bytes of the tokenizer's tables per byte of vocabulary in the file: 6.4 to 8.1 in real models
 _SEGMENT = 1024  # tokens between two checkpoints of a reading
-_WORK = 1.15  # bytes of a number that is converted for a product with 4-bit weights
+_WORK = 1.15  # bytes per activation that is converted to multiply it by 4-bit weights
 
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """The bytes that a context needs, by part."""
+    """The bytes that a model and its context need, by part."""
 
     weights: int
     kv: int
     compute: int
     host: int = 0
-    """Bytes of main memory only: the tokenizer, copies of live tensors, and the checkpoints of a reading."""
+    """Bytes that are always in main memory: the tokenizer, copies of live tensors, and the checkpoints of a reading."""
 
     @property
     def total(self) -> int:
@@ -39,17 +39,17 @@ class MemoryNeed:
 
 @dataclass(frozen=True)
 class FreeMemory:
-    """The bytes of main memory, and of GPU memory for the layers on GPUs, that a model and its context may take."""
+    """The bytes of main memory and of GPU memory that a model and its context may take."""
 
     main: int
     gpu: int = 0
     offloaded: float = 0.0
     """The share of the layers on GPUs, 0 to 1."""
     in_main: float | None = None
-    """The share of the layers in main memory: 1 for GPUs that share it. None: those that are not on GPUs."""
+    """The share of the layers in main memory: 1 if the GPUs share it. None: the share that is not on GPUs."""
 
     def shortage(self, need: MemoryNeed) -> tuple[str, int, int] | None:
-        """Returns the memory that is too small, the bytes that it needs and those free; None if all fits."""
+        """Returns (name of the memory that is too small, bytes needed, bytes free); None if everything fits."""
         layers = need.weights + need.kv
         in_main = 1 - self.offloaded if self.in_main is None else self.in_main
         parts = (
@@ -63,7 +63,7 @@ class FreeMemory:
 
 
 def padded(n_ctx: int) -> int:
-    """Returns the context size as llama.cpp rounds it."""
+    """Returns the context size rounded up to a multiple of 256, as llama.cpp does."""
     return -(-n_ctx // 256) * 256
 
 
@@ -79,7 +79,7 @@ def kv_bytes(
 
 
 def _layers(header: GGUFHeader) -> list[tuple[int, float]]:
-    """Returns the KV heads of each layer with a cache, and whether it has a window: 0, 1, or a share if unknown."""
+    """Returns (KV heads, window) of each layer with a cache: 1 with a sliding window, 0 without, a share if unknown."""
     heads = _kv_heads(header, header.number("attention.head_count"))
     heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last ones share others' cache
     if not _window(header):
@@ -95,13 +95,13 @@ def _window(header: GGUFHeader) -> int:
 
 
 def _checkpoint_bytes(header: GGUFHeader, n_ctx: int, kv_type: str) -> int:
-    """Returns the bytes of one checkpoint: recurrent states, or a window's cells."""
+    """Returns the bytes of one checkpoint: recurrent states and a window's cells."""
     cells = min(n_ctx, _window(header)) * _lengths(header)[1]
     return int(cells * sum(n * share for n, share in _layers(header)) * _BYTES[kv_type]) + _recurrent_bytes(header, 1)
 
 
 def _lengths(header: GGUFHeader) -> tuple[int, int]:
-    """Returns the length of a head's key and value together, and the same in a layer with a window."""
+    """Returns the sum of a head's key and value lengths, in a layer without and in a layer with a window."""
     default = header.number("embedding_length") // max(1, header.number("attention.head_count", 1))
     whole = [header.number(f"attention.{one}_length", default) for one in ("key", "value")]
     windowed = [header.number(f"attention.{one}_length_swa", n) for one, n in zip(("key", "value"), whole, strict=True)]
@@ -109,7 +109,7 @@ def _lengths(header: GGUFHeader) -> tuple[int, int]:
 
 
 def _kv_heads(header: GGUFHeader, default: int = 0) -> list[int]:
-    """Returns the KV heads of each layer, 0 for a recurrent one."""
+    """Returns the number of KV heads of each layer, 0 for a recurrent layer."""
     every = header.number("full_attention_interval")
     heads = header.per_layer("attention.head_count_kv", default)
     return [n if not every or at % every == 0 else 0 for at, n in enumerate(heads, 1)]
@@ -130,12 +130,12 @@ def estimate(
     header: GGUFHeader, n_ctx: int, n_batch: int = Settings.n_batch, kv_type: str = Settings.kv_type,
     swa_full: bool = True, n_seq_max: int = 1, flash: bool = False,
 ) -> MemoryNeed:  # fmt: skip
-    """Estimates the bytes of a context of ``n_ctx`` cells. ``flash``: flash attention, which keeps no scores."""
+    """Estimates the memory of a model and ``n_ctx`` cells. ``flash``: with flash attention, which stores no scores."""
     logits = 4 * N_OUTPUTS * header.n_vocab
     scores = 0 if flash or kv_type.startswith("q") else header.number("attention.head_count", 1) * padded(n_ctx)
     compute = max(_graph_bytes(header, n_ctx, n_batch, n_seq_max, scores), logits) + logits + _FIXED
     work = int(n_batch * max(2 * scores, _WORK * _feed_forward(header)))
-    # Besides the segments' checkpoints: the prompt's and a fork's, with a recovery state each; none by position
+    # Besides the segments' checkpoints: the prompt's and a fork's, each with a recovery state; by position none
     at_work = 0 if _window(header) and swa_full else 4
     kept = (at_work + n_ctx // _SEGMENT) * _checkpoint_bytes(header, n_ctx, kv_type)
     host = work + logits + kept + _VOCABULARY * header.metadata_nbytes
@@ -149,15 +149,15 @@ def _feed_forward(header: GGUFHeader) -> int:
 
 
 def _graph_bytes(header: GGUFHeader, n_ctx: int, n_batch: int, n_seq_max: int, scores: int) -> int:
-    """Returns the bytes of the widest layer's activations and of the attention masks. ``scores``: of one token."""
+    """Returns the bytes of the widest layer's activations and the attention masks. ``scores``: number per token."""
     n_head, width = header.number("attention.head_count", 1), header.number("embedding_length")
     size = header.number("attention.key_length", width // max(1, n_head))
-    # Live along with the scores: the residual and its norm, queries and attention output, keys and values
+    # In memory together with the scores: the residual and its norm, queries and attention output, keys and values
     live = 3 * width + 3 * n_head * size + 2 * header.number("attention.head_count_kv", n_head) * size
     masks = bool(n_head) * padded(n_ctx) * (4 if scores else 2) * (2 if _window(header) else 1)
     inner, state = header.number("ssm.inner_size"), header.number("ssm.state_size")
     mixed = 6 * inner + 2 * (inner + 2 * header.number("ssm.group_count") * state)
-    states = 4 * n_seq_max * inner * state  # of one layer
+    states = 4 * n_seq_max * inner * state  # recurrent states of one layer
     attending = 4 * n_batch * max(scores + live, 3 * _feed_forward(header) + live)
     return max(attending, 4 * n_batch * mixed + states) + n_batch * masks
 

@@ -29,8 +29,8 @@ _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
 
 class Model(AbstractContextManager["Model"]):
-    """Implements `wim_edge.engine.protocols.Model`; a context manager. Raises ModelFileError for a file that cannot be
-    used, MemoryBudgetError if it does not fit."""
+    """Implements `wim_edge.engine.protocols.Model`; a context manager. Raises ModelFileError for an unusable file,
+    MemoryBudgetError if the model does not fit in memory."""
 
     def __init__(self, path: Path, settings: Settings | None = None, name: str | None = None) -> None:
         self.settings = settings or Settings()
@@ -49,7 +49,7 @@ class Model(AbstractContextManager["Model"]):
         params.n_gpu_layers = self.n_gpu_layers
         held = available_memory.private_bytes()
         self.handle = load_weights(self.header.path, params)
-        # Weights are the file's pages, except on processors for which llama.cpp copies them to another layout
+        # Weights are pages of the file, except those that llama.cpp copies to another layout on some processors
         self._mapped = max(0, self.header.nbytes - max(0, available_memory.private_bytes() - held))
         self.vocab = lib.llama_model_get_vocab(self.handle)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self.vocab)
@@ -105,12 +105,12 @@ class Model(AbstractContextManager["Model"]):
         tokens = self._tokenize_exactly(text)
         if not self._reserved.intersection(tokens):
             return tokens
-        # Some files mark their turn markers as user-defined tokens, which llama.cpp recognizes in plain text too. A
-        # marker that is split after its first character is text again.
+        # Some files mark their turn markers as user-defined tokens, which llama.cpp recognizes in plain text too. Split
+        # after its first character, a marker becomes plain text.
         return [token for part in self._split_literals(text) for token in self._tokenize_exactly(part)]
 
     def _tokenize_exactly(self, text: str) -> list[int]:
-        """Returns the tokens without the space that SentencePiece puts before a text: a segment is not its start."""
+        """Returns the tokens without the space that SentencePiece puts first: a segment is not the start of a text."""
         if self._line_end and text:
             tokens = tokenize(self.vocab, "\n" + text)
             if tokens[: len(self._line_end)] == self._line_end:
@@ -127,7 +127,7 @@ class Model(AbstractContextManager["Model"]):
         return (text[a:b] for a, b in itertools.pairwise(sorted(cuts)))
 
     def _reserved_tokens(self) -> frozenset[int]:
-        """Returns the tokens that no document may produce: control tokens, and user-defined ones of the template."""
+        """Returns the tokens that no document may produce: control tokens, and the template's user-defined tokens."""
         template = self.header.chat_template or ""
 
         def is_reserved(token: int) -> bool:
@@ -183,8 +183,8 @@ class Model(AbstractContextManager["Model"]):
         return largest_n_ctx(self.header, self.settings, self.info.n_ctx_train, self._free())
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None) -> Context:
-        """Implements `protocols.Model.context`. ``swa_full`` None: a sliding-window cache of full size if memory
-        allows (rollback by position), else of window size (rollback by saved states)."""
+        """Implements `protocols.Model.context`. ``swa_full`` True: a sliding-window cache has full size, for rollback
+        by position; False: window size, for rollback by saved states; None: full size if memory allows."""
         self._check_open()
         swa_full, n_batch, parts = self._layout(n_ctx, n_sequences, swa_full)
         if short := self._free().shortage(parts):
@@ -200,12 +200,12 @@ class Model(AbstractContextManager["Model"]):
         return context
 
     def need(self, n_ctx: int) -> MemoryNeed:
-        """Estimates the bytes that `context` takes."""
+        """Estimates the memory of the model and of a context that `context` would create."""
         return self._layout(n_ctx, N_SEQUENCES, None)[2]
 
     def _layout(self, n_ctx: int, n_sequences: int, swa_full: bool | None) -> tuple[bool, int, MemoryNeed]:
-        """Returns whether sliding windows are kept whole, the tokens of a batch, and the memory for both: the first
-        layout that fits, else the smallest. Smaller batches give the same numbers at the same speed."""
+        """Returns (``swa_full``, ``n_batch``, memory need) of the first layout that fits in memory, else of the
+        smallest. Smaller batches give the same numbers at the same speed."""
         free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
         for whole, n_batch in itertools.product(wholes, batch_sizes(self.settings)):
             bytes_needed = context_need(self.header, self.settings, n_ctx, n_sequences, swa_full=whole, n_batch=n_batch)
@@ -221,11 +221,10 @@ class Model(AbstractContextManager["Model"]):
         return f"Lower the context size (--ctx), for example to {largest:,}, or use a smaller model."
 
     def forget(self, context: Context) -> None:
-        """Forgets a context that is closed."""
         self._contexts.remove(context)
 
     def _free(self) -> FreeMemory:
-        """Returns the memory for a context and for the loaded weights."""
+        """Returns the memory for weights and a context; loaded weights count as free, because needs include them."""
         return free_memory(self.header, self.n_gpu_layers, self._mapped)
 
     def close(self) -> None:
@@ -255,8 +254,8 @@ _MAGIC = b"GGUF"
 
 
 class Adapter:
-    """A LoRA adapter of one model, which frees it. Cells that are filled while it is off keep the plain model's values
-    (an activated LoRA), so one saved reading serves both. Raises ModelFileError for another file."""
+    """A LoRA adapter of one model, which frees it. Cells filled without the adapter keep the plain model's values (an
+    activated LoRA), so one saved reading serves both modes. Raises ModelFileError for any other file."""
 
     def __init__(self, model_handle: object, path: Path) -> None:
         try:
@@ -274,7 +273,7 @@ class Adapter:
 
     @contextmanager
     def on(self, context_handle: object) -> Iterator[None]:
-        """Applies the adapter to what this context evaluates in the block."""
+        """Applies the adapter to tokens that this context evaluates in the block."""
         adapters = (lib.llama_adapter_lora_p_ctypes * 1)(self.handle)
         lib.llama_set_adapters_lora(context_handle, adapters, 1, (ctypes.c_float * 1)(1.0))
         try:

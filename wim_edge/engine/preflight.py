@@ -1,4 +1,4 @@
-"""Checks before a model's weights are loaded: memory, layers on a GPU, the longest context, a text's tokens."""
+"""Checks before a model's weights are loaded: memory, layers on a GPU, the longest context, the tokens of a text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SMALLEST_BATCH = 64
 
 
 def check_weights(path: Path, settings: Settings) -> None:
-    """Raises MemoryBudgetError if memory does not hold a model's file; reads only its size."""
+    """Raises MemoryBudgetError if a model's file does not fit in memory. Reads only the file's size."""
     if settings.n_gpu_layers not in (None, 0) or not os.path.isfile(path):
         return
     need, free = sum(part.stat().st_size for part in shards(path)), available_memory.available()
@@ -38,7 +38,7 @@ def check_weights(path: Path, settings: Settings) -> None:
 
 
 def batch_sizes(settings: Settings) -> list[int]:
-    """Returns the sizes of a batch to try, in tokens: the one in the settings, then halves of it."""
+    """Returns the batch sizes to try, in tokens: the size in the settings, then its halves."""
     n = settings.n_batch
     return [n, *itertools.takewhile(lambda half: half >= _SMALLEST_BATCH, (n >> by for by in range(1, 16)))]
 
@@ -47,14 +47,14 @@ def context_need(
     header: GGUFHeader, settings: Settings, n_ctx: int, n_sequences: int = N_SEQUENCES, *, swa_full: bool = False,
     n_batch: int | None = None,
 ) -> MemoryNeed:  # fmt: skip
-    """Estimates the bytes of a context with these settings; by default of its smallest layout."""
+    """Estimates the memory of a model and a context with these settings; by default of the smallest layout."""
     n_batch = n_batch or batch_sizes(settings)[-1]
     flash = bool(settings.flash_attn)
     return estimate(header, n_ctx, n_batch, settings.kv_type, swa_full, n_sequences, flash)
 
 
 def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
-    """Returns how many layers go to the GPU: ``wanted``, or as many as its free memory holds; -1 for all."""
+    """Returns the number of layers to put on GPUs, -1 for all. ``wanted`` None: as many as fit in free GPU memory."""
     gpus = [device for device in devices() if device.is_gpu]
     if not gpus or wanted == 0:
         return 0
@@ -67,7 +67,7 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
         index = int(parts[1]) if parts[0] == "blk" and parts[1].isdigit() else n_layers
         weights[min(index, n_layers)] += tensor.nbytes or 0
     cache = estimate(header, min(8192, header.number("context_length", 8192)))
-    # A tenth and the compute buffer stay free for the driver and the desktop
+    # A tenth stays free for the driver and the desktop
     free = sum(gpu.free for gpu in gpus)
     if any(gpu.shares_memory for gpu in gpus):
         free = min(free, available_memory.available())
@@ -78,8 +78,8 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
 
 
 def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> FreeMemory:
-    """Returns the memory for a model, its weights included, and a context. ``mapped``: the bytes of its file that are
-    in main memory as pages; None: its weights are not loaded yet."""
+    """Returns the memory for a model's weights and a context; loaded weights count as free. ``mapped``: bytes of the
+    file that are in main memory as mapped pages; None: the weights are not loaded yet."""
     n_layers = max(1, header.number("block_count"))
     offloaded = 1.0 if n_gpu_layers < 0 else min(1.0, n_gpu_layers / n_layers)
     loaded = 0 if mapped is None else header.nbytes
@@ -95,7 +95,7 @@ def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None
 
 
 def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: FreeMemory) -> int:
-    """Returns the cells of the longest context that fits in memory with the weights; 256 if none fits."""
+    """Returns the number of cells of the longest context that fits in memory with the weights; 256 if none fits."""
     sizes = range(256, padded(n_ctx_train) + 1, 256)
     fit = bisect_left(sizes, True, key=lambda n_ctx: free.shortage(context_need(header, settings, n_ctx)) is not None)
     best = 256 * max(1, fit)
@@ -118,5 +118,5 @@ def vocabulary(path: Path) -> Iterator[Callable[[str], int]]:
         yield count
     finally:
         lib.llama_model_free(handle)
-        with suppress(AttributeError, OSError, TypeError):  # glibc keeps what is freed, up to 40 MB
+        with suppress(AttributeError, OSError, TypeError):  # glibc keeps freed memory, here up to 40 MB
             ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""The features of this machine and of this build of llama.cpp, and what the build leaves unused."""
+"""The features of this machine and of this build of llama.cpp, and the features that the build does not use."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 _FEATURE = re.compile(r"(\w+) = (\d+)")
 _LIBRARIES = ("OPENMP", "REPACK", "LLAMAFILE", "ACCELERATE", "BLAS")
-"""The names in llama.cpp's list that are not features of a processor."""
+"""The names in llama.cpp's list of features that are libraries, not features of a processor."""
 _FLAGS = {
     "AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "AVX512_VNNI": "avx512_vnni", "FMA": "fma", "F16C": "f16c",
     "AVX_VNNI": "avx_vnni", "NEON": "asimd", "DOTPROD": "asimddp", "MATMUL_INT8": "i8mm", "SVE": "sve",
 }  # fmt: skip
-"""llama.cpp's names of the features that speed it up, and their flags in Linux' /proc/cpuinfo."""
+"""Maps llama.cpp's name of a processor feature that speeds it up to the flag in Linux's /proc/cpuinfo."""
 _REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
 
 
 @dataclass(frozen=True)
 class Build:
-    """A build of llama.cpp, in its own names. ``unused``: features of this machine, and the commands that use them."""
+    """A build of llama.cpp, by its own names. ``unused``: (feature of this machine, command to build for it)."""
 
     features: tuple[str, ...]
     libraries: tuple[str, ...]
@@ -71,7 +71,7 @@ def machine() -> Machine:
 
 
 def build_of(info: str, backends: tuple[str, ...], flags: frozenset[str], *, has_nvidia: bool) -> Build:
-    """Returns the build with this list of features (`system_info`) on a machine with these processor flags."""
+    """Returns the build with this list of features (`system_info`) and these GPUs, on a machine with these flags."""
     found = tuple(name for name, value in _FEATURE.findall(info) if value != "0")
     features = tuple(name for name in found if name not in _LIBRARIES)
     missing = [name for name, flag in _FLAGS.items() if flag in flags and name not in found]
@@ -84,7 +84,7 @@ def build_of(info: str, backends: tuple[str, ...], flags: frozenset[str], *, has
 
 
 def processor_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
-    """Returns the processor's flags as Linux lists them; none on other systems."""
+    """Returns the processor's flags as Linux lists them; an empty set on other systems."""
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:
