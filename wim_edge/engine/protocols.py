@@ -28,7 +28,7 @@ PLAIN_LETTERS = {
     for code in (*range(0xFB00, 0xFB07), *range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800))
     if unicodedata.category(chr(code))[0] in "LN" or chr(code) in "－．／"
 }
-"""Ligatures and letters of other widths: a tokenizer cuts them to bytes, so models get the plain ones (`translate`)."""
+"""Maps ligatures, full-width and mathematical letters to plain ones: tokenizers would split them into bytes."""
 
 Logits = NDArray[np.float32]
 Vector = NDArray[np.float32]
@@ -36,7 +36,7 @@ SequenceState = NDArray[np.uint8]
 
 
 class MemoryKind(Enum):
-    """The kind of a model's memory, which decides how it rolls back (see rollback.py)."""
+    """The kind of a model's memory, which determines the rollback strategy (see rollback.py)."""
 
     ATTENTION = "attention"
     WINDOW = "sliding window"
@@ -45,7 +45,7 @@ class MemoryKind(Enum):
 
 
 class Interrupted(Exception):
-    """`Context.interrupt` stopped an evaluation. The sequence stays usable, with `len` tokens."""
+    """`Context.interrupt` stopped an evaluation. The sequence stays usable; `len` is its number of tokens."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class StateFile:
-    """A sequence's state at the start of a file. Check it before you restore it: llama.cpp aborts on damage."""
+    """A sequence's state at the start of a file. Check the file before a restore: llama.cpp aborts on damage."""
 
     path: Path
     nbytes: int
@@ -74,8 +74,8 @@ class StateFile:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A sequence outside the cache: its tokens, its state as llama.cpp writes it, and the partial states by position
-    from which memories without history fork. Arrays are not copied."""
+    """A sequence outside the cache: its tokens, its state as llama.cpp writes it, partial states by position
+    (``marks``), and the last logits. Memories without history fork from the marks. Arrays are not copied."""
 
     tokens: tuple[int, ...]
     state: SequenceState | StateFile
@@ -96,32 +96,32 @@ class Sequence(Protocol):
     def __len__(self) -> int: ...
 
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
-        """Evaluates tokens at the end; returns the logits after the last ``rows`` of them, float32 (rows, n_vocab).
-        Raises ContextOverflowError, Interrupted."""
+        """Evaluates tokens at the end. Returns the logits after each of the last ``rows`` tokens, float32 (rows,
+        n_vocab). Raises ContextOverflowError, Interrupted."""
 
     def fork(self, at: int | None = None) -> Self:
         """Returns a new sequence with the first ``at`` tokens (None: all) of this one."""
 
     def truncate(self, to: int) -> None:
-        """Removes every token from position ``to`` on without a trace."""
+        """Removes the tokens from position ``to`` on, as if they had never been evaluated."""
 
     def checkpoint(self) -> None:
-        """Makes this position cheap to fork at and truncate to; costs nothing for plain attention."""
+        """Makes later forks at, and truncations to, the current end cheap; costs nothing for plain attention."""
 
     @property
     def nbytes(self) -> int:
         """The bytes of a snapshot."""
 
     def snapshot(self, into: Path | None = None) -> Snapshot:
-        """Returns a snapshot, its state in memory or written over a file. Raises OSError, MemoryBudgetError."""
+        """Returns a snapshot, its state in memory or in a file (``into``). Raises OSError, MemoryBudgetError."""
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Replaces the content by a snapshot's; evaluates no token. Raises EngineError."""
+        """Replaces the sequence's content with a snapshot, without evaluating tokens. Raises EngineError."""
 
     def append_kept(self, snapshot: Snapshot, at: int) -> bool:
-        """Appends a snapshot's tokens from its position ``at`` on without evaluating them: their cells move here and
-        have not attended to this sequence. Returns False, and appends nothing, if the memory cannot move cells or has
-        no room for the snapshot."""
+        """Appends a snapshot's tokens from its position ``at`` on without evaluating them. Their cells move to new
+        positions; they have not attended to this sequence. Returns False, and appends nothing, if the memory cannot
+        move cells or has no room for the snapshot."""
 
     def close(self) -> None: ...
 
@@ -131,32 +131,32 @@ class Sequence(Protocol):
 
 
 class Context(Protocol):
-    """A KV cache, shared by its sequences. One thread at a time, except for `interrupt`."""
+    """A KV cache, shared by its sequences. Only one thread at a time may use it, except for `interrupt`."""
 
     @property
     def n_ctx(self) -> int:
-        """The cells: the tokens of all sequences together, with shared prefixes counted once."""
+        """The number of cells. All sequences share them; a shared prefix takes cells only once."""
 
     @property
     def n_batch(self) -> int: ...
 
     @property
     def fingerprint(self) -> str:
-        """A name for everything that shapes a state: a snapshot can be restored where it is the same."""
+        """A name for everything that determines a state. A snapshot can be restored in contexts with the same name."""
 
     def sequence(self) -> Sequence:
         """Returns a new, empty sequence."""
 
     def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
-        """Appends tokens to several sequences, in as few batches as possible; returns the logits after each one's last
-        token, float32 (len(parts), n_vocab), or with ``all_rows`` after every token, (tokens, n_vocab). Raises
-        ContextOverflowError, Interrupted."""
+        """Appends tokens to several sequences, in as few batches as possible. Returns the logits after the last token
+        of each part, float32 (len(parts), n_vocab); with ``all_rows`` after every token, (number of tokens, n_vocab).
+        Raises ContextOverflowError, Interrupted."""
 
     def adapted(self) -> AbstractContextManager[None]:
-        """Applies the model's adapter, if there is one, to what is evaluated in the block, not to earlier cells."""
+        """Applies the model's adapter, if any, to tokens that are evaluated in the block, not to earlier cells."""
 
     def interrupt(self) -> None:
-        """Stops the running evaluation, from any thread; it and later ones raise Interrupted until `resume`."""
+        """Stops the running evaluation, from any thread. All evaluations raise Interrupted until `resume`."""
 
     def resume(self) -> None:
         """Allows evaluations again."""
@@ -172,7 +172,7 @@ class Grammar(Protocol):
         EngineError if no token can."""
 
     def accept(self, token: int) -> None:
-        """Continues the text by an allowed token that does not end it."""
+        """Continues the text with a token, which must be allowed and must not end the text."""
 
 
 class Model(Protocol):
@@ -183,17 +183,17 @@ class Model(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A name for its file and llama.cpp's build."""
+        """A name for the model's file and the build of llama.cpp."""
 
     @property
     def has_adapter(self) -> bool:
-        """True if an adapter that points at answers is loaded (`Context.adapted`)."""
+        """True if the model has an adapter for pointing, which finds answers in the text (`Context.adapted`)."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Returns the token ids of a text, without BOS. Only with ``special`` it may become control tokens."""
+        """Returns a text's token ids, without BOS. ``special``: the text may contain control tokens."""
 
     def piece(self, token: int) -> bytes:
-        """Returns a token's bytes (perhaps part of a character); none for control tokens."""
+        """Returns a token's bytes, which may be part of a character; empty for control tokens."""
 
     def is_eog(self, token: int) -> bool:
         """Returns whether the token ends a turn or a text."""
@@ -204,13 +204,13 @@ class Model(Protocol):
 
     @property
     def bos_tokens(self) -> list[int]:
-        """The BOS token, if the model wants one before a text."""
+        """The BOS token in a list; an empty list if the model expects none before a text."""
 
     def largest_n_ctx(self) -> int:
-        """Returns the most cells that free memory holds, up to the trained context."""
+        """Returns the largest number of cells that fits in free memory, at most the trained context."""
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> Context:
-        """Returns a context of at least ``n_ctx`` cells for ``n_sequences`` at once. Raises MemoryBudgetError."""
+        """Returns a context of at least ``n_ctx`` cells for up to ``n_sequences`` at once. Raises MemoryBudgetError."""
 
     def grammar(self, schema: object) -> Grammar:
         """Returns the grammar of a JSON schema. Raises InvalidRequestError for an unsupported schema."""
@@ -219,23 +219,23 @@ class Model(Protocol):
 
 
 class Embedder(Protocol):
-    """An embedding model: maps texts to vectors, and similar texts to near ones."""
+    """An embedding model: maps texts to vectors, and similar texts to near vectors."""
 
     @property
     def fingerprint(self) -> str:
-        """A name for everything that shapes its vectors, under which they are stored."""
+        """A name for everything that determines the vectors; they are stored under it."""
 
     def query(self, question: str) -> Vector:
         """Returns the question's unit vector, float32 (width,)."""
 
     def texts(self, texts: Seq[str], check: Callable[[], None]) -> Iterator[Vector]:
-        """Yields each text's unit vector, float32 (width,). ``check`` is called now and then and may raise."""
+        """Yields each text's unit vector, float32 (width,). ``check`` is called before each batch and may raise."""
 
     def tokenize(self, text: str) -> list[int]:
         """Returns the text's tokens, without the special ones around every text."""
 
     def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
-        """Yields the unit vector of each text given as tokens, without an instruction. ``check``: as for `texts`.
-        Raises InvalidRequestError for a number that is not a token."""
+        """Yields the unit vector of each text, given as token ids, without an instruction. ``check``: as for `texts`.
+        Raises InvalidRequestError for a number that is not a token id."""
 
     def close(self) -> None: ...

@@ -1,12 +1,12 @@
 """Strategies to fork and truncate sequences, by kind of memory; and the saved states that they use.
 
 ByPosition      plain attention: cells are shared and freed by token position.
-ByHeldPosition  sliding windows with a full-size cache: by position too. A second id holds each sequence's cells,
-                because llama.cpp reuses cells outside the window if they have one owner.
+ByHeldPosition  sliding windows with a full-size cache: also by position. A second id holds each sequence's cells,
+                because llama.cpp reuses cells outside the window that have only one owner.
 ByState         recurrent and hybrid memories, and window-sized caches: the attention part by position, the rest from
-                a saved partial state; the tokens after that state are evaluated again.
+                a saved partial state. The tokens after that state are evaluated again.
 
-llama.cpp does not reject a bad fork, it computes wrong logits; so positions are checked after every one.
+llama.cpp does not reject a bad fork, but computes wrong logits. So `verify` checks the positions each time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
-    """Returns the rollback for a kind of memory."""
+    """Returns the rollback for a kind of memory. ``n_swa``: the tokens of a sliding window."""
     if kind is MemoryKind.ATTENTION:
         return ByPosition()
     if kind is MemoryKind.WINDOW and swa_full:
@@ -44,10 +44,10 @@ class ByPosition:
     ids_per_sequence = 1
 
     def before_prefill(self, seq: Sequence) -> None:
-        """Prepares for a batch of several tokens."""
+        """Prepares the sequence for a batch of several tokens."""
 
     def after_decode(self, seq: Sequence, start: int) -> None:
-        """Protects the cells from ``start`` on, which are new."""
+        """Protects the new cells, which begin at position ``start``."""
 
     def fork(self, source: Sequence, target: Sequence, at: int) -> None:
         """Gives the empty ``target`` the first ``at`` tokens of ``source``."""
@@ -63,21 +63,21 @@ class ByPosition:
         verify(seq)
 
     def checkpoint(self, seq: Sequence) -> None:
-        """Makes this position cheap to return to."""
+        """Makes it cheap to return to the current end, if the memory needs a saved state for that."""
 
     def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
-        """Recovers from an interrupted batch: the sequence keeps those of ``tokens`` that were evaluated."""
+        """Makes the sequence usable after an interrupted batch; keeps the ``tokens`` that were evaluated, if it can."""
         evaluated = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id) + 1 - len(seq)
         if evaluated > 0:
             seq.accept(tokens[:evaluated], None)
         verify(seq)
 
     def erase(self, seq: Sequence) -> None:
-        """Removes all cells."""
+        """Removes all cells of the sequence."""
         _remove(seq, seq.id, 0)
 
     def restore(self, seq: Sequence, snapshot: Snapshot) -> None:
-        """Replaces the content by a snapshot's."""
+        """Replaces the sequence's content with a snapshot."""
         self.erase(seq)
         seq.forget(0)
         try:
@@ -114,7 +114,7 @@ class ByState(ByPosition):
     """Forks and truncates by saved partial states (the recurrent part, or the window)."""
 
     def before_prefill(self, seq: Sequence) -> None:
-        # An interrupted batch damages a recurrent state for good: keep one to return to
+        # An interrupted batch damages a recurrent state for good, so a copy is kept to return to
         seq.recovery = (len(seq), get_state(seq, partial=True) if len(seq) else None)
 
     def fork(self, source: Sequence, target: Sequence, at: int) -> None:
@@ -157,19 +157,19 @@ class ByState(ByPosition):
             self.erase(seq)
             seq.forget(0)
         else:
-            # The state first: a recurrent memory refuses to remove tokens that its state contains
+            # The state comes first: a recurrent memory refuses to remove tokens that its state contains
             put_state(seq, saved, partial=True)
             _remove(seq, seq.id, position)
             seq.forget(position)
-        # The former recovery state may be of a later position
+        # The previous recovery state may belong to a later position
         seq.recovery = (len(seq), saved)
         verify(seq)
 
 
 class ByHeldPosition(ByState):
-    """Forks and truncates by position; id + n_sequences holds the same cells, so that llama.cpp never reuses them.
+    """Forks and truncates by position. The id + n_sequences holds the same cells, so llama.cpp never reuses them.
 
-    A restored state contains only the last window: where the history is missing, this works as ByState does.
+    A restored state contains only the last window. Without earlier cells, forks and truncations work as in ByState.
     """
 
     ids_per_sequence = 2
@@ -206,13 +206,13 @@ class ByHeldPosition(ByState):
         super().erase(seq)
 
     def _has_window(self, seq: Sequence, at: int) -> bool:
-        """Returns whether the cache holds all positions that a token at this one attends to."""
+        """Returns whether the cache holds all positions to which a token at position ``at`` attends."""
         first = lib.llama_memory_seq_pos_min(seq.context.memory, seq.id)
         return bool(first <= max(0, at - self.n_swa + 1))
 
 
 def verify(seq: Sequence) -> None:
-    """Raises EngineError unless the cache holds the tokens of the sequence's record."""
+    """Raises EngineError unless the cache ends at the last token that the sequence has recorded."""
     last = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id)
     if last != len(seq) - 1:
         raise EngineError(
@@ -222,7 +222,7 @@ def verify(seq: Sequence) -> None:
 
 
 def _nearest(seq: Sequence, at: int) -> int:
-    """Returns the last position up to ``at`` with a state."""
+    """Returns the last position up to ``at`` that has a state; 0 if there is none."""
     if at == len(seq):
         return at
     return max((p for p in seq.marks if p <= at), default=0)
@@ -239,17 +239,17 @@ def _remove(seq: Sequence, seq_id: int, start: int) -> None:
         )
 
 
-_LARGE = 1 << 26  # bytes: a smaller state is saved without a look at the free memory
+_LARGE = 1 << 26  # bytes: a smaller state is saved without checking the free memory
 
 
 def state_size(seq: Sequence, *, partial: bool = False) -> int:
-    """Returns the bytes of the state. ``partial``: only of the recurrent part or the window, here and below
+    """Returns the bytes of a sequence's state. ``partial``, here and below: only the recurrent part or the window
     (LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)."""
     return int(lib.llama_state_seq_get_size_ext(seq.context.handle, seq.id, int(partial)))
 
 
 def get_state(seq: Sequence, *, partial: bool = False) -> SequenceState:
-    """Returns the state. Raises MemoryBudgetError, EngineError."""
+    """Returns a copy of the sequence's state. Raises MemoryBudgetError, EngineError."""
     n = state_size(seq, partial=partial)
     if n > _LARGE and n > available_memory.available():
         raise MemoryBudgetError(
@@ -270,22 +270,22 @@ def put_state(seq: Sequence, state: SequenceState, *, partial: bool = False) -> 
 
 
 def write_state(seq: Sequence, path: Path) -> StateFile:
-    """Writes the state over a file, layer by layer. Raises OSError."""
+    """Writes the sequence's state to a file, layer by layer, in place of the file's content. Raises OSError."""
     last_errors()
     n = lib.llama_state_seq_save_file(seq.context.handle, _file_name(path), seq.id, None, 0)
-    # llama.cpp misses what its last flush could not write
+    # llama.cpp does not notice if its last flush fails
     if not n or path.stat().st_size != n:
         raise OSError(last_errors() or "the disk does not take all of it")
     return StateFile(path, n)
 
 
 def read_state(seq: Sequence, file: StateFile) -> None:
-    """Replaces the sequence's state by that in a file. Raises EngineError."""
+    """Replaces the sequence's state with the state in a file. Raises EngineError."""
     try:
         whole = file.path.stat().st_size >= file.nbytes  # llama.cpp may abort on a file that was cut short
     except OSError:
         whole = False
-    tokens, n_tokens = (ctypes.c_int32 * 1)(), ctypes.c_size_t()  # there are none, but it needs the array
+    tokens, n_tokens = (ctypes.c_int32 * 1)(), ctypes.c_size_t()  # the file has none, but llama.cpp requires an array
     if not whole or not lib.llama_state_seq_load_file(
         seq.context.handle, _file_name(file.path), seq.id, tokens, 1, ctypes.byref(n_tokens)
     ):

@@ -1,7 +1,7 @@
-"""llama.cpp's RPC: the devices of other machines, in addition to or instead of this one's.
+"""llama.cpp's RPC: the devices of other machines, in addition to or instead of this machine's.
 
 llama.cpp aborts if a server is lost, wrong or of another version (ggml-rpc.cpp, RPC_STATUS_ASSERT). So servers are
-registered only in a process of its own: `allow_rpc`.
+registered only in a separate process, which calls `allow_rpc`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from wim_edge.system.addresses import connect, is_loopback
 
 INSTALL = 'CMAKE_ARGS="-DGGML_RPC=on" pip install --force-reinstall --no-cache-dir llama-cpp-python'
 BUILD = "scripts/build_rpc.sh builds it beside an installed one, on Linux (docs/more-than-one-machine.md)."
-_SECONDS = 5.0  # for a response
-_AT_ONCE = 0.3  # in which a tunnel without a server closes the connection
+_SECONDS = 5.0  # to wait for a response
+_AT_ONCE = 0.3  # seconds in which a tunnel without a server closes the connection
 # RPC_CMD_HELLO: command, size, our capabilities (none); the response has a size, a version and capabilities
 _CAPABILITIES = 24
 _HELLO = struct.pack("<BQ", 14, _CAPABILITIES) + bytes(_CAPABILITIES)
@@ -33,14 +33,14 @@ _apart = False
 
 
 def allow_rpc() -> None:
-    """Allows RPC in this process, which may abort at any time: its parent must report that."""
+    """Allows RPC in this process. The process may then abort at any time; its parent must report that."""
     global _apart
     _apart = True
 
 
 def register(endpoints: str | None) -> None:
-    """Adds the devices of these servers ("host:port,host:port") to this process, which aborts over a server of another
-    version. Raises InvalidRequestError without RPC or `allow_rpc`, EngineError if no server responds."""
+    """Adds the devices of servers ("host:port,host:port") to this process; None adds none. llama.cpp aborts if a server
+    has another version. Raises InvalidRequestError without RPC or `allow_rpc`, EngineError if one does not respond."""
     if endpoints is None:
         return
     if not _apart:
@@ -58,8 +58,8 @@ def register(endpoints: str | None) -> None:
 
 
 def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
-    """Serves this machine's GPUs, or else its CPU, to one client after another. ``cache``: a folder for weights, so
-    that each is sent once. Raises InvalidRequestError without RPC, EngineError if the port cannot be used."""
+    """Serves this machine's GPUs, or its CPU if it has none, to one client at a time. ``cache``: a folder for weights,
+    so that each is sent once. Raises InvalidRequestError without RPC, EngineError if the port cannot be used."""
     require()
     start = _function("start_server", None, c_char_p, c_char_p, c_size_t, c_size_t, POINTER(c_void_p))
     every = device_handles()
@@ -70,7 +70,7 @@ def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
 
 
 def check(endpoints: str | None) -> None:
-    """Raises what `register` would raise, and errors for most causes of an abort there."""
+    """Raises the errors of `register`, and errors for most problems on which `register` would abort."""
     if endpoints is not None:
         require()
         for endpoint in endpoints.split(","):
@@ -86,8 +86,8 @@ def require() -> None:
 
 
 def probe(endpoint: str) -> None:
-    """Raises EngineError unless a server responds, or closes the connection after our greeting: it may have another
-    version, which llama.cpp reports."""
+    """Raises EngineError if no RPC server responds. A server that closes the connection after our greeting passes: it
+    may have another version, which llama.cpp reports."""
     try:
         line = connect(endpoint, _SECONDS)
     except (OSError, ValueError) as error:
@@ -110,7 +110,7 @@ def probe(endpoint: str) -> None:
 
 
 def _heard(line: socket.socket, seconds: float) -> bytes | None:
-    """Returns the first bytes that arrive in time: none if the connection closes, None if nothing happens."""
+    """Returns the first bytes that arrive in time; b"" if the connection closes, None if nothing arrives."""
     line.settimeout(seconds)
     try:
         return line.recv(8)
@@ -121,12 +121,11 @@ def _heard(line: socket.socket, seconds: float) -> bytes | None:
 
 
 def remote_endpoints(endpoints: Iterable[str]) -> list[str]:
-    """Returns the endpoints on other machines."""
     return [endpoint for endpoint in endpoints if not is_loopback(endpoint.rpartition(":")[0])]
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns a function of the backend, which may be a library of its own, by name."""
+    """Returns the function ``ggml_backend_rpc_{name}`` of the RPC backend, which may be a separate library."""
     registry = ggml_function("reg_by_name", c_void_p, c_char_p)(b"RPC")
     find = ggml_function("reg_get_proc_address", c_void_p, c_void_p, c_char_p)
     found = find(registry, f"ggml_backend_rpc_{name}".encode()) if registry else None

@@ -1,6 +1,6 @@
-"""Decoding: greedy, by temperature, min-p and top-p with a seed, by a beam search, or as a JSON schema allows.
+"""Decoding: greedy, sampled (temperature, min-p, top-p, seed), by a beam search, or constrained by a JSON schema.
 
-The beam search finds runs of a segment (pointing) or of a library (recall). Schemas are compiled by llguidance.
+The beam search finds runs in a segment (pointing) or in a library (recall). llguidance compiles the schemas.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", np.float32, np.float64)
 Beam = TypeVar("Beam")
 _OPTIONS: JsonCompileOptions = {"whitespace_flexible": True, "whitespace_pattern": r"(?: |\n {0,16})"}
-"""The white space between values: as models lay JSON out, but bounded, because small models repeat it for ever."""
+"""Allows white space between values, as models write JSON, but not much: small models would repeat it forever."""
 
 
 def log_softmax(logits: NDArray[F]) -> NDArray[F]:
@@ -38,7 +38,7 @@ def log_softmax(logits: NDArray[F]) -> NDArray[F]:
 
 
 def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> list[float]:
-    """Appends tokens to sequences; returns log P(tokens | sequence) for each, in nats. Raises as `append_each`."""
+    """Appends tokens to sequences; returns log P(tokens | sequence) of each part, in nats. Raises as `append_each`."""
     before = [sequence.logits for sequence, _ in parts]
     rows, found, begin = context.append_each(parts, all_rows=True), [], 0
     for first, (_, tokens) in zip(before, parts, strict=True):
@@ -75,24 +75,25 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Step(Generic[Beam]):
-    """A beam that continues a live one by at least one token."""
+    """A beam that continues a live beam, which was evaluated in the previous step, by at least one token."""
 
     beam: Beam
     parent: int
-    """The index of the live beam that it continues."""
+    """The index of the live beam that this beam continues."""
     tokens: Seq[int]
 
 
 def search_beams(
     context: Context, prompt: Sequence, first: Beam, advance: Callable[[list[tuple[Beam, Logits]]], list[Step[Beam]]]
 ) -> int:
-    """Evaluates beams step by step, all live ones in a batch, until none continues; returns the number of evaluated
-    tokens. Takes a sequence for each beam, a fork of the prompt. Raises Interrupted, ContextOverflowError.
+    """Runs a beam search until no beam continues; returns the number of evaluated tokens.
+
+    Each live beam has a sequence of its own, forked from the prompt. Raises Interrupted, ContextOverflowError.
 
     Args:
         first: the beam without tokens.
-        advance: returns the beams that continue, given the live ones, each with the logits after every token of its
-            last step, (tokens, n_vocab); for the first beam those after the prompt, (1, n_vocab).
+        advance: returns the beams that continue the live beams. It gets each live beam with the logits after every
+            token of its last step, (tokens, n_vocab); for the first beam, after the prompt, (1, n_vocab).
     """
     spent = 0
     with ExitStack() as stack:
@@ -110,8 +111,8 @@ def search_beams(
 
 
 def _branches(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> list[Sequence]:
-    """Returns a sequence for the child of each of ``parents``: the parent's own for its last child, else a fork, which
-    the stack closes. First closes those of ``live`` without children."""
+    """Returns a sequence for each child, given its parent's sequence. The last child of a parent gets that sequence,
+    others get a fork, which ``stack`` closes. First closes the ``live`` sequences without children."""
     for one in live:
         if one not in parents:
             one.close()
@@ -119,7 +120,7 @@ def _branches(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> 
 
 
 def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
-    """Returns a model's vocabulary for llguidance. Raises InvalidRequestError without that package."""
+    """Returns a model's vocabulary for llguidance. Raises InvalidRequestError if llguidance is not installed."""
     try:
         from llguidance.llamacpp import lltokenizer_from_vocab
     except ImportError:
@@ -127,13 +128,13 @@ def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
             "a JSON schema needs the package llguidance", "pip install 'wim-edge[server]'"
         ) from None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # it calls llama.cpp by an older name
+        warnings.simplefilter("ignore", DeprecationWarning)  # llguidance calls a deprecated function of llama.cpp
         return lltokenizer_from_vocab(vocab, eos_token=eog_tokens)
 
 
 class Grammar:
-    """Implements `wim_edge.engine.protocols.Grammar` without the ``hidden`` tokens. Raises InvalidRequestError for a
-    schema that is too large or has an unsupported keyword."""
+    """Implements `wim_edge.engine.protocols.Grammar`; never allows the ``hidden`` tokens. Raises InvalidRequestError
+    for a schema that is too large or has an unsupported keyword."""
 
     def __init__(self, vocabulary: LLTokenizer, schema: object, hidden: Iterable[int]) -> None:
         from llguidance import LLMatcher

@@ -1,4 +1,4 @@
-"""A search, by measurement, for the fastest configuration of a model on this machine, one setting after the other."""
+"""A search for the fastest configuration of a model on this machine: measures one setting after another."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from wim_edge.engine.protocols import Interrupted
 from wim_edge.errors import CapacityError, EngineError
 from wim_edge.settings import Settings
 
-PREFILL, DECODE = 4096, 150  # the tokens of the reading whose seconds are the cost
-_BETTER = 0.97  # of the best cost: a smaller gain may be noise
+PREFILL, DECODE = 4096, 150  # tokens: a configuration's cost is the time to read and write them
+_BETTER = 0.97  # a better cost is at most this share of the best cost: a smaller gain may be noise
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,19 @@ class RunConfig:
     path: Path
     settings: Settings
     prefill: float = 0.0
-    """Tokens read a second, 1,500 tokens deep if the machine is fast enough."""
+    """Tokens read per second, over 1,536 tokens if the machine is fast enough."""
     decode: float = 0.0
     error: str | None = None
 
     @property
     def cost(self) -> float:
-        """The seconds to read 4,096 tokens and write 150."""
+        """The seconds to read 4,096 tokens and write 150; infinite if the measurement failed."""
         return PREFILL / self.prefill + DECODE / self.decode if self.prefill and self.decode else float("inf")
 
 
 def search(path: Path, settings: Settings) -> Iterator[tuple[RunConfig, RunConfig]]:
-    """Measures one configuration after another; yields each with the best so far, itself included. Raises EngineError
-    and CapacityError for the file itself."""
+    """Measures one configuration after another; yields each, with the best so far (perhaps the same one). Raises
+    EngineError, CapacityError if the model cannot be measured at all."""
     with Model(path, settings) as model:
         n_threads, gpu = model.n_threads, model.n_gpu_layers != 0
     best = _measure("as it is", path, settings)
@@ -67,7 +67,7 @@ def search(path: Path, settings: Settings) -> Iterator[tuple[RunConfig, RunConfi
 
 
 def speedup(way: RunConfig, best: RunConfig) -> float:
-    """Returns how many times faster the best is. Measures both again, because other work may have slowed one down."""
+    """Returns how many times faster ``best`` is. Measures both again, because other work may have slowed one down."""
     costs = [min(one.cost, _measure(one.label, one.path, one.settings).cost) for one in (way, best)]
     return costs[0] / costs[1]
 
@@ -81,7 +81,7 @@ def _measure(label: str, path: Path, settings: Settings) -> RunConfig:
     config = RunConfig(label, path, settings)
     try:
         with Model(path, settings) as model:
-            speed = measure_speed(model, 1536, warm_up=64)  # deep enough that attention counts
+            speed = measure_speed(model, 1536, warm_up=64)  # enough tokens that attention takes time
     except (EngineError, CapacityError) as error:
         return replace(config, error=str(error))
     late = None if speed.prefill and speed.decode else "not finished in the time limit"
@@ -96,12 +96,12 @@ def machine() -> str:
 
 PREFILL_SECONDS, DECODE_SECONDS = 6.0, 4.0
 _DECODED = 48
-_OVERTIME = 2.0  # seconds until a measurement is interrupted within a batch
+_OVERTIME = 2.0  # seconds past the limit, after which a running batch is interrupted
 
 
 @dataclass(frozen=True)
 class Speed:
-    """The speeds of prefill and decoding in tokens a second, and the number of tokens behind each."""
+    """The speeds of prefill and decoding in tokens per second, and the number of tokens measured for each."""
 
     prefill: float
     prefill_tokens: int
@@ -115,8 +115,8 @@ def sample_text() -> str:
 
 
 def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
-    """Measures the prefill of ``n_tokens`` and decoding after them, in about ten seconds at most. ``warm_up``: the
-    tokens whose speed decides how many are measured."""
+    """Measures a prefill of at most ``n_tokens`` tokens, then decoding, in about ten seconds. The speed of the first
+    ``warm_up`` tokens decides how many tokens are measured."""
     tokens = list(islice(cycle(model.tokenize(sample_text())), n_tokens))
     with closing(model.context(n_tokens + 512)) as context, context.sequence() as sequence:
         sequence.append([*model.bos_tokens, *tokens[:8]])  # the first batch is slower
@@ -130,7 +130,7 @@ def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
 
 
 def _timed(context: Context, sequence: Sequence, parts: Seq[list[int]], seconds: float) -> tuple[float, int]:
-    """Returns the tokens a second, and the tokens that were evaluated in time."""
+    """Appends parts for about ``seconds``; returns (tokens per second, number of evaluated tokens)."""
     before = len(sequence)
     watchdog = threading.Timer(seconds + _OVERTIME, context.interrupt)
     watchdog.start()
