@@ -1,4 +1,4 @@
-"""Things kept on disk: saved readings with their index and its limits, and the libraries of a user's documents."""
+"""Data on disk: saved readings, with their index and size limit, and the libraries of a user's documents."""
 
 from wim_edge.library.reading_store import FAILURES, ReadingStore, SavedReading, common_prefix_length, is_corrupt
 from wim_edge.library.readings_db import ReadingRecord

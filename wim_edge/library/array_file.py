@@ -1,9 +1,9 @@
-"""Arrays in one file, checked before use; among them the saved state of a sequence.
+"""A file format for arrays with checksums; also the format of a sequence's saved state.
 
-    parts     one after the other
-    header    JSON: ``about`` (what the file belongs to) and ``parts`` (name, type, count, CRC-32)
-    kind      16 bytes
-    uint32 x 3            format, length of the header, CRC-32 of the header; little-endian
+    parts                 the arrays' bytes, one array after the other
+    header                JSON: ``about`` (what the file belongs to) and ``parts`` (name, type, count, CRC-32)
+    kind                  16 bytes that name the kind of file
+    uint32 x 3            format number, length of the header, CRC-32 of the header; little-endian
 
 The header is at the end, so that another program (llama.cpp) can write the first part itself.
 """
@@ -32,18 +32,19 @@ _TAIL = struct.Struct("<16s3I")
 _CHUNK = 1 << 20  # bytes read at once for a checksum
 
 Listed = tuple[str, str, int, int]
-"""A part: name, numpy's name of its type, count, CRC-32."""
+"""A part as the header lists it: (name, numpy's name of the type, number of elements, CRC-32)."""
 
 
 class DamagedError(Exception):
-    """The file is not what was written: truncated, changed, of another format, or about something else."""
+    """The file differs from the written one: truncated, changed, of another format, or about something else."""
 
 
 def append_parts(
     path: Path, kind: tuple[bytes, int], about: Mapping[str, Any], parts: Mapping[str, NDArray[Any]],
     listed: Seq[Listed] = (),
 ) -> int:  # fmt: skip
-    """Completes a file that may already contain the ``listed`` parts; returns its size in bytes. Raises OSError."""
+    """Appends arrays and the header to a file that may already contain the ``listed`` parts; returns its size in bytes.
+    ``kind``: (16 bytes, format number). Raises OSError."""
     all_listed = list(listed)
     with open(path, "r+b", buffering=0) as file:
         file.seek(0, os.SEEK_END)
@@ -64,8 +65,8 @@ def open_regular_file(path: Path) -> FileIO:
 
 
 def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> list[Listed]:
-    """Returns the parts that the header lists; together they must be as long as the file before the header. ``about``
-    None: the file may be about anything. Raises DamagedError, OSError."""
+    """Returns the parts that the header lists; checks the header and the file's length. ``about``: the header must
+    contain exactly this; None: any. Raises DamagedError, OSError."""
     size = os.fstat(file.fileno()).st_size
     if size < _TAIL.size:
         raise DamagedError("cut short")
@@ -90,7 +91,7 @@ def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | N
 
 
 def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
-    """Returns the arrays of a file, checked (see `parts_of`) and mapped into memory. On Windows they are read, because
+    """Returns a file's arrays by name, checked and mapped into memory. On Windows the arrays are read instead, because
     a mapped file cannot be replaced or deleted there. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         found: dict[str, NDArray[Any]] = {}
@@ -130,12 +131,12 @@ _KIND = (b"wim-edge reading", 2)
 
 
 def is_state_file(name: object) -> bool:
-    """Returns whether `write_state` makes such names: the folder and its index may be foreign."""
+    """Returns whether `write_state` makes such names. Other names in the folder or its index are not ours."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[Path, int]:
-    """Writes a sequence's content to a new file in ``folder``; returns its path and bytes. Raises OSError."""
+    """Writes a sequence's content to a new file in ``folder``; returns (path, size in bytes). Raises OSError."""
     path = folder / (uuid.uuid4().hex + ENDING)
     with replace_file(path, private=True) as part_path:
         snapshot = sequence.snapshot(part_path)
@@ -152,7 +153,7 @@ def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> t
 
 
 def read_state(path: Path, about: Mapping[str, Any]) -> Snapshot:
-    """Reads a file that must be ``about`` this; the snapshot's state stays in it. Raises DamagedError, OSError."""
+    """Returns a file's snapshot; the state stays there. ``about``: see `parts_of`. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         listed = parts_of(file, _KIND, about)
         parts: dict[str, NDArray[Any]] = {}

@@ -20,14 +20,14 @@ def connected(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection
 
 
 def _writable(path: Path) -> bool:
-    """Returns whether write-ahead logging can write beside the file, as even reading requires, or has done so."""
+    """Returns whether the database's log (-wal) exists or can be created: even a reader needs the log."""
     return os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists()
 
 
 @contextmanager
 def transaction(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
-    """Yields a connection in a transaction, which is undone if anything is raised or the process is killed; others may
-    read meanwhile. Raises sqlite3.Error."""
+    """Yields a connection in a write transaction; other connections may read meanwhile. The transaction is undone if
+    the block raises or the process is killed. Raises sqlite3.Error."""
     with connected(path, create=create) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")

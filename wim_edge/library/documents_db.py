@@ -1,6 +1,5 @@
-"""The tables of a library, and the transactions that change them: files as they were when read, and their documents,
-which can be restored for `DAYS` after a sync removed them.
-"""
+"""The tables of a library, and functions that change them. A file is stored with its state when it was read, and with
+its documents. For `DAYS` after a sync removed them, documents can be restored."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ DAYS = 30
 DIGEST_BYTES = 16
 PASSAGE_CHARS = 1000
 _SECTION_CHARS = 200  # a shorter section shares its passage with the next one
-_LATEST = 2**63 - 1  # nanoseconds that SQLite can store, in the year 2262
+_LATEST = 2**63 - 1  # the most nanoseconds that SQLite can store: the year 2262
 
 _ROOTS = "CREATE TABLE root (path TEXT PRIMARY KEY)"
 _REMOVED = """CREATE TABLE removed (
@@ -57,18 +56,18 @@ FROM passage JOIN document ON document.id = document JOIN source ON source.id = 
 
 @dataclass(frozen=True)
 class FileState:
-    """A file as it was when it was read."""
+    """The state of a file when the library read it."""
 
     mtime_ns: int
     size: int
     stamp: int = 0
-    """A checksum of what changes with every write: times, size and inode. 0 if an earlier version read the file."""
+    """A checksum of times, size and inode, different after every write. 0: an earlier version read the file."""
     digest: bytes = b""
-    """The SHA-256 of its bytes; empty if it is unknown."""
+    """The SHA-256 of the file's bytes; empty if unknown."""
 
 
 def state_of(stat: os.stat_result, digest: bytes = b"") -> FileState:
-    """Returns the state for a result of `os.stat`: rsync, zip and touch restore the time, but not inode and ctime."""
+    """Returns a file's state from its `os.stat`: rsync, zip and touch restore the time, but not inode and ctime."""
     parts = (stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns, stat.st_ino)
     stamp = int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=7).digest())
     return FileState(min(stat.st_mtime_ns, _LATEST), stat.st_size, stamp, digest)
@@ -81,7 +80,7 @@ def digest_of(path: Path) -> bytes:
 
 
 def has_changed(path: Path, known: FileState) -> bool:
-    """Returns True if a file's bytes differ from those that were read. Raises OSError, ValueError."""
+    """Returns whether a file's bytes differ from those that were read. Raises OSError, ValueError."""
     now = state_of(path.stat())
     if not known.digest:
         return (now.mtime_ns, now.size) != (known.mtime_ns, known.size)
@@ -97,7 +96,7 @@ def make(db: sqlite3.Connection) -> None:
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """Returns the version of the tables, 0 if there are none. Raises sqlite3.DatabaseError for an unknown one."""
+    """Returns the version of the tables; 0 if there are none. Raises sqlite3.DatabaseError for an unknown version."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     is_empty = not version and not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if not is_empty and not OLDEST <= version <= VERSION:
@@ -106,7 +105,7 @@ def version_of(db: sqlite3.Connection) -> int:
 
 
 def bring_up_to_date(db: sqlite3.Connection) -> None:
-    """Migrates a library of an earlier version. ``searchable`` and ``heading`` are functions of the connection."""
+    """Migrates a library of an earlier version. The connection must have the SQL functions of `Library._write`."""
     version = version_of(db)
     if version == VERSION:  # another process has migrated it
         return
@@ -125,7 +124,7 @@ def bring_up_to_date(db: sqlite3.Connection) -> None:
 
 
 def change(db: sqlite3.Connection) -> None:
-    """Sets a new random version, so that no other library and no restored copy ever has the same."""
+    """Gives the library a new random version, which no other library and no restored copy has."""
     db.execute("DELETE FROM version")
     db.execute("INSERT INTO version VALUES (?)", (uuid.uuid4().hex,))
 
@@ -133,7 +132,7 @@ def change(db: sqlite3.Connection) -> None:
 def replace_documents(
     db: sqlite3.Connection, path: str, state: FileState, documents: Iterable[tuple[str, Document]], restored: bool
 ) -> int:
-    """Replaces the documents of a file with these, each with its title; returns their number."""
+    """Replaces a file's documents with these (title, document) pairs; returns their number."""
     before = db.execute(
         "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
         "ORDER BY document.id", (path,),
@@ -175,7 +174,7 @@ def _insert(db: sqlite3.Connection, source: int | None, name: str, copy: int, ti
 
 
 def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -> bool:
-    """Deletes the documents of a file; returns whether there were any. ``keep``: they can be restored."""
+    """Deletes a file and its documents; returns whether the file was known. ``keep``: they can be restored."""
     db.execute("DELETE FROM removed WHERE path = ? OR at < ?", (path, _oldest()))
     if keep:
         db.execute(
@@ -192,7 +191,7 @@ def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -
 
 
 def _unused_name(db: sqlite3.Connection, title: str) -> tuple[str, int]:
-    """Returns the title, or "title (2)" and so on if documents of that name exist, and the number."""
+    """Returns (name, number) for a document: the title and 1, or if that is taken "title (2)" and 2, and so on."""
     if not _is_taken(db, title):
         return title, 1
     copies = "SELECT coalesce(max(number), 1) FROM document WHERE title = ? AND number > 1"
@@ -214,19 +213,19 @@ def document_digest(*texts: object) -> bytes:
 
 
 def passage_sum(*numbers: object) -> int:
-    """Returns a checksum of a passage: its document, its offsets and its number."""
+    """Returns a checksum of a passage's numbers: document's id, start, end and its own id."""
     return zlib.crc32(repr(numbers).encode())
 
 
 def passages(document: Document) -> Iterator[tuple[int, int]]:
-    """Yields the [start, end) of the pieces that a library searches, at most `PASSAGE_CHARS` long. A piece ends with
-    its section, unless it is hardly more than a heading."""
+    """Yields the [start, end) of a document's passages in characters, each at most `PASSAGE_CHARS` long. A passage ends
+    where its section ends, unless the section is shorter than `_SECTION_CHARS`."""
     starts = [0]
     for mark in document.marks:
         if mark.section and mark.start - starts[-1] >= _SECTION_CHARS:
             starts.append(mark.start)
     for start, end in pairwise([*starts, len(document.text)]):
-        for segment in split(document.text[start:end], PASSAGE_CHARS, lambda text: range(len(text))):  # of characters
+        for segment in split(document.text[start:end], PASSAGE_CHARS, lambda text: range(len(text))):  # by characters
             yield start + segment.start, start + segment.end
 
 
@@ -239,7 +238,7 @@ class RemovedDocument:
     title: str
     chars: int
     removed: float
-    """The time of its removal, in seconds since 1970."""
+    """The time of the removal, in seconds since 1970."""
 
 
 def removed_documents(db: sqlite3.Connection) -> list[RemovedDocument]:
@@ -250,7 +249,7 @@ def removed_documents(db: sqlite3.Connection) -> list[RemovedDocument]:
 
 
 def removed_texts(db: sqlite3.Connection, path: str) -> tuple[FileState, list[tuple[str, Document]]]:
-    """Returns the removed documents of a file, each with its title, and the file's state."""
+    """Returns a file's state and its removed documents, as (title, document) pairs."""
     rows = db.execute(
         "SELECT title, text, marks, mtime_ns, size, digest FROM removed WHERE path = ? ORDER BY id", (path,)
     ).fetchall()
@@ -260,7 +259,7 @@ def removed_texts(db: sqlite3.Connection, path: str) -> tuple[FileState, list[tu
 
 
 def marks_of(stored: str) -> tuple[Mark, ...]:
-    """Returns the marks of a document, which are stored as JSON."""
+    """Parses a document's marks (pages and sections) from their stored JSON."""
     return tuple(Mark(*mark) for mark in json.loads(stored))
 
 

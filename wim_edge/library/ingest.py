@@ -1,4 +1,4 @@
-"""Ingest: reads files and folders into a library, skips unchanged ones, and brings a library in step with them."""
+"""Ingest: reads new and changed files into a library (`add`), and updates a library from its files (`sync`)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from wim_edge.settings import Limits
 
 ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 _TAKEN = (*(ending for one in FORMATS for ending in one.endings), *ROWS[:3])
-"""The endings of the files that a folder adds. A named file is added whatever its ending."""
+"""The endings of the files that are read in a folder. A file that is named itself may have any ending."""
 _LAYOUT = "{title, text}"
 _SPEED, _SPEEDS = 300_000, dict.fromkeys((*TEXT.endings, *MARKDOWN.endings, *ROWS), 3_000_000)
-"""Approximate bytes of a file that two cores read in a second; more for plain text."""
-_HASHED = 200_000_000  # approximate bytes of a file that are hashed in a second
+"""Approximate bytes that two cores read in a second: the usual speed, and the speed of plain text by ending."""
+_HASHED = 200_000_000  # approximate bytes that are hashed in a second
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class IngestResult:
     state: Literal[
         "added", "changed", "moved", "unchanged", "failed", "skipped", "gone", "removed", "waiting", "recognised"
     ]
-    """``recognised`` is about a page, and precedes the file's own result."""
+    """``recognised`` reports one page of a scan, before the file's own result."""
     documents: int = 0
     note: str = ""
     """The reason for a failure, or a note on what is missing."""
@@ -59,10 +59,10 @@ class _Options:
 def add(
     library: Library, paths: Iterable[str | Path], *, prune: bool = False, limits: Limits = DEFAULTS
 ) -> Iterator[IngestResult]:
-    """Adds files, folders (with everything in them) and files of JSON lines; yields the result of each.
+    """Adds files, folders with all subfolders, and files of JSON lines; yields each file's result.
 
-    A file is read again only if its bytes have changed, and a moved one keeps its documents. ``prune``: removes the
-    documents of files that are missing from these folders, or left out of them (see `sync`).
+    A file is read again only if its bytes have changed. A moved file keeps its documents. ``prune``: removes the
+    documents of files that are missing from these folders or excluded (see `sync`).
     """
     options = _Options(prune, limits=limits)
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
@@ -78,15 +78,15 @@ def sync(
     library: Library, *, prune: bool = True, remove_missing: bool = False, limits: Limits = DEFAULTS,
     seconds: float = math.inf, written: Container[str] = (),
 ) -> Iterator[IngestResult]:  # fmt: skip
-    """Brings a library in step with the files and folders that were added to it; yields the result of each file.
+    """Updates a library from the files and folders that were added to it; yields each file's result.
 
     Args:
-        prune: removes the documents of files that are missing or left out; they can be restored (`Library.restore`).
-            Those of a folder that is now empty or missing stay, because its disk may not be mounted.
-        remove_missing: removes these, too.
-        seconds: the time limit. Files that would take longer wait, and while one waits nothing is removed, because it
-            may be a missing one under another name.
-        written: files that were written just now, whatever their size and times say.
+        prune: removes the documents of missing and excluded files; they can be restored (`Library.restore`). Documents
+            of a folder that is now empty or missing stay, because its disk may not be mounted.
+        remove_missing: removes the documents of empty and missing folders, too.
+        seconds: the time limit. Files that would take longer wait for the next call. While a file waits nothing is
+            removed, because it may be a missing file under another name.
+        written: paths of files that were just written: they are compared even if size and times are unchanged.
     """
     options = _Options(prune, remove_missing, limits, time.monotonic() + seconds, written)
     for root in library.roots():
@@ -94,7 +94,7 @@ def sync(
 
 
 def _compare(library: Library, root: Path, options: _Options) -> Iterator[IngestResult]:
-    """Compares a file or folder with the library, and updates the library."""
+    """Compares a file or folder with the library, updates the library, and yields each file's result."""
     known = {name: one for name, one in library.sources().items() if _is_in(name, str(root))}
     is_folder = os.path.isdir(root)
     missing = {name for name in known if _is_missing(name)}
@@ -155,8 +155,8 @@ def _is_missing(name: str) -> bool:
 
 
 def files_of(root: Path, known: Container[str] = (), named: Iterable[Path] = ()) -> Iterator[Path | IngestResult]:
-    """Yields the files of a folder to read: those of known formats or ``known`` by name that no `LEFT_OUT` file
-    excludes, and the ``named`` ones. Also yields a result for each skipped path and each folder that cannot be read."""
+    """Yields the files of ``root`` to read: files of a known format or in ``known`` that no `LEFT_OUT` file excludes,
+    then ``named`` files. Also yields a result for each skipped file and each folder that cannot be read."""
     if not os.path.isdir(root):
         yield root
         return
@@ -181,7 +181,8 @@ def files_of(root: Path, known: Container[str] = (), named: Iterable[Path] = ())
 def _one(
     library: Library, path: Path, known: Mapping[str, SourceFile], missing: Container[str], options: _Options
 ) -> Generator[IngestResult, None, tuple[IngestResult, str]]:
-    """Yields a result for each recognised page. Returns the file's result, and its former path if it was moved."""
+    """Updates the library from one file. Yields a result for each recognised page of a scan. Returns (the file's
+    result, the path under which the library already had the same bytes, else an empty text)."""
     name = str(path)
     had = known.get(name)
     n_had = had.documents if had else 0
@@ -230,7 +231,7 @@ def _one(
 
 
 def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
-    """Returns a file's documents with their titles, and a note. Raises DocumentError, InvalidRequestError."""
+    """Returns a file's (title, document) pairs, and a note (empty: none). Raises DocumentError, InvalidRequestError."""
     if path.name.lower().endswith(ROWS):
         try:
             rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
@@ -246,12 +247,12 @@ def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Docum
 
 
 def rows_of(path: Path) -> list[tuple[str, Document]]:
-    """Returns the documents of a file of rows, each with its title. Raises DocumentError, InvalidRequestError."""
+    """Returns the (title, document) pairs of a file of rows. Raises DocumentError, InvalidRequestError."""
     return _documents(path, None)[0]
 
 
 def _row(path: Path, row: Row, number: int) -> tuple[str, Document]:
-    """Parses {title, text}, {title, body}, or KILT's knowledge source: {wikipedia_title, text: [paragraphs]}."""
+    """Returns (title, document) for {title, text}, {title, body}, or KILT's {wikipedia_title, text: [paragraphs]}."""
     title = text_of(row.get("title") or row.get("wikipedia_title") or "")
     text = row.get("text") or row.get("body") or ""
     if isinstance(text, list):
@@ -264,7 +265,7 @@ LEFT_OUT = ".wimignore"
 
 
 class LeftOut:
-    """The patterns of the folders that were visited so far; each applies to its own folder's content."""
+    """The `LEFT_OUT` patterns of the folders visited so far; a folder's patterns apply to its content."""
 
     def __init__(self) -> None:
         self._rules: list[tuple[str, Any]] = []
@@ -296,18 +297,18 @@ _AGAIN = 30.0
 _SHOWN = 3
 _DONE = {"added": "new", "changed": "changed", "moved": "moved", "removed": "deleted or left out"}
 _LEFT = {"waiting": "new or changed, but not read yet", "gone": "not there, but still in the library"}
-"""The words for the files of each state (`ingest.IngestResult`)."""
+"""The messages' words for files of each state (`IngestResult.state`)."""
 
 
 class InStep:
-    """Compares libraries with their files, each at most every `_AGAIN` seconds."""
+    """Updates libraries from their files, each library at most every `_AGAIN` seconds."""
 
     def __init__(self) -> None:
         self._compared: dict[str, float] = {}
 
     def bring(self, library: Library, limits: Limits) -> str:
-        """Reads new and changed files for at most `SECONDS`, and removes missing ones. Returns a message about them and
-        what is left; empty if nothing changed."""
+        """Reads new and changed files for at most `SECONDS`, and removes missing ones. Returns a message about the
+        changes and about files still to read; empty if there are none."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""

@@ -1,12 +1,12 @@
 """Libraries: the documents that a user keeps under a name, in one SQLite file, with the indexes for models beside it.
 
-    source     a file as it was when it was read
-    document   its content, one or (JSON lines) many: title, text, marks
+    source     a file, with its state when it was read
+    document   a document of a file, which may have many (JSON lines): title, text, marks
     passage    a piece of a document, at most `PASSAGE_CHARS` long, with its words in an FTS5 index for BM25
     removed    the documents of files that a sync removed (`documents_db.removed_documents`)
 
-Each file is one transaction: a process killed at any moment leaves whole documents. The index that recall makes for a
-model (`wim_edge.recall.index`) is beside it and names its version.
+Each file is added in one transaction, so a killed process leaves no partial documents. The index of `wim_edge.recall`
+for a model is a file in the same folder, and names the library's version that it indexes.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from wim_edge.settings import NO_DEVICE, Paths
 from wim_edge.words import any_of_its_words, searchable
 
 TITLE_WEIGHT = 2.0
-"""A word of the title counts as this many of the text: BM25's recall at 1 rose from 0.80 to 0.82 (docs/choices.md)."""
+"""The weight of a word in the title (text: 1). BM25's recall at 1 rose from 0.80 to 0.82 (docs/choices.md)."""
 _DOCUMENTS = "document JOIN source ON source.id = source"
 _NAME = re.compile(rf"{NO_DEVICE}[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}(?<!\.)")
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A passage that shares words with a query."""
+    """A passage that shares words with a query: the document's id, and [start, end) in its text."""
 
     document: int
     start: int
@@ -50,19 +50,15 @@ class Hit:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of the library."""
-
     path: str
     state: FileState
     is_restored: bool
-    """True if its documents were restored: they stay although the file is missing."""
+    """True if the file's documents were restored: they stay although the file is missing."""
     documents: int
 
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A document of the library."""
-
     id: int
     title: str
     document: Document
@@ -85,8 +81,8 @@ class DocumentEntry:
 
 
 class Library:
-    """The library of this name. Raises LibraryError if there is none (unless it may ``create`` one) or it cannot be
-    read; InvalidRequestError for a name that is not allowed."""
+    """A user's library. Raises LibraryError if it cannot be read or does not exist (``create`` creates it),
+    InvalidRequestError for an invalid name."""
 
     def __init__(self, name: str, paths: Paths | None = None, *, create: bool = False) -> None:
         self.name, self.folder = name, folder_of(name, paths)
@@ -118,17 +114,16 @@ class Library:
         return str(found[0][0])
 
     def __len__(self) -> int:
-        """Returns the number of documents."""
         return int(self._rows("SELECT count(*) FROM document")[0][0])
 
     def roots(self, within: Path | None = None) -> list[Path]:
-        """Returns the added files and folders that are not inside another one; or those ``within`` a folder."""
+        """Returns the added files and folders outside all other added folders; or those ``within`` a folder."""
         found = [Path(path) for (path,) in self._rows("SELECT path FROM root ORDER BY path")]
         known = set(found)
         return [path for path in found if (within in path.parents if within else known.isdisjoint(path.parents))]
 
     def sources(self) -> dict[str, SourceFile]:
-        """Returns the files, by path."""
+        """Returns the library's files by path."""
         rows = self._rows(
             "SELECT path, mtime_ns, size, stamp, source.digest, restored, count(document.id) "
             "FROM source LEFT JOIN document ON source.id = source GROUP BY source.id ORDER BY path"
@@ -137,7 +132,7 @@ class Library:
         return {path: SourceFile(path, FileState(*state), bool(flag), n) for path, *state, flag, n in rows}
 
     def details(self) -> list[dict[str, Any]]:
-        """Returns facts of the files, by path; the title and the name of a document only if a file has just one."""
+        """Returns facts of each file, ordered by path. Title and name are empty unless a file has one document."""
         rows = self._rows(
             "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0), "
             "CASE WHEN count(document.id) = 1 THEN max(title) ELSE '' END, "
@@ -153,12 +148,12 @@ class Library:
         return [number for (number,) in found]
 
     def find(self, name: str) -> StoredDocument | None:
-        """Returns the document of this name, as events name it; None if there is none."""
+        """Returns the document with this name, as events show it; None if there is none."""
         rows = self._rows("SELECT id FROM document WHERE name = ?", name)
         return next(iter(self.documents([number for (number,) in rows])), None)
 
     def digests(self) -> list[tuple[int, bytes]]:
-        """Returns each document's id and a digest of its title and text, in the order of the ids."""
+        """Returns (id, digest of title, text and marks) of each document, in the order of the ids."""
         found = self._rows("SELECT id, digest FROM document ORDER BY id")
         is_sound = all(isinstance(digest, bytes) and len(digest) == documents_db.DIGEST_BYTES for _, digest in found)
         self._check(is_sound, "a digest is missing")
@@ -176,7 +171,7 @@ class Library:
         ]
 
     def documents(self, ids: Sequence[int]) -> list[StoredDocument]:
-        """Returns these documents, in this order, except those that are gone. Each is checked against its digest."""
+        """Returns the documents with these ids, in this order, without missing ones. Checks each against its digest."""
         found: dict[int, StoredDocument] = {}
         for number in dict.fromkeys(ids):
             rows = self._rows(
@@ -227,7 +222,7 @@ class Library:
         self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]], digest: bytes = b"",
         stamp: int = 0,
     ) -> int:  # fmt: skip
-        """Replaces the documents of a file with these, each with its title; returns their number."""
+        """Replaces a file's documents with these (title, document) pairs; returns their number."""
         with self._write() as db:
             state = FileState(mtime_ns, size, stamp, digest)
             return documents_db.replace_documents(db, path, state, documents, restored=False)
@@ -241,13 +236,13 @@ class Library:
             )
 
     def remove(self, path: str, *, keep: bool = False) -> bool:
-        """Removes a file and its documents; returns whether it was there. ``keep``: they can be restored for days."""
+        """Removes a file and its documents; returns whether it was there. ``keep``: they can be restored for `DAYS`."""
         with self._write() as db:
             db.execute("DELETE FROM root WHERE path = ?", (path,))
             return documents_db.delete_documents(db, path, keep=keep)
 
     def restore(self, path: str) -> int:
-        """Restores the documents of a removed file; returns their number. They stay although the file is missing."""
+        """Restores a removed file's documents; returns their number. Syncs keep them although the file is missing."""
         with self._write() as db:
             state, documents = documents_db.removed_texts(db, path)
             return documents_db.replace_documents(db, path, state, documents, restored=True) if documents else 0
@@ -278,7 +273,7 @@ class Library:
 
     @contextmanager
     def _library_errors(self) -> Iterator[None]:
-        """Raises disk failures as LibraryError."""
+        """Converts errors of the disk and of SQLite to LibraryError."""
         try:
             yield
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
@@ -288,13 +283,13 @@ class Library:
                 hint = f"Remove it (wim-edge library remove {self.name}) and add the documents again."
             elif "fts5" in str(error):
                 hint = "The SQLite of this Python has no FTS5; use another build of Python."
-            # The message about damaged characters repeats all of the text
+            # SQLite's message about damaged characters contains the whole text
             what = "a text in it is damaged" if str(error).startswith("Could not decode") else error
             raise LibraryError(f"library {self.name}: {what}", hint) from error
 
 
 def open_library(name: str) -> Library:
-    """Returns a library that is not empty. Raises LibraryError."""
+    """Opens a library that must contain documents. Raises LibraryError."""
     library = Library(name)
     if not len(library):
         raise LibraryError(f"library {name} holds no documents", f"wim-edge library add --to {name} FILE...")
@@ -312,7 +307,6 @@ def folder_of(name: str, paths: Paths | None = None) -> Path:
 
 
 def known_libraries(paths: Paths | None = None) -> list[str]:
-    """Returns the names of all libraries."""
     folder = (paths or Paths.from_environment()).libraries
     found = (path.parent.name for path in folder.glob("*/documents.sqlite"))
     return sorted(name for name in found if _NAME.fullmatch(name))
@@ -325,9 +319,9 @@ def remove_library(name: str) -> int:
         raise LibraryError(f"there is no library {name}", "wim-edge library list")
     freed = size_of(folder)
     try:
-        away = folder.with_name(f".{name}-{uuid.uuid4().hex}")  # at once, even while others write
+        away = folder.with_name(f".{name}-{uuid.uuid4().hex}")  # a rename is atomic, even while others write
         folder.rename(away)
-        if away.is_symlink():  # its target is not ours
+        if away.is_symlink():  # the target of a link is not ours
             away.unlink()
         else:
             shutil.rmtree(away)
@@ -347,7 +341,7 @@ def size_of(folder: Path) -> int:
 
 
 def _is_name(name: str, title: str) -> bool:
-    """Returns whether the name is the title, perhaps with a number."""
+    """Returns whether a name is the title, or the title with a number: "title (2)"."""
     return name.startswith(title) and re.fullmatch(r"( \(\d+\))?", name[len(title) :]) is not None
 
 

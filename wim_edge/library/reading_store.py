@@ -1,9 +1,9 @@
-"""The prompt cache on disk: documents are read once, and their KV cache serves later questions.
+"""The prompt cache on disk: a document is read once, and its saved KV cache serves later questions.
 
-A state is found by the digest of its tokens, under a fingerprint of everything that affects the numbers (model file,
-cache types, build of llama.cpp). So a document that grew, or begins like another one, is read from where they differ.
+A saved state is found by a digest of its tokens and a fingerprint of everything that affects the numbers (model file,
+cache types, build of llama.cpp). So if a text begins like a saved one, only the text after that beginning is read.
 
-A failure of the disk is reported once and never stops a reading: the text is read again.
+A disk failure is reported once and never stops a reading: the text is read again.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from wim_edge.library.readings_db import ReadingRecord, ReadingsDatabase
 from wim_edge.settings import Paths, Settings
 from wim_edge.system.atomic_files import move_over
 
-_MOST = 20 * 10**9
-_SHARE = 10  # default: a tenth of the space that is free or used by readings
+_MOST = 20 * 10**9  # bytes: the largest default limit
+_SHARE = 10  # the default limit is 1/_SHARE of the space that is free or used by readings
 FAILURES = (OSError, sqlite3.Error, UnicodeError)  # a damaged index may contain invalid text
 _LARGE = 100 * 10**6  # bytes of one reading above which a note says how to free them
-_ABANDONED = 3600.0  # seconds after which a file that is not in the index was left by a killed process
+_ABANDONED = 3600.0  # seconds: an older file that is not in the index was left by a killed process
 
 
 class ReadingStore:
-    """A folder of saved readings. ``limit``: bytes that all may take; None: a tenth of the disk's free space, at most
-    20 GB. Raises OSError, sqlite3.Error."""
+    """A folder of saved readings. ``limit``: the most bytes of all readings; None: a tenth of the space that is free or
+    used by readings, at most 20 GB. Raises OSError, sqlite3.Error."""
 
     def __init__(self, folder: Path, limit: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder, self._limit = folder, limit
         self.notes: list[str] = []
-        """Notes for the reader, a line each."""
+        """Messages to the user, a line each."""
         try:
             self.index = ReadingsDatabase(folder / "index.sqlite")
         except (sqlite3.DatabaseError, UnicodeError) as error:
             if not is_corrupt(error):
                 raise
-            self.recreate_index(error)  # the files are useless without it
+            self.recreate_index(error)  # without the index the files are useless
         if self.index.was_old:
             self.notes.append("the saved readings of an older version cannot be used: the texts are read again")
         os.chmod(folder / "index.sqlite", 0o600)
 
     @classmethod
     def of(cls, settings: Settings) -> ReadingStore:
-        """Returns the store of these settings. Raises LibraryError."""
+        """Returns the store for these settings. Raises LibraryError."""
         folder = settings.readings or Paths.from_environment().cache / "readings"
         try:
             return cls(folder, settings.readings_bytes)
@@ -68,7 +68,7 @@ class ReadingStore:
             ) from error
 
     def recreate_index(self, damage: Exception) -> None:
-        """Replaces a damaged index by an empty one, keeps the old file beside it, and adds a note."""
+        """Replaces a damaged index with an empty one, keeps a copy, deletes the states, and adds a note."""
         path = self.folder / "index.sqlite"
         aside = path.with_name(path.name + ".damaged")
         self.notes.append(f"the index of the saved readings was damaged ({damage}); a new one begins, the old one is "
@@ -91,7 +91,7 @@ class ReadingStore:
         return self.index.readings()
 
     def remove(self, *readings: int) -> None:
-        """Deletes readings, and every state that no other one needs."""
+        """Deletes the readings with these ids, and the states that no other reading needs."""
         for reading in readings:
             self.index.drop_reading(reading)
         self.sweep()
@@ -101,7 +101,7 @@ class ReadingStore:
         self.remove(*(one.id for one in self.index.readings()))
 
     def sweep(self, keeping: int | None = None) -> None:
-        """Enforces the limit: evicts the least recently used readings but ``keeping``, deletes unreferenced files."""
+        """Deletes unreferenced files, and the least recently used readings above the limit, except ``keeping``."""
         limit = self.limit
         self.delete(self.index.drop_unreferenced())
         for oldest in reversed(self.index.readings()):
@@ -117,27 +117,27 @@ class ReadingStore:
                     self.delete([name])
 
     def delete(self, names: list[str]) -> None:
-        """Deletes these files from the folder, if they are ours."""
+        """Deletes the files of these names from the folder, if `write_state` made them."""
         for name in filter(is_state_file, names):
-            with suppress(OSError):  # open in another process (Windows); a later sweep finds it
+            with suppress(OSError):  # another process has the file open (Windows); a later sweep deletes it
                 (self.folder / name).unlink(missing_ok=True)
 
 
 class SavedReading:
-    """The saved states of one reading: finds known tokens, and saves new ones."""
+    """The saved states of one reading: finds states of known tokens, and saves new states."""
 
     def __init__(
         self, store: ReadingStore, fingerprint: str, documents: Sequence[Document], shape: str, model: str, tokens: int
     ) -> None:
         self._store, self._fingerprint = store, fingerprint
         self.notes = list(store.notes)
-        """Notes for the reader, a line each."""
+        """Messages to the user, a line each."""
         self._broken, self._whole, self._taken = False, True, 0
         self._states: list[int] = []
         self._last: tuple[int, tuple[int, ...]] = (0, ())
-        """The state found or saved last, and its tokens."""
+        """The id and the tokens of the state that was found or saved last."""
         self.saved_tokens = 0
-        """Document tokens that are saved, once the reading is closed."""
+        """The number of document tokens that are saved; `close` sets it."""
         texts = ("\n".join(map(_source, documents)), ", ".join(document.name for document in documents), model)
         source, title, model = (text.encode("utf-8", "backslashreplace").decode() for text in texts)  # for odd names
         self._open = partial(
@@ -145,8 +145,8 @@ class SavedReading:
         )
 
     def find(self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False) -> Snapshot | None:
-        """Returns the saved state with the longest part of ``tokens``, up to one of the ascending ``ends``, and at most
-        ``most`` tokens in all. ``aside``: the reading does not continue from it."""
+        """Returns the saved state with the longest prefix of ``tokens`` that ends at one of the ascending ``ends``, and
+        with at most ``most`` tokens; None if there is none. ``aside``: the reading does not continue from it."""
         hashes = digests(tokens, ends)
         while not self._broken:
             with self._guarded("looked up"):
@@ -172,7 +172,7 @@ class SavedReading:
         return None
 
     def refused(self, error: Exception) -> None:
-        """Notes that a state that was found cannot be restored."""
+        """Adds a note that a state from `find` cannot be restored."""
         self._note(f"a saved reading cannot be used ({error}); the text is read again")
 
     def save(self, sequence: Cached, ends: Sequence[int], *, aside: bool = False) -> None:
@@ -199,11 +199,11 @@ class SavedReading:
             self._taken += size
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
-        """Keeps the states that earlier questions saved and this one did not need, of ``windows``: the number of each,
-        its tokens, and the ascending ends up to which it may be known. Returns the known tokens of each, by number."""
+        """Keeps states of ``windows`` that earlier questions saved and this question did not need. A window is (number,
+        tokens, ascending ends of possible prefixes). Returns the number of saved tokens by window number."""
         known: dict[int, int] = {}
         held: dict[str, int] = {}
-        if self._states and not self._broken:  # else nothing is dropped either
+        if self._states and not self._broken:  # otherwise `close` drops no states
             with self._guarded("looked up"):
                 held = self._store.index.prefixes(self._open())
         if set(held.values()) <= set(self._states):
@@ -222,7 +222,7 @@ class SavedReading:
         if digests and not self._broken:
             with self._guarded("looked up"):
                 found = self._store.index.vectors(fingerprint, list(digests.values()))
-        found = {one: data for one, data in found.items() if len(data) % 2 == 0}  # else it is damaged
+        found = {one: data for one, data in found.items() if len(data) % 2 == 0}  # an odd length means damage
         known = {number: np.frombuffer(found[one], "<f2") for number, one in digests.items() if one in found}
         return {number: vector.astype(np.float32) for number, vector in known.items()}
 
@@ -235,7 +235,7 @@ class SavedReading:
             self._store.index.add_vectors(self._open(), fingerprint, made)
 
     def close(self, tokens: int) -> None:
-        """Ends the reading, and enforces the limit. ``tokens``: the document tokens that were read or found."""
+        """Ends the reading, and enforces the limit. ``tokens``: how many document tokens were read or found."""
         if self._broken:
             return
         if self._taken > _LARGE:
@@ -254,7 +254,7 @@ class SavedReading:
 
     @contextmanager
     def _guarded(self, done: str) -> Iterator[None]:
-        """Notes a disk failure; nothing more is read or saved after it."""
+        """Turns a disk failure into a note (cannot be ``done``); later reads and saves do nothing."""
         try:
             yield
         except FAILURES as error:
@@ -267,7 +267,7 @@ class SavedReading:
             self._note(self._store.notes[-1])
 
     def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
-        """Adds a state to the reading, in place of the one that it continues."""
+        """Adds a state to the reading, in place of the last state if it continues that state's tokens."""
         last, held = self._last
         if not aside and held and last != state and last in self._states and held == tokens[: len(held)]:
             self._states.remove(last)
@@ -290,12 +290,11 @@ def is_corrupt(error: Exception) -> bool:
 
 
 def common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """Returns the length of the common prefix."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def os_reason(error: Exception) -> str:
-    """Returns the system's message, without the path."""
+    """Returns an error's message, without a path."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 

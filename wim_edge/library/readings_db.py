@@ -1,11 +1,11 @@
-"""The index of the saved readings, in SQLite: each state's tokens, and the document that it was read from.
+"""The index of the saved readings, in SQLite: the tokens of each state, and the documents from which it was read.
 
     reading   a document (or several, asked together) as one model read it
     state     a file that holds a sequence's first ``tokens`` tokens
-    prefix    a digest of a state's first tokens, from which a reading can continue
+    prefix    a digest of a state's first tokens, after which a reading can continue
     vector    an embedding model's vector of a text, by the text's digest
 
-A state is kept as long as a reading refers to it.
+A state is kept as long as a reading refers to it (table ``part``).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CREATE INDEX IF NOT EXISTS part_state ON part (state);
 CREATE INDEX IF NOT EXISTS prefix_state ON prefix (state);
 PRAGMA user_version = 2;
 """
-_OLD, _VERSION = 1, 2  # of 0.1, whose states begin with other prompts: none would be found
+_OLD, _VERSION = 1, 2  # format 1 is of wim-edge 0.1: its states begin with other prompts, so none would be found
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class ReadingRecord:
     shape: str
     model: str
     tokens: int
-    """Document tokens that are saved."""
+    """The number of document tokens that are saved."""
     of_tokens: int
-    """Document tokens in all."""
+    """The number of document tokens in all."""
     bytes: int
     created: float
     used: float
 
 
 class ReadingsDatabase:
-    """The database of a folder. Methods raise sqlite3.Error; see `reading_store.is_corrupt`."""
+    """The index of a folder of readings. Methods raise sqlite3.Error; see `reading_store.is_corrupt`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -91,7 +91,8 @@ class ReadingsDatabase:
     # Queries
 
     def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> tuple[int, str] | None:
-        """Returns the id and the file of the state with the longest of these prefixes, of at most ``most`` tokens."""
+        """Returns (id, file) of the state with the longest of these prefixes, among states of at most ``most`` tokens;
+        None if there is none. ``digests``: of prefixes, from short to long."""
         with connected(self._path) as db:
             for digest in reversed(digests):
                 row: tuple[int, str] | None = db.execute(
@@ -122,7 +123,7 @@ class ReadingsDatabase:
         return {file for (file,) in self._rows("SELECT file FROM state")}
 
     def vectors(self, fingerprint: str, digests: Sequence[str]) -> dict[str, bytes]:
-        """Returns the vectors that one model has made of these texts, by digest."""
+        """Returns one model's vectors of the texts with these digests, by digest."""
         with connected(self._path) as db:
             found = ((digest, db.execute(
                 "SELECT data FROM vector WHERE fingerprint = ? AND digest = ?", (fingerprint, digest)
@@ -130,7 +131,7 @@ class ReadingsDatabase:
             return {digest: row[0] for digest, row in found if row and isinstance(row[0], bytes)}
 
     def prefixes(self, reading: int) -> dict[str, int]:
-        """Returns the digests of all prefixes of a reading's states, each with a state."""
+        """Returns a dict from the digest of each prefix in a reading's states to the state's id."""
         return dict(self._rows(
             "SELECT digest, part.state FROM part JOIN prefix ON prefix.state = part.state WHERE reading = ?", reading
         ))  # fmt: skip
@@ -138,13 +139,13 @@ class ReadingsDatabase:
     # Changes
 
     def add_vectors(self, reading: int, fingerprint: str, vectors: Mapping[str, bytes]) -> None:
-        """Adds a model's vectors of texts, by their digests, to a reading."""
+        """Adds one model's vectors, by digest of the text, to a reading."""
         rows = [(reading, fingerprint, digest, data) for digest, data in vectors.items()]
         with transaction(self._path) as db:
             db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)", rows)
 
     def open_reading(self, fingerprint: str, source: str, shape: str, *, title: str, model: str, of_tokens: int) -> int:
-        """Returns the id of this reading, new or known, and marks it as used now."""
+        """Returns the id of this reading, which may be new, and marks the reading as used now."""
         now = time.time()
         with transaction(self._path) as db:
             db.execute(
@@ -160,8 +161,8 @@ class ReadingsDatabase:
     def add(
         self, reading: int, fingerprint: str, file: str, size: int, prefixes: Sequence[tuple[str, int]]
     ) -> tuple[int, bool]:
-        """Adds a state's file and its prefixes (digest, tokens), from short to long, to a reading. Returns the state's
-        id and whether it is new: a file with the same tokens as a known one is not added."""
+        """Adds a state's file to a reading. ``prefixes``: (digest, number of tokens), from short to long. Returns
+        (state's id, whether the state is new): if the same tokens are saved already, the reading gets that state."""
         longest, tokens = prefixes[-1]
         with transaction(self._path) as db:
             known = db.execute(
@@ -180,7 +181,7 @@ class ReadingsDatabase:
         return int(state), True
 
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
-        """Replaces a reading's states and its number of document tokens. Returns that, or 0 if a state is gone."""
+        """Sets a reading's states and its number of saved tokens. Returns this number, or 0 if a state is gone."""
         held = set(states)
         with transaction(self._path) as db:
             known = {state for (state,) in db.execute("SELECT id FROM state")}
@@ -208,17 +209,17 @@ class ReadingsDatabase:
 
 
 PREFIX, LOCK = "wim-edge-readings-", "lock"
-_YOUNG = 5.0  # seconds in which a folder may not have its lock yet
+_YOUNG = 5.0  # seconds: a younger folder may not be locked yet
 
 
 @contextmanager
 def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
-    """Yields settings with a temporary folder for readings, so that later questions of this command reuse them."""
+    """Yields settings that save readings, if need be to a temporary folder: a command's later questions reuse them."""
     if settings.save:
         yield settings
         return
     sweep()
-    # Windows keeps open files until the next sweep
+    # On Windows, files that are still open stay until the next sweep
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder, ExitStack() as held:
         with suppress(NotImplementedError):  # a file system without locks
             held.enter_context(FileLock(Path(folder, LOCK)))
@@ -226,7 +227,7 @@ def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
 
 
 def sweep() -> None:
-    """Removes the folders of killed processes: they are not locked."""
+    """Removes the temporary folders of killed processes, which no longer lock them."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError, Timeout, NotImplementedError):
             if _ours(folder) and time.time() - (folder / LOCK).stat().st_mtime > _YOUNG:
@@ -236,5 +237,5 @@ def sweep() -> None:
 
 
 def _ours(folder: Path) -> bool:
-    """Returns whether this user made the folder: others may also write to the folder for temporary files."""
+    """Returns whether this user owns the folder: other users may also create temporary folders."""
     return not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()
