@@ -1,1 +1,1 @@
-"""Many questions of many documents: questions in, results out, in a run that can stop and continue."""
+"""Batches: many questions about many documents, in a run that can stop and continue."""

@@ -1,7 +1,7 @@
-"""Work on the machines of a Ray cluster: Ray Data places it, limits it, and repeats the work of a lost machine.
+"""Runs work on the machines of a Ray cluster. Ray Data distributes it, limits it, and repeats a lost machine's work.
 
-An actor is one model instance. Results come back one by one, in any order; those of a lost machine may come twice. An
-actor whose process ends is restarted each time: code that may end a process belongs in a `wim_edge.worker`.
+An actor is one model instance. Results arrive one by one, in any order; a lost machine's results may arrive twice. Ray
+always restarts an actor whose process ends, so code that may end a process belongs in a `wim_edge.worker`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from wim_edge.settings import Settings
 from wim_edge.system.addresses import connect
 
 _IN_FLIGHT = 2
-"""The items of an actor: the current one and the next."""
+"""The most items that an actor has at a time: the current item and the next."""
 _LOADERS = 2
-"""The processes that load; without a limit Ray starts one for each item, each with seconds of imports."""
+"""The number of processes that load. Without a limit Ray starts one per item, each with seconds of imports."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -37,7 +37,7 @@ class Cluster:
     """A Ray cluster, and the resources of an actor."""
 
     address: str = "auto"
-    """``auto`` for the cluster of this machine, HOST:PORT, ``local`` for a new one on this machine only."""
+    """``auto`` for this machine's cluster, HOST:PORT, or ``local`` for a new cluster on this machine only."""
     cpus: float | None = None
     """The CPUs of an actor; None: all of the smallest machine, so that equal machines get one actor each."""
     gpus: float = 0
@@ -55,9 +55,9 @@ class Cluster:
     ) -> Generator[R, None, None]:
         """Yields the results of all items; closing the generator ends the work.
 
-        ``load`` runs on this machine, ahead of the actors; ``actor`` makes an actor in its own process; ``log``
+        ``load`` runs on this machine, ahead of the actors; ``actor`` makes an actor in a process of its own; ``log``
         receives a line about the actors and the machines. Raises the WimEdgeError that an actor raises,
-        InvalidRequestError if there is no such cluster or no room in it, EngineError if Ray fails.
+        InvalidRequestError if there is no such cluster or no room in the cluster, EngineError if Ray fails.
         """
         ray = _require_ray()
         if not items:
@@ -138,7 +138,7 @@ class _Act:
 
 @contextmanager
 def _connected(ray: Any, address: str) -> Iterator[None]:
-    """Connects to the cluster for a run; a program that is already connected stays so."""
+    """Connects to the cluster for the block; leaves the connection of a program that is already connected."""
     if ray.is_initialized():
         yield
         return
@@ -152,10 +152,10 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
         if listens.rpartition(":")[2].isdecimal():  # Ray itself would wait for minutes
             connect(listens, seconds=5).close()
         before = signal.getsignal(signal.SIGTERM)
-        dashboard = False if address == "local" else None  # nobody would look at it
+        dashboard = False if address == "local" else None  # nobody looks at the dashboard of a temporary cluster
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, include_dashboard=dashboard)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)  # Ray replaces it
+            signal.signal(signal.SIGTERM, before)  # Ray replaces the handler
     except (OSError, RuntimeError, ValueError, AssertionError) as error:
         why = str(error).split("\n")[0]
         raise InvalidRequestError(
@@ -170,7 +170,7 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
 
 @contextmanager
 def _row_by_row() -> Iterator[None]:
-    """Makes Ray Data pass on each result as soon as it exists, without a time limit and without reports."""
+    """Makes Ray Data pass on each result immediately, without a time limit and without reports."""
     from ray.data import DataContext
 
     context = DataContext.get_current()
@@ -193,7 +193,7 @@ def same(item: T) -> T:
 
 
 def threads(settings: Settings) -> int:
-    """Returns the threads for a model in this actor: the setting, else the actor's CPUs without hyper-threads."""
+    """Returns the number of threads for a model in this actor: the setting, else the actor's physical CPUs."""
     from wim_edge.engine.model import physical_cores
 
     given = _require_ray().get_runtime_context().get_assigned_resources().get("CPU", 1)
@@ -227,6 +227,6 @@ def _cause(error: Exception) -> WimEdgeError:
     ours = getattr(error, "cause", None)
     if isinstance(ours, WimEdgeError):
         return type(ours)(str(ours).split("\n")[0], ours.hint)  # Ray adds lines of its own
-    # A bug in an actor is shown by its own line; the last line of Ray's message is advice
+    # For a bug in an actor, its own first line: the last line of Ray's message is then advice
     why = f"{type(ours).__name__}: {ours}".split("\n")[0] if ours else str(error).strip().split("\n")[-1]
     return EngineError(f"Ray failed: {why}", "The logs are under /tmp/ray; the same command continues.")

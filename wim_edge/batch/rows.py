@@ -1,5 +1,5 @@
-"""The rows of a batch. Questions are rows of a file, or the same ones on each document of a folder; each has a result,
-a line of ``results.jsonl`` and a row of ``results.parquet``."""
+"""The questions and results of a batch. Questions are rows of a file, or the same questions on each document of a
+folder. A result is a line of ``results.jsonl`` and a row of ``results.parquet``."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _OF_ANSWER = ("status", "short", "support", "confidence", "finish_reason", "patt
               "read_segments", "segments", "unread_probability")  # fmt: skip
 """The fields that a result copies from `events.AnswerFinished`."""
 _ROWS = {"quotes": events.Quote, "margins": events.MarginJudged, "sources": events.Source}
-"""The fields that are lists of rows, with the events' classes."""
+"""The result's fields that are lists of dicts, with the class of event that each dict copies."""
 _OF_DOCUMENT = ("document", "path")
-"""The fields that rows of a result leave out, because it has one document."""
+"""The fields of events that these dicts omit, because a result is about one document."""
 
 
 @dataclass(frozen=True)
 class BatchQuestion:
-    """One row. ``document`` is the path as given, ``path`` the file's absolute path."""
+    """A question on a document. ``document`` is the path as given, ``path`` the file's absolute path."""
 
     id: str
     document: str
@@ -48,7 +48,7 @@ class BatchQuestion:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Returns the document and the question; ids may shift when rows are added."""
+        """The document and the question, which identify a result: ids may change when rows are added."""
         return self.document, self.question
 
 
@@ -61,8 +61,8 @@ class DocumentGroup:
 
 
 def read_questions(path: Path) -> list[BatchQuestion]:
-    """Returns the rows of a file: CSV by its extension, else JSON lines or a list. Documents are relative to its
-    folder; a row without an id gets its number, from 1. Raises InvalidRequestError."""
+    """Returns the questions in a file: CSV by its ending, else JSON lines or a JSON list. Document paths are relative
+    to the file's folder. A row without an id gets its number, from 1. Raises InvalidRequestError."""
     rows = _csv_rows(path) if path.name.lower().endswith(_CSV) else read_rows(path)
     found: dict[str, BatchQuestion] = {}
     for number, row in enumerate(rows, 1):
@@ -78,8 +78,8 @@ def read_questions(path: Path) -> list[BatchQuestion]:
 
 
 def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuestion]:
-    """Returns each question on each document in a folder and its subfolders, chosen as `library add` does, without
-    files of rows. The id is the document's path in the folder and, for several questions, the question's number."""
+    """Returns each question on each document in a folder and its subfolders, chosen as `library add` chooses files, but
+    without files of rows. The id is the document's path in the folder and, for several questions, a number."""
     if not all(map(str.strip, questions)):
         raise InvalidRequestError("the question is empty", "Give a question with --question.")
     if not folder.is_dir():
@@ -93,10 +93,10 @@ def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuest
     if not files:
         raise InvalidRequestError(f"{folder} holds no documents", f"It takes {ALL_OF_THEM}.")
     asked = []
-    # As the results have it: no invalid UTF-8
+    # Results contain only valid UTF-8, so questions must too
     texts = [question.strip().encode("utf-8", "replace").decode() for question in questions]
     for path in files:
-        # Escapes distinguish two names that differ in bytes that are not UTF-8
+        # Escapes keep two names apart that differ only in bytes that are not UTF-8
         name = os.fsencode(path.relative_to(folder).as_posix()).decode("utf-8", "backslashreplace")
         for number, text in enumerate(texts, 1):
             own = f"{name}#{number}" if len(texts) > 1 else name
@@ -151,7 +151,7 @@ def _question(row: Row, number: int, folder: Path) -> BatchQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One row. Margins, sources and usage have the fields of their events (docs/events.md)."""
+    """The result of a question. Margins, sources and usage have the fields of their events (docs/events.md)."""
 
     id: str
     document: str
@@ -163,19 +163,19 @@ class Result:
     short: str | None = None
     """The answer in a few words."""
     support: float | None = None
-    """The support, 0 to 1: how likely the document holds an answer; None also if nothing was scored."""
+    """The probability, 0 to 1, that the document answers the question; None also if nothing was scored."""
     confidence: float | None = None
     """The probability, 0 to 1, that the short answer is right; None if unknown."""
     unsupported: list[str] = field(default_factory=list)
-    """Numbers, codes and addresses of the answer that are in no passage."""
+    """Numbers, codes and addresses in the answer that no passage contains."""
     quotes: list[dict[str, Any]] = field(default_factory=list)
     """The quotations that support the answer, the best first."""
     finish_reason: str | None = None
     error: str | None = None
-    """The error's kind and message; None if it was answered."""
+    """The error's class and message; None if the question was answered."""
     warnings: list[str] = field(default_factory=list)
     margins: list[dict[str, Any]] = field(default_factory=list)
-    """The margins, in the order in which they were written, with their relevance at that time."""
+    """The margins in the order of writing, with their relevance at that time."""
     sources: list[dict[str, Any]] = field(default_factory=list)
     """The sources, the most relevant first."""
     pattern: str | None = None
@@ -189,10 +189,10 @@ class Result:
     unread_probability: float | None = None
     """See `events.AnswerFinished`."""
     worker: str = ""
-    """The process, and the machine that it runs on."""
+    """The process that answered, and its machine."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a row that cannot be the result of a question."""
+        """Raises ValueError if the fields cannot be the result of a question."""
         if (self.answer is None) == (self.error is None):
             raise ValueError("neither answered nor failed")
         if any(type((self.usage or {}).get(name, 0)) is not int for name in _COUNTS):
@@ -210,7 +210,7 @@ def failed(question: BatchQuestion, error: Exception, worker: str) -> Result:
 
 
 def observed(question: BatchQuestion, found: Iterable[events.Event], worker: str) -> Result:
-    """Returns the result of a question from its events. Raises the errors of reading."""
+    """Returns the result of a question from the events of its reading. Raises the errors of reading."""
     told = list(found)
     last = told[-1]
     assert isinstance(last, events.AnswerFinished)
@@ -234,7 +234,7 @@ def _row(one: Any) -> dict[str, Any]:
 
 
 def write_parquet(path: Path, results: Iterable[Result]) -> None:
-    """Writes all of the file or none of it. Raises InvalidRequestError without pyarrow."""
+    """Writes the results to a Parquet file, atomically. Raises InvalidRequestError without pyarrow."""
     arrow = require_pyarrow()
     import pyarrow.parquet
 
@@ -253,7 +253,7 @@ def require_pyarrow() -> Any:
 
 
 def _schema(arrow: Any) -> Any:
-    """Returns the schema by the fields' types: rows that all failed, or have no margins, do not show it."""
+    """Returns the schema from the fields' types: rows cannot show it if all failed or none has margins."""
     hints: dict[str, Any] = {**get_type_hints(Result), "usage": events.Usage}
     hints |= {name: list[kind] for name, kind in _ROWS.items()}  # type: ignore[valid-type]
     return arrow.schema([(one.name, _arrow_type(arrow, hints[one.name])) for one in fields(Result)])

@@ -1,4 +1,4 @@
-"""A batch from its questions to its results: asks what has no answer yet, on this machine or on a cluster."""
+"""Runs a batch: asks the questions that have no answer yet, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"
 _MAX_ALIKE = 5
-"""The documents in a row that may fail with the same error of the machine."""
+"""The number of documents in a row, with the same error of the machine, after which a batch stops."""
 _OF_MACHINE = ("EngineError", "MemoryBudgetError")
-"""The errors that no question or document causes."""
+"""The classes of errors that the machine causes, not a question or a document."""
 _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
              *Limits.__dataclass_fields__)  # fmt: skip
-"""Settings that do not change the answers: a run may continue with others."""
+"""Settings that do not change the answers: a run may continue with other values."""
 
 Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
 
 
 @dataclass(frozen=True)
 class FetchedDocument:
-    """A document's bytes and the questions on it, as they are sent to the machine that reads it."""
+    """A document's bytes and questions, as they are sent to the machine that reads the document."""
 
     group: DocumentGroup
     data: bytes = b""
@@ -46,9 +46,9 @@ def run(
     questions: Sequence[BatchQuestion], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
     parquet: bool = False, watcher: Watcher[Result] | None = None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
-    """Asks what is missing in ``folder``, or failed before; returns the results of these questions in order, and
-    whether Ctrl-C stopped the run. Raises InvalidRequestError, before anything is asked, if the folder holds another
-    batch, and ModelError, EngineError if nothing can be asked."""
+    """Asks the questions that have no result in ``folder`` or failed before. Returns (results in the questions' order,
+    whether Ctrl-C stopped the run). Raises InvalidRequestError at once if the folder holds another batch, and
+    ModelError or EngineError if no question can be asked."""
     identity = {
         "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
         "documents": str(questions[0].folder), "settings": settings_identity(settings, _ANYWHERE),
@@ -58,7 +58,7 @@ def run(
         bad = {row.key for row in journal.rows if row.error is not None}
 
         def work(left: list[BatchQuestion]) -> Generator[Result, None, None]:
-            left.sort(key=lambda question: question.key in bad)  # they come last: they may fail again
+            left.sort(key=lambda question: question.key in bad)  # failed ones last: they may fail again
             with closing(execute(grouped(left))) as found:  # ends the workers too
                 yield from _while_not_all_fail(found)
 
@@ -75,7 +75,7 @@ def run(
 
 
 def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
-    """Yields the results. Raises EngineError if documents in a row fail with the same error of the machine."""
+    """Yields the results. Raises EngineError if `_MAX_ALIKE` documents in a row have the same error of the machine."""
     last: str | None = None
     alike: set[str] = set()
     for row in found:
@@ -88,7 +88,7 @@ def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
 
 
 def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> list[Result]:
-    """Returns the results in the order of the questions, and writes the file in this order, other rows last."""
+    """Returns the results in the questions' order, and writes the file in this order, with other rows last."""
     found = {row.key: row for row in journal.rows}
     results = [replace(found[one.key], id=one.id) for one in questions if one.key in found]
     keys = {one.key for one in questions}
@@ -97,7 +97,7 @@ def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> l
 
 
 def fetch(group: DocumentGroup, limits: Limits) -> FetchedDocument:
-    """Returns the group with its document's bytes, or with the error of its file."""
+    """Returns the group with its document's bytes, or with the error of reading the file."""
     try:
         if os.path.exists(group.path) and not os.path.isfile(group.path):  # reading a pipe may block forever
             raise DocumentError(f"{group.path.name}: not a file", "Name a file.")
@@ -107,8 +107,8 @@ def fetch(group: DocumentGroup, limits: Limits) -> FetchedDocument:
 
 
 def answers(asker: Any, given: FetchedDocument, limits: Limits, worker: str) -> Iterator[Result]:
-    """Yields the results of a document's questions by a `Runtime` or a `Worker`, errors among them. Raises ModelError,
-    which concerns all."""
+    """Asks a document's questions with a `Runtime` or a `Worker`; yields their results, failed ones too. Raises
+    ModelError, which affects all questions."""
     document, wrong = None, given.error
     if wrong is None:
         try:
@@ -127,8 +127,8 @@ def answers(asker: Any, given: FetchedDocument, limits: Limits, worker: str) -> 
 
 
 def run_local(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
-    """Returns an executor that asks one document after the other, in a child process. ``check``: called when that
-    process ended; it may raise an error that concerns all."""
+    """Returns an executor that asks one document after the other, in a child process. ``check`` is called if that
+    process has ended, and may raise an error that stops the batch."""
 
     def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         with kept_meanwhile(settings) as used, Worker(**used.to_dict()) as worker:
@@ -144,19 +144,19 @@ def run_local(settings: Settings, check: Callable[[], None] = lambda: None) -> E
 def run_on_cluster(
     settings: Settings, model: Identity, cluster: Cluster, log: Callable[[str], None] = lambda _: None
 ) -> Executor:
-    """Returns an executor on the machines of a cluster, each document on one that is free."""
+    """Returns an executor on a cluster's machines; each document goes to a machine that is free."""
 
     def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
         try:
             yield from cluster.run(groups, partial(fetch, limits=settings), partial(_BatchActor, settings, model), log)
         finally:
-            sweep()  # an actor that Ray kills cannot
+            sweep()  # an actor that Ray kills cannot clean up
 
     return execute
 
 
 class _BatchActor:
-    """Answers on one machine of a cluster."""
+    """Answers questions in one actor of a cluster."""
 
     def __init__(self, settings: Settings, model: Identity) -> None:
         check_same(model, settings, place())
