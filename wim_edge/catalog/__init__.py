@@ -1,4 +1,4 @@
-"""The catalog: from models.toml to a verified GGUF on disk, from Hugging Face, an installed package or a path."""
+"""The catalog: from names in models.toml to verified GGUF files, of Hugging Face, an installed package or a path."""
 
 from wim_edge.catalog.catalog import (
     EMBEDDED,

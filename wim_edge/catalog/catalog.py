@@ -1,4 +1,4 @@
-"""The catalog: shipped and own entries, and the choice of a model for a run."""
+"""The catalog: the shipped entries and the user's own, and the choice of a model for a run."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Catalog:
 
     @classmethod
     def load(cls, paths: Paths) -> Catalog:
-        """Loads the shipped models.toml and the user's own, which adds entries or replaces whole ones. Raises what
-        `parse.read_models` raises."""
+        """Loads the shipped models.toml and the user's own, whose entries are added or replace shipped ones. Raises the
+        errors of `parse.read_models`."""
         from wim_edge.catalog.parse import read_models
 
         return cls(read_models(package_file("models.toml")) | read_models(own_file(paths)))
@@ -46,7 +46,7 @@ class Catalog:
         return [entry.name for entry in self]
 
     def get(self, name: str) -> ModelEntry:
-        """Returns the entry of that name. Raises ModelNotFoundError, whose hint names the nearest names."""
+        """Returns the entry with this name. Raises ModelNotFoundError, whose hint lists similar names."""
         if name in self.entries:
             return self.entries[name]
         near = difflib.get_close_matches(name.lower(), self.entries, n=3)
@@ -69,7 +69,7 @@ class ResolvedModel:
 
     @property
     def suggested(self) -> Mapping[str, Any]:
-        """Its settings in models.toml."""
+        """The model's settings in models.toml; empty without an entry."""
         return self.entry.settings if self.entry else {}
 
 
@@ -81,7 +81,7 @@ def fits_machine(need: int) -> bool:
 
 
 def recommended(catalog: Catalog, paths: Paths) -> ModelEntry:
-    """Returns the highest ranked model that fits the machine with its judge; the embedded one if none does."""
+    """Returns the highest ranked model that fits the machine together with its judge; `EMBEDDED` if none fits."""
     return next(_fitting(catalog, paths), catalog.get(EMBEDDED))
 
 
@@ -95,14 +95,14 @@ def _fitting(catalog: Catalog, paths: Paths) -> Iterator[ModelEntry]:
 
 
 def resolve(model: str | None, paths: Paths) -> ResolvedModel:
-    """Returns the model to load for a name, a path (which is not checked), or None: the highest ranked on this disk
-    that fits the machine. Raises ModelNotFoundError."""
+    """Returns the model to load. ``model``: a name, or a path, which is not checked; None: the highest ranked model on
+    this disk that fits the machine. Raises ModelNotFoundError."""
     if model is not None and (model.endswith(".gguf") or any(one in model for one in (os.sep, os.altsep) if one)):
         path = Path(os.path.expanduser(model))
         return ResolvedModel(path.stem, path, None)
     catalog = Catalog.load(paths)
     if model is None:
-        for entry in (*_fitting(catalog, paths), catalog.get(EMBEDDED)):  # a tight fit is better than none
+        for entry in (*_fitting(catalog, paths), catalog.get(EMBEDDED)):  # a tight fit is better than no model
             if found := locate(entry, paths):
                 return ResolvedModel(entry.name, found, entry)
         raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
@@ -122,8 +122,8 @@ def is_here(name: str, paths: Paths) -> bool:
 
 
 def judge_for(entry: ModelEntry, catalog: Catalog, paths: Paths) -> ModelEntry | None:
-    """Returns the judge that a writer needs, fetched or not; None for a model that does not write (embedding models,
-    those whose settings have ``prose = false``) and for the judge itself."""
+    """Returns the judge that a writer needs, on this disk or not. None for the judge itself and for models that do not
+    write: embedding models, and models with ``prose = false`` in their settings."""
     return _judge_of(entry, catalog, locate(entry, paths))
 
 
@@ -133,21 +133,21 @@ def _judge_of(entry: ModelEntry, catalog: Catalog, found: Path | None) -> ModelE
 
 
 def _embeds(entry: ModelEntry, found: Path | None) -> bool:
-    """Returns whether it is an embedding model: its entry or, if it is on this disk, its file says so."""
+    """Returns whether a model embeds, according to its entry or, if it is on this disk, its file (``found``)."""
     from wim_edge.engine.gguf import is_embedding_model
 
     return entry.embeds or (found is not None and is_embedding_model(found))
 
 
 def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelEntry]:
-    """Returns the models that work with one, fetched or not: a writer's judge, and the judge's scout."""
+    """Returns the models that work with this model, on this disk or not: a writer's judge, and the judge's scout."""
     judge = judge_for(entry, catalog, paths)
     scout = catalog.entries.get(SCOUT) if judge is not None or entry.name == EMBEDDED else None
     return [one for one in (judge, scout) if one is not None]
 
 
 def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
-    """Returns the facts of a model. `bytes` are its file's, if that is on this disk; memory is with its `judge`."""
+    """Returns a model's facts by name. ``bytes``: of its file, if it is here; ``memory_bytes`` includes the judge."""
     found = locate(entry, paths)
     judge, embeds = _judge_of(entry, catalog, found), _embeds(entry, found)
     size = found.stat().st_size if found else entry.bytes
@@ -171,14 +171,14 @@ def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
 MACHINES = {"raspberry-pi-4": 4, "raspberry-pi-5": 8}
 """The memory in GiB of common machines, by name."""
 _MORE_PER_TOKEN = 150_000
-"""The most bytes that a token of context takes besides the KV cache: scores in a batch, checkpoints."""
+"""The most bytes that a token of context takes besides the KV cache: attention scores of a batch, checkpoints."""
 _GIB = 1 << 30
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*G(?:i?B)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class HeldModel:
-    """A model that fits a machine: the bytes of its file, and the most tokens of context that fit with it."""
+    """A model that fits a machine: the bytes of its file, and the longest context, in tokens, that fits with it."""
 
     name: str
     nbytes: int
@@ -186,7 +186,7 @@ class HeldModel:
 
 
 def memory_of(machine: str) -> int:
-    """Returns the bytes of memory of a machine: one of `MACHINES`, or a size ("16GB"). Raises InvalidRequestError."""
+    """Returns the bytes of memory of a machine in `MACHINES`, or of a size ("16GB"). Raises InvalidRequestError."""
     size = _SIZE.fullmatch(machine.strip())
     gib = MACHINES.get(machine.strip().lower()) or (float(size[1]) if size else 0)
     if not gib:
@@ -197,9 +197,9 @@ def memory_of(machine: str) -> int:
 
 
 def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
-    """Returns the models that fit in ``memory`` bytes, best first, each with the context that fits at least: file,
-    working space, an f16 KV cache and what else a context takes, within MEMORY_SHARE. A model that writes leaves room
-    for the judge, if the catalog has it."""
+    """Returns the models that fit in ``memory`` bytes, best first. Each has a context that is sure to fit: file,
+    working space, f16 KV cache and other needs of a context stay within MEMORY_SHARE. A writer also leaves room for the
+    judge, if the catalog has the judge."""
     entries = sorted(catalog, key=lambda entry: -entry.rank)
     judge = next((entry for entry in entries if entry.name == EMBEDDED), None)
     found = []

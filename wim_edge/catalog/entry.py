@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import ClassVar
 
 WORKING_SPACE = 200 * 1024**2
-"""The bytes taken besides weights and KV cache: compute buffers and Python itself."""
+"""The bytes needed besides weights and KV cache: compute buffers and Python itself."""
 USUAL_CONTEXT = 8192
-"""The tokens of context for which a memory need is stated."""
+"""The context, in tokens, for which memory needs are stated."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class PackagePart:
 
 @dataclass(frozen=True)
 class PackageSource:
-    """A model that Python packages ship: whole in one, or cut into ``parts`` that are joined to ``file``. ``format``:
-    that of the one file that the GGUF is made from; None: it is a GGUF."""
+    """A model in Python packages: whole in one package, or in ``parts`` that are joined to ``file``. ``format``: the
+    format of a whole file that is converted to GGUF; None: the file is a GGUF already."""
 
     label: ClassVar[str] = "packages"
     parts: tuple[PackagePart, ...]
@@ -57,7 +57,7 @@ class PackageSource:
 
 @dataclass(frozen=True)
 class PathSource:
-    """A file of the user's own; it is read and never written or removed."""
+    """A file of the user's own, which is read but never written or removed."""
 
     label: ClassVar[str] = "path"
     path: Path
@@ -72,7 +72,7 @@ ModelSource = HubSource | PackageSource | PathSource
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One model: its context in tokens, its rank (higher is better), and sources of one file, tried in order."""
+    """One model: its context in tokens, its rank (higher is better), and sources of the same file, tried in order."""
 
     name: str
     description: str
@@ -91,7 +91,7 @@ class ModelEntry:
     """The weights of `wim_edge.support.Confirmation`, by name."""
     embeds: bool = False  # an embedding model
     requantized: str | None = None
-    """The weight type of a copy that `fetch` makes, with which processors compute much faster than with the file's."""
+    """The weight type of a copy that `fetch` makes because processors compute much faster with it; None: no copy."""
     requantized_bytes: int | None = None
 
     @property
@@ -101,12 +101,12 @@ class ModelEntry:
 
     @property
     def writes(self) -> bool:
-        """True for a model that words answers; False for one that embeds, or only points."""
+        """True for a model that words answers; False for an embedding model or a model that only points."""
         return not self.embeds and self.settings.get("prose") is not False
 
     def memory_bytes(self, file_bytes: int | None = None, judge: ModelEntry | None = None) -> int:
         """Estimates the memory for the file, an f16 KV cache of USUAL_CONTEXT tokens (at most the model's own context),
-        WORKING_SPACE, and the file and KV cache of its ``judge``."""
+        WORKING_SPACE, and the ``judge`` with its KV cache."""
         kv = (self.kv_bytes_per_token or 0) * min(USUAL_CONTEXT, self.context)
         beside = judge.memory_bytes() - WORKING_SPACE if judge else 0
         return max(file_bytes or self.bytes, self.requantized_bytes or 0) + kv + beside + WORKING_SPACE

@@ -1,4 +1,4 @@
-"""A file on Hugging Face, through the huggingface_hub package, which is imported only to download."""
+"""Files on Hugging Face, through the huggingface_hub package, which is imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _REFUSALS = {
     "RevisionNotFoundError": ("{repo} has no revision {revision}", "Check revision in models.toml."),
     "EntryNotFoundError": ("{repo} has no file {file} (revision {revision})", "Check file in models.toml."),
 }  # fmt: skip
-"""The message and the hint for errors of the package, by class; the more specific ones first."""
+"""Maps the package's error classes to (message, hint); more specific classes come first."""
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
 def _cache() -> Path:
-    # as in huggingface_hub.constants, which would import the package at every start
+    # copied from huggingface_hub.constants: importing the package at every start is slow
     if "HF_HUB_CACHE" in os.environ:
         return Path(os.environ["HF_HUB_CACHE"]).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -49,7 +49,7 @@ def _cache() -> Path:
 
 
 def in_cache(source: HubSource) -> Path | None:
-    """Returns the file in the Hugging Face cache, or None, without the network."""
+    """Returns the file's path in the Hugging Face cache, or None. Does not use the network."""
     cache = _cache()
     if not (cache / ("models--" + source.repo.replace("/", "--"))).is_dir():
         return None
@@ -66,19 +66,19 @@ def in_cache(source: HubSource) -> Path | None:
 
 
 def _is_same(found: Path, source: HubSource) -> bool:
-    """Returns whether this is the right file: another revision may have another. Cached blobs are named by SHA-256."""
+    """Returns whether a cached file has the source's SHA-256 (the name of its blob); True if either is unknown."""
     blob = found.resolve()
     return source.sha256 is None or blob.parent.name != "blobs" or blob.name == source.sha256
 
 
 def _prefer_http() -> None:
-    """Makes the package use HTTP, which continues an interrupted download, unlike Xet. The package reads the variable
-    when it is imported. A value that the user has set stays."""
+    """Makes the package use HTTP, which can continue an interrupted download, and not Hugging Face's Xet. A value that
+    the user has set stays. The package reads the variable when it is imported."""
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
 
 
 def _package() -> Any:
-    """Returns the package huggingface_hub. Raises DownloadError that says how to get it."""
+    """Returns the package huggingface_hub. Raises DownloadError with the command that installs the package."""
     _prefer_http()
     try:
         import huggingface_hub
@@ -91,15 +91,15 @@ def _package() -> Any:
 
 
 def _http_error(package: Any) -> type[Exception]:
-    """Returns the base of the errors of the package's HTTP library, which differs by version: requests, whose errors
-    are OSErrors, or httpx."""
+    """Returns the base class of HTTP errors. It depends on the package's version, which uses requests (whose errors are
+    OSErrors) or httpx."""
     base: type[Exception] = package.errors.HfHubHTTPError.__bases__[0]
     return base
 
 
 def download(source: HubSource, models: Path, size: int, progress: Progress, *, is_last: bool = True) -> Path:
-    """Fetches the file (of about ``size`` bytes) into our own folder and returns its path. Continues an interrupted
-    download. Raises DownloadError; unless this source ``is_last``, also for a hub that is silent for ten seconds."""
+    """Downloads the file (about ``size`` bytes) below ``models``; returns its path. Continues an interrupted download.
+    Raises DownloadError; if this is not the last source, also after ten seconds without a response."""
     package = _package()
     errors, hf_hub_download = package.errors, package.hf_hub_download
     into = models / source.repo
@@ -116,7 +116,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress, *, 
             path = hf_hub_download(source.repo, source.file, revision=source.revision, local_dir=into, **options)
     except _TooLongError as error:
         for part in _parts(source, into):
-            part.unlink(missing_ok=True)  # it would otherwise be continued
+            part.unlink(missing_ok=True)  # otherwise the next download would continue it
         raise _explain(error, errors, source, into, size) from error
     except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, http_error) as error:
         raise _explain(error, errors, source, into, size) from error
@@ -124,7 +124,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress, *, 
 
 
 def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
-    """Raises an error if the hub cannot be reached; the package would retry for minutes without a word."""
+    """Raises an error if the hub is unreachable: the package would retry for minutes. ``is_last``: ignores timeouts."""
     seconds = package.constants.HF_HUB_ETAG_TIMEOUT
     url = package.hf_hub_url(source.repo, source.file, revision=source.revision)
     answers: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
@@ -147,7 +147,8 @@ def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
 
 
 def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
-    """Returns a repository's licence (or nothing), and its whole GGUF files with their bytes. Raises DownloadError."""
+    """Returns a repository's licence (or an empty text), and the bytes of its whole GGUF files. Raises
+    DownloadError."""
     check_online(f"{repo} is looked up on Hugging Face")
     package = _package()
     try:
@@ -164,22 +165,22 @@ def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
 
 
 def is_begun(source: HubSource, models: Path) -> bool:
-    """Returns True if an interrupted download can be continued."""
+    """Returns whether an interrupted download of the file can be continued."""
     return any(_parts(source, models / source.repo))
 
 
 def _parts(source: HubSource, into: Path) -> Iterator[Path]:
-    """Yields the parts of the file from interrupted downloads; those of all files if its SHA-256 is not known."""
+    """Yields partial files of interrupted downloads: of this file, or of all files if its SHA-256 is unknown."""
     return (into / ".cache" / "huggingface" / "download").rglob(f"*{source.sha256 or ''}.incomplete")
 
 
 class _TooLongError(OSError):
-    """More bytes arrived than were announced."""
+    """More bytes arrived than the hub announced."""
 
 
 @contextmanager
 def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
-    """Limits the number of redirects; the package follows those to the same host without end."""
+    """Limits redirects in a row: the package follows redirects to the same host without limit."""
     in_a_row = 0
 
     def count(response: Any) -> None:
@@ -197,9 +198,9 @@ def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
 
 
 def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size: int) -> DownloadError:
-    """Returns an error that says what happened and what to do, by the kind of the given one."""
+    """Returns a DownloadError that says what happened and what to do, for an error of the package."""
     if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
-        error = error.__cause__  # it reports "not in the cache" after any failed look-up
+        error = error.__cause__  # this error says "not in the cache" after any failure
     for name, texts in _REFUSALS.items():
         if isinstance(error, getattr(errors, name)) and not isinstance(error, errors.LocalEntryNotFoundError):
             return DownloadError(*(text.format(**vars(source)) for text in texts))
@@ -222,7 +223,7 @@ def _first_line(error: Exception) -> str:
 
 
 def discard_begun(source: HubSource, models: Path) -> None:
-    """Deletes parts of the file from interrupted downloads, and the repository's folder if that is then empty."""
+    """Deletes partial files of interrupted downloads, and the repository's folder if it is then empty."""
     top = models / source.repo
     for part in _parts(source, top):
         part.unlink(missing_ok=True)
@@ -231,7 +232,7 @@ def discard_begun(source: HubSource, models: Path) -> None:
 
 
 def remove_empty(top: Path) -> None:
-    """Deletes a repository's folder, and its owner's, if no model is in them."""
+    """Deletes a repository's folder, and its owner's folder, if they contain no model."""
     if not any(path.is_file() for path in top.rglob("*") if ".cache" not in path.relative_to(top).parts):
         shutil.rmtree(top)
         if not any(top.parent.iterdir()):
@@ -239,7 +240,7 @@ def remove_empty(top: Path) -> None:
 
 
 def _bar(progress: Progress) -> type:
-    """Returns the part of a tqdm bar that huggingface_hub uses, reporting to ``progress`` instead of drawing."""
+    """Returns a class with the methods of a tqdm bar that huggingface_hub calls; it reports to ``progress``."""
 
     class Bar:
         def __init__(self, *_: object, total: int | None = None, initial: int = 0, **__: object) -> None:

@@ -1,6 +1,5 @@
-"""all-MiniLM-L6-v2 (Wang et al. 2020; Apache-2.0) as a GGUF, made from the publisher's weights in a package: a zip
-archive with config.json, tokenizer.json and model.safetensors. Every machine writes the same bytes.
-"""
+"""Conversion of all-MiniLM-L6-v2 (Wang et al. 2020; Apache-2.0) to GGUF. The publisher's weights are in a package, as a
+zip archive with config.json, tokenizer.json and model.safetensors. Every machine writes the same bytes."""
 
 from __future__ import annotations
 
@@ -40,11 +39,11 @@ _SPACE = "\u2581"
 _OTHER = (
     zipfile.BadZipFile, zlib.error, struct.error, LookupError, TypeError, AttributeError, ValueError, RuntimeError,
 )  # fmt: skip
-"""The errors that another or a damaged archive may raise."""
+"""The errors that a damaged archive, or an archive of something else, may raise."""
 
 
 def to_gguf(archive: bytes) -> bytes:
-    """Returns the GGUF, its matrices as Q8_0. Raises ValueError for another archive."""
+    """Returns the model as a GGUF with Q8_0 matrices. Raises ValueError for an archive of something else."""
     try:
         return _made_of(archive)
     except _OTHER as error:
@@ -70,7 +69,7 @@ def _made_of(archive: bytes) -> bytes:
 
 
 def _tensors(data: bytes) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields the weights of a safetensors file, by their names in a GGUF."""
+    """Yields (GGUF's name, array) for the weights in a safetensors file."""
     size = int.from_bytes(data[:8], "little")
     for name, about in sorted(json.loads(data[8 : 8 + size]).items()):
         *parts, last = name.split(".")
@@ -82,7 +81,7 @@ def _tensors(data: bytes) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _quantized(array: np.ndarray) -> bytes:
-    """Returns blocks of 32 weights as ggml's reference makes them: a scale (float16) and 32 signed bytes."""
+    """Returns Q8_0 blocks like those of ggml's reference: a scale (float16) and 32 signed bytes for 32 weights."""
     rows = array.reshape(-1, _BLOCK)
     scale = np.abs(rows).max(1, keepdims=True) / np.float32(127)
     scaled = rows * np.divide(np.float32(1), scale, out=np.zeros_like(scale), where=scale > 0)

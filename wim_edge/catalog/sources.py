@@ -1,4 +1,4 @@
-"""The file of an entry: finding it, fetching it onto this disk, and removing it."""
+"""The file of a catalog entry: finding, fetching and removing it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wim_edge.settings import Paths, check_online
 
 
 def locate(entry: ModelEntry, paths: Paths) -> Path | None:
-    """Returns the entry's file on this disk, the requantized copy first, or None; uses no network, and imports no
+    """Returns the entry's file on this disk, preferably the requantized copy, or None. Uses no network, and imports no
     package's code."""
     copy = requantized_copy(entry, paths.models)
     if copy and copy.is_file():
@@ -24,12 +24,12 @@ def locate(entry: ModelEntry, paths: Paths) -> Path | None:
 
 
 def locate_source(entry: ModelEntry, paths: Paths) -> tuple[ModelSource, Path] | None:
-    """Returns the source whose file is on this disk, and that file; None if there is no file."""
+    """Returns (source, path) of the entry's file on this disk; None if it is not there."""
     return next(_located(entry, paths), None)
 
 
 def _located(entry: ModelEntry, paths: Paths) -> Iterator[tuple[ModelSource, Path]]:
-    """Yields the files on this disk. Our own copies come first, because `fetch` has verified them."""
+    """Yields (source, path) of files on this disk. Our own copies come first, because `fetch` has verified them."""
     for source in entry.sources:
         path = own_copy(entry, paths.models, source)
         if path.is_file():
@@ -42,8 +42,8 @@ def _located(entry: ModelEntry, paths: Paths) -> Iterator[tuple[ModelSource, Pat
 
 
 def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None) -> Path:
-    """Returns the path of our copy of the entry's file in a folder of models, which need not exist, from a source
-    (default: the first). For the user's own file, returns that file's path."""
+    """Returns the path of our copy of the entry's file in the folder ``models``, where it may be missing. ``source``:
+    the copy's source, by default the first. A file of the user's own has no copy: its path is returned."""
     match source or entry.sources[0]:
         case HubSource() as source:
             return models / source.repo / source.file
@@ -54,19 +54,20 @@ def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None)
 
 
 def requantized_copy(entry: ModelEntry, models: Path) -> Path | None:
-    """Returns the path of the entry's requantized copy, which need not exist; None if it is used as it is."""
+    """Returns the path of the entry's requantized copy, which may be missing; None if the entry has no such copy."""
     return models / entry.name / f"{entry.name}-{entry.requantized}.gguf" if entry.requantized else None
 
 
 def is_ready(entry: ModelEntry, paths: Paths) -> bool:
-    """Returns whether there is nothing to fetch or make: the file is on this disk, and the copy if it has one."""
+    """Returns whether nothing is to be fetched or made: the requantized copy, or a file without one, is on this
+    disk."""
     copy = requantized_copy(entry, paths.models)
     return copy.is_file() if copy else locate(entry, paths) is not None
 
 
 def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
-    """Returns the entry's verified file on this disk, downloaded if need be, and makes its requantized copy; where that
-    fails, for example on a full disk, the file is used as it is. Raises what `_fetch_verified` raises."""
+    """Returns the path of the entry's verified file, downloaded if necessary, and makes the requantized copy. If the
+    copy fails, as on a full disk, the file itself is used. Raises the errors of `_fetch_verified`."""
     path, copy = _fetch_verified(entry, paths, progress), requantized_copy(entry, paths.models)
     if copy and entry.requantized and not _is_whole(copy):
         from wim_edge.engine.bindings import requantize
@@ -86,10 +87,10 @@ def _is_whole(path: Path) -> bool:
 
 
 def _fetch_verified(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
-    """Returns the entry's file from the first source that works; a bad file of ours is deleted and fetched once more.
+    """Returns the entry's file from the first source that works. Deletes a bad file of ours, and fetches it once more.
 
-    Raises DownloadError (network, checksum; if all of several sources fail, it names each), DiskError at once,
-    ModelFileError (not a usable GGUF model), and ModelNotFoundError for a path without a file.
+    Raises DownloadError (network, checksum; if all of several sources fail, the message names each), DiskError without
+    trying other sources, ModelFileError (no usable GGUF model), and ModelNotFoundError for a path without a file.
     """
     failures: dict[ModelSource, ModelError] = {}
     for source, path in _located(entry, paths):
@@ -125,7 +126,7 @@ def _fetch_from(source: ModelSource, entry: ModelEntry, paths: Paths, progress: 
     try:
         _verify(path, entry)
     except ModelError:
-        path.unlink(missing_ok=True)  # otherwise it would be used as the model from now on
+        path.unlink(missing_ok=True)  # otherwise the bad file would be used as the model
         if not continued:
             raise
         return _fetch_from(source, entry, paths, progress)  # the interrupted download was bad: start over
@@ -154,9 +155,9 @@ def _verify(path: Path, entry: ModelEntry) -> None:
 
 
 def _all_failed(entry: ModelEntry, failures: dict[ModelSource, ModelError]) -> ModelError:
-    """Returns the error for an entry whose sources all failed: the one they share, or one that names each."""
+    """Returns the error for an entry whose sources all failed: their common error, or one with each source's."""
     errors = list(failures.values())
-    if len({str(error) for error in errors}) == 1:  # for example offline
+    if len({str(error) for error in errors}) == 1:  # a common cause, such as no network
         return errors[0]
     told = "; ".join(f"{source.label}: {error}" for source, error in failures.items())
     hints = "; ".join(f"{source.label}: {error.hint.rstrip('.')}" for source, error in failures.items())
@@ -164,8 +165,8 @@ def _all_failed(entry: ModelEntry, failures: dict[ModelSource, ModelError]) -> M
 
 
 def removable(entry: ModelEntry, paths: Paths) -> Path:
-    """Returns the entry's file, if it is ours to delete. Raises ModelError if it is not (the user's own, an installed
-    package's, the Hugging Face cache's), and ModelNotFoundError if there is none."""
+    """Returns the path of the entry's file, if we may delete the file. Raises ModelError if it belongs to the user, to
+    an installed package or to the Hugging Face cache, and ModelNotFoundError if there is none."""
     copy, located = requantized_copy(entry, paths.models), locate_source(entry, paths)
     if copy and copy.is_file():
         return copy
@@ -185,7 +186,7 @@ def removable(entry: ModelEntry, paths: Paths) -> Path:
 
 
 def remove(entry: ModelEntry, paths: Paths) -> int:
-    """Deletes our copies of the entry's file and returns the bytes freed. Raises what :func:`removable` raises."""
+    """Deletes our copies of the entry's file; returns the bytes freed. Raises the errors of `removable`."""
     removable(entry, paths)
     freed = 0
     ours = [(own_copy(entry, paths.models, one), one) for one in entry.sources if not isinstance(one, PathSource)]
