@@ -1,4 +1,4 @@
-"""Runs work on the machines of a Ray cluster. Ray Data distributes it, limits it, and repeats a lost machine's work.
+"""Runs work on a Ray cluster. Ray Data distributes and limits the work, and repeats the work of a lost machine.
 
 An actor is one model instance. Results arrive one by one, in any order; a lost machine's results may arrive twice. Ray
 always restarts an actor whose process ends, so code that may end a process belongs in a `wim_edge.worker`.
@@ -94,7 +94,7 @@ class Cluster:
         )
 
     def _room(self, nodes: Sequence[dict[str, float]], cpus: float) -> int:
-        """Returns the number of actors that fit. Raises InvalidRequestError if there is no room for one."""
+        """Returns the number of actors that fit. Raises InvalidRequestError if not even one fits."""
         wanted = {"CPU": cpus, "GPU": self.gpus, "memory": self.memory or 0}
         rooms = [min(int(node.get(name, 0) / need) for name, need in wanted.items() if need) for node in nodes]
         if not sum(rooms):
@@ -223,7 +223,7 @@ def _require_ray() -> Any:
 
 
 def _cause(error: Exception) -> WimEdgeError:
-    """Returns the error that our code raised in an actor, else one with Ray's message."""
+    """Returns the error that our code raised in an actor, else an EngineError with Ray's message."""
     ours = getattr(error, "cause", None)
     if isinstance(ours, WimEdgeError):
         return type(ours)(str(ours).split("\n")[0], ours.hint)  # Ray adds lines of its own

@@ -23,7 +23,7 @@ from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"
 _MAX_ALIKE = 5
-"""The number of documents in a row, with the same error of the machine, after which a batch stops."""
+"""The number of documents in a row after which a batch stops, if all fail with the same error of the machine."""
 _OF_MACHINE = ("EngineError", "MemoryBudgetError")
 """The classes of errors that the machine causes, not a question or a document."""
 _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
@@ -35,7 +35,7 @@ Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
 
 @dataclass(frozen=True)
 class FetchedDocument:
-    """A document's bytes and questions, as they are sent to the machine that reads the document."""
+    """A document's bytes and its questions, as they are sent to the machine that reads the document."""
 
     group: DocumentGroup
     data: bytes = b""
@@ -75,7 +75,7 @@ def run(
 
 
 def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
-    """Yields the results. Raises EngineError if `_MAX_ALIKE` documents in a row have the same error of the machine."""
+    """Yields the results. Raises EngineError if `_MAX_ALIKE` documents in a row fail with the same machine error."""
     last: str | None = None
     alike: set[str] = set()
     for row in found:

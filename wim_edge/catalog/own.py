@@ -25,8 +25,8 @@ _KV_CELLS = 4096
 def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: Catalog) -> ModelEntry:
     """Returns the entry for a model file, from the file's header. Raises ModelFileError if the file is no model.
 
-    The rank is one above those of all known models with smaller files, so that the best model that fits stays the
-    default. A model without a chat template has rank 1. An embedding model has rank 0 and is never the default.
+    The rank is one above all known models with smaller files, so that the best model that fits stays the default. A
+    model without a chat template has rank 1. An embedding model has rank 0 and is never the default.
     """
     from wim_edge.engine.gguf import read_header
     from wim_edge.engine.memory_estimate import kv_bytes

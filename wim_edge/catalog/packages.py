@@ -20,7 +20,7 @@ from wim_edge.system import subprocesses
 
 
 def installed(part: PackagePart) -> Path | None:
-    """Returns the part's file in an installed package, or None. Imports nothing: a package may be a whole CLI."""
+    """Returns the part's file in an installed package, or None. Imports nothing: some packages import a whole CLI."""
     try:
         spec = importlib.util.find_spec(part.module)
     except (ImportError, ValueError):

@@ -73,8 +73,8 @@ def _limits() -> list[tuple[int, int]]:
 
 
 def _cgroups() -> Iterator[tuple[int, int]]:
-    """Yields (limit, usage without reclaimable pages) in bytes for this process's control group and its parents, up to
-    the root: in a container the group's path may be the host's and not exist."""
+    """Yields (limit, usage without reclaimable pages), in bytes, for this process's control group and all its parents.
+    The root counts too: in a container the group's path may be the host's, and may not exist."""
     with suppress(OSError, ValueError):  # not Linux
         for line in _OWN.read_text(encoding="utf-8").splitlines():
             _, controllers, own = line.split(":", 2)

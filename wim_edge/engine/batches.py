@@ -17,8 +17,8 @@ N_OUTPUTS = 32
 def batches(n: int, size: int) -> list[tuple[int, int]]:
     """Returns the [start, end) of each batch when ``n`` tokens are divided into batches of at most ``size``.
 
-    The last batch gets at least two tokens where possible. llama.cpp computes a single token by different code, with
-    different rounding (docs/robustness.md), so otherwise results would depend on ``size``.
+    The last batch gets at least two tokens where possible: llama.cpp uses other code, with other rounding, for a single
+    token (docs/robustness.md). So results do not depend on ``size``.
     """
     edges = [*range(0, n, size), n]
     if n > size > 2 and n % size == 1:
@@ -29,7 +29,7 @@ def batches(n: int, size: int) -> list[tuple[int, int]]:
 def grouped(
     parts: Iterable[T], costs: Callable[[T], tuple[int, int]], most: int, most_others: int
 ) -> Iterator[list[T]]:
-    """Yields groups of consecutive parts. ``costs`` returns a part's two costs; in a group they add up to at most
+    """Yields groups of consecutive parts. ``costs`` returns a part's two costs; in a group the costs add up to at most
     ``most`` and ``most_others``. A part that exceeds a limit by itself is a group of its own."""
     group: list[T] = []
     used = others = 0

@@ -1,4 +1,4 @@
-"""The only import of llama_cpp: its log, its devices, Ctrl-C while it runs, and functions for any model file.
+"""The only module that imports llama_cpp: its log, its devices, delayed Ctrl-C, and functions for any model file.
 
 A fingerprint names a model's files and llama.cpp's build, on which a KV cache depends. Hashing gigabytes at every start
 takes too long, so only the header and evenly spaced blocks of the weights count (of later shards all bytes).
@@ -34,7 +34,7 @@ def _short_spins() -> Iterator[None]:
     """Makes OpenMP's barriers yield the core soon, in libraries loaded in the block: they read the variable then.
 
     llama.cpp has a barrier after every graph node. By default GNU OpenMP spins there for milliseconds, which keeps
-    other processes off the core: two readings at once on two cores get 0.2 tokens/s each, and 23 with this setting.
+    other processes off the core. Two readings at once on two cores then get 0.2 tokens/s each, with this setting 23.
     """
     if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
         yield
@@ -89,7 +89,7 @@ lib.llama_backend_init()
 
 
 def last_errors() -> str:
-    """Returns the latest error lines of llama.cpp, joined, and forgets them."""
+    """Returns llama.cpp's latest error lines as one text, and clears the list."""
     text = "; ".join(_errors)
     _errors.clear()
     return text

@@ -19,7 +19,7 @@ _BYTES = {name: size / block for name, block, size in TENSOR_TYPES.values()}
 _FIXED = 32 << 20  # graphs, libraries and allocator slack of every model
 _VOCABULARY = 7  # bytes of the tokenizer's tables per byte of vocabulary in the file: 6.4 to 8.1 in real models
 _SEGMENT = 1024  # tokens between two checkpoints of a reading
-_WORK = 1.15  # bytes per activation that is converted to multiply it by 4-bit weights
+_WORK = 1.15  # bytes per activation, converted for products with 4-bit weights
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def kv_bytes(
 def _layers(header: GGUFHeader) -> list[tuple[int, float]]:
     """Returns (KV heads, window) of each layer with a cache: 1 with a sliding window, 0 without, a share if unknown."""
     heads = _kv_heads(header, header.number("attention.head_count"))
-    heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last ones share others' cache
+    heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last layers use other layers' cache
     if not _window(header):
         return [(n, 0.0) for n in heads]
     if isinstance(header.arch("attention.sliding_window_pattern"), list):
@@ -163,5 +163,5 @@ def _graph_bytes(header: GGUFHeader, n_ctx: int, n_batch: int, n_seq_max: int, s
 
 
 def readable(n: int) -> str:
-    """Returns a number of bytes with its unit."""
+    """Returns a number of bytes as text: "1.5 GiB", "20 MiB"."""
     return f"{n / 2**30:.1f} GiB" if n >= 2**30 else f"{n / 2**20:.0f} MiB"

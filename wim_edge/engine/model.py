@@ -1,4 +1,4 @@
-"""A GGUF model loaded by llama.cpp: its tokenizer, its facts, its adapter and its contexts."""
+"""A GGUF model loaded by llama.cpp: its tokenizer, its metadata, its adapter and its contexts."""
 
 from __future__ import annotations
 
@@ -254,8 +254,8 @@ _MAGIC = b"GGUF"
 
 
 class Adapter:
-    """A LoRA adapter of one model, which frees it. Cells filled without the adapter keep the plain model's values (an
-    activated LoRA), so one saved reading serves both modes. Raises ModelFileError for any other file."""
+    """A LoRA adapter of one model, freed with the model. Cells filled without the adapter keep the plain model's values
+    (an activated LoRA), so one saved reading serves both modes. Raises ModelFileError for any other file."""
 
     def __init__(self, model_handle: object, path: Path) -> None:
         try:

@@ -23,13 +23,13 @@ _FLAGS = {
     "AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "AVX512_VNNI": "avx512_vnni", "FMA": "fma", "F16C": "f16c",
     "AVX_VNNI": "avx_vnni", "NEON": "asimd", "DOTPROD": "asimddp", "MATMUL_INT8": "i8mm", "SVE": "sve",
 }  # fmt: skip
-"""Maps llama.cpp's name of a processor feature that speeds it up to the flag in Linux's /proc/cpuinfo."""
+"""Maps processor features that make llama.cpp faster, by llama.cpp's names, to flags in Linux's /proc/cpuinfo."""
 _REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
 
 
 @dataclass(frozen=True)
 class Build:
-    """A build of llama.cpp, by its own names. ``unused``: (feature of this machine, command to build for it)."""
+    """A build of llama.cpp, in llama.cpp's names. ``unused``: (feature of this machine, command to build for it)."""
 
     features: tuple[str, ...]
     libraries: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The engine's interfaces: `wim_edge.engine.model` implements them on llama.cpp, `wim_edge.testing` scripts them
+"""The engine's interfaces. `wim_edge.engine.model` implements them on llama.cpp; `wim_edge.testing` scripts them
 without a native library.
 
     Model     one GGUF file: tokenizer and facts          (llama_model)
@@ -100,7 +100,7 @@ class Sequence(Protocol):
         n_vocab). Raises ContextOverflowError, Interrupted."""
 
     def fork(self, at: int | None = None) -> Self:
-        """Returns a new sequence with the first ``at`` tokens (None: all) of this one."""
+        """Returns a new sequence with the first ``at`` tokens (None: all) of this sequence."""
 
     def truncate(self, to: int) -> None:
         """Removes the tokens from position ``to`` on, as if they had never been evaluated."""
@@ -223,7 +223,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A name for everything that determines the vectors; they are stored under it."""
+        """A name for everything that determines the vectors, which are stored under this name."""
 
     def query(self, question: str) -> Vector:
         """Returns the question's unit vector, float32 (width,)."""
@@ -232,7 +232,7 @@ class Embedder(Protocol):
         """Yields each text's unit vector, float32 (width,). ``check`` is called before each batch and may raise."""
 
     def tokenize(self, text: str) -> list[int]:
-        """Returns the text's tokens, without the special ones around every text."""
+        """Returns the text's token ids, without the model's start and end tokens."""
 
     def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
         """Yields the unit vector of each text, given as token ids, without an instruction. ``check``: as for `texts`.

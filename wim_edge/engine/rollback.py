@@ -66,7 +66,7 @@ class ByPosition:
         """Makes it cheap to return to the current end, if the memory needs a saved state for that."""
 
     def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
-        """Makes the sequence usable after an interrupted batch; keeps the ``tokens`` that were evaluated, if it can."""
+        """Makes the sequence usable after an interrupted batch; keeps evaluated ``tokens`` where possible."""
         evaluated = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id) + 1 - len(seq)
         if evaluated > 0:
             seq.accept(tokens[:evaluated], None)
@@ -167,7 +167,7 @@ class ByState(ByPosition):
 
 
 class ByHeldPosition(ByState):
-    """Forks and truncates by position. The id + n_sequences holds the same cells, so llama.cpp never reuses them.
+    """Forks and truncates by position. Sequence id + n_sequences holds the same cells, so llama.cpp never reuses them.
 
     A restored state contains only the last window. Without earlier cells, forks and truncations work as in ByState.
     """

@@ -110,7 +110,6 @@ class Speed:
 
 
 def sample_text() -> str:
-    """Returns some pages of English."""
     return Path(__file__).with_name("sample.txt").read_text(encoding="utf-8")
 
 

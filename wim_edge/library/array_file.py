@@ -153,7 +153,7 @@ def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> t
 
 
 def read_state(path: Path, about: Mapping[str, Any]) -> Snapshot:
-    """Returns a file's snapshot; the state stays there. ``about``: see `parts_of`. Raises DamagedError, OSError."""
+    """Returns a file's snapshot; its state stays on disk. ``about``: see `parts_of`. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         listed = parts_of(file, _KIND, about)
         parts: dict[str, NDArray[Any]] = {}

@@ -134,7 +134,7 @@ def _compare(library: Library, root: Path, options: _Options) -> Iterator[Ingest
 
 
 def _is_empty(folder: str) -> bool:
-    """Returns True for a missing folder and one without visible entries, such as a mount point without its disk."""
+    """Returns True for a missing folder or a folder without visible entries, such as a mount point without its disk."""
     try:
         return all(name.startswith(".") for name in os.listdir(folder))
     except OSError:
@@ -281,7 +281,7 @@ class LeftOut:
             return
 
     def match(self, folder: str, name: str) -> bool:
-        """Returns True if the file of this name in the folder, or the folder if it ends in a slash, is excluded."""
+        """Returns True if ``name`` in ``folder`` is excluded. The name of a subfolder ends in a slash."""
         for base, spec in reversed(self._rules):  # the nearest folder's first
             if folder == base or folder.startswith(base + os.sep):
                 found = spec.check_file(os.path.join(os.path.relpath(folder, base), name)).include

@@ -45,7 +45,7 @@ class Hit:
     start: int
     end: int
     score: float
-    """BM25, above 0."""
+    """The BM25 score, above 0; higher is better."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Library:
         return int(self._rows("SELECT count(*) FROM document")[0][0])
 
     def roots(self, within: Path | None = None) -> list[Path]:
-        """Returns the added files and folders outside all other added folders; or those ``within`` a folder."""
+        """Returns the added files and folders: those in no other added folder, or all inside the folder ``within``."""
         found = [Path(path) for (path,) in self._rows("SELECT path FROM root ORDER BY path")]
         known = set(found)
         return [path for path in found if (within in path.parents if within else known.isdisjoint(path.parents))]

@@ -145,8 +145,8 @@ class SavedReading:
         )
 
     def find(self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False) -> Snapshot | None:
-        """Returns the saved state with the longest prefix of ``tokens`` that ends at one of the ascending ``ends``, and
-        with at most ``most`` tokens; None if there is none. ``aside``: the reading does not continue from it."""
+        """Returns the saved state with the longest prefix of ``tokens`` that ends at one of the ascending ``ends``, or
+        None. The state has at most ``most`` tokens. ``aside``: the reading does not continue from the state."""
         hashes = digests(tokens, ends)
         while not self._broken:
             with self._guarded("looked up"):
