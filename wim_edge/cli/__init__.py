@@ -1,6 +1,6 @@
-"""The command line: one file a command. Commands translate options to calls and events to output.
+"""The command line, with one file per command. Commands translate options to calls, and events to output.
 
-Nothing heavy is imported at the top of these files, so that `wim-edge --help` answers at once.
+The tops of these files import nothing heavy, so that `wim-edge --help` answers at once.
 """
 
 from __future__ import annotations

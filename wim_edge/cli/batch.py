@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wim_edge.batch.rows import BatchQuestion, Result
 
 _MAX_SHOWN = 5
-"""The most failures that are printed; the file has all."""
+"""The most failures that are printed; results.jsonl contains all."""
 
 
 @click.command(short_help="Ask many questions of many documents.")

@@ -90,7 +90,7 @@ def chat(
 
 
 def _questions() -> Iterator[str]:
-    """Yields the lines of standard input that are not empty; on a terminal, prompts for each, empty or not."""
+    """Yields the non-empty lines of standard input. On a terminal, prompts for each line, and yields empty ones too."""
     if not (sys.stdin and sys.stdin.isatty()):
         yield from (line.strip() for line in sys.stdin or () if line.strip())
         return

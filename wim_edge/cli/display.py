@@ -26,7 +26,7 @@ _STOP = "answers with what has been read"
 
 
 class Display:
-    """Shows events; a context manager, so that a live display is always taken down."""
+    """The base of displays of events. A context manager, so that a live display is always removed."""
 
     def show(self, event: events.Event) -> None:
         raise NotImplementedError
@@ -96,7 +96,7 @@ class PlainLines(Display):
                 _write(sys.stdout, "", end="\n" if self._answering else "")
                 for one in event_lines.format_sources(event, self._several):
                     opens = f": {one.opens}" if one.opens else ""
-                    if event.status == "not_found":  # relevant or not, it does not answer
+                    if event.status == "not_found":  # without its relevance, as it does not answer
                         _write(sys.stdout, f"nearest: {one.where}{opens}")
                     else:
                         _write(sys.stdout, f"source: {one.where} (relevance {one.relevance:.2f}){opens}")
@@ -104,15 +104,15 @@ class PlainLines(Display):
 
 
 class Live(Display):
-    """A display for a terminal: a progress bar and the margin being written below, everything finished above.
-    A document may contain square brackets, so its text is never parsed as markup."""
+    """A display for a terminal: finished lines, and below them a progress bar and the margin that is being written.
+    Documents may contain square brackets, so no text is parsed as rich's markup."""
 
     def __init__(self, console: Console, margins: bool, stop: str = _STOP) -> None:
         self.console, self._margins, self._stop = console, margins, stop
         self._by_segments = False
-        """True if progress is counted in segments, because it is not known how many will be read."""
+        """True to count progress in segments, because the number of tokens to read is not known."""
         self._progress = self._bar()
-        # Refreshed by a thread of ours: rich's own may draw between a line's layout and its print
+        # A thread of ours refreshes the display: rich's own may draw between a line's layout and its output
         self._live = RichLive(console=console, auto_refresh=False, transient=True)
         self._drawing, self._over = threading.RLock(), threading.Event()
         self._refresher = threading.Thread(target=self._keep_fresh, daemon=True)
@@ -219,7 +219,7 @@ class Live(Display):
         self.console.print(Padding(text, (0, 0, 0, 2)))
 
     def _bar(self, within: Within = Within()) -> Progress:  # noqa: B008
-        """Returns a bar with the progress of the reading and its time."""
+        """Returns a bar with the progress and the time of the reading. ``within``: the reading's limit."""
         if self._by_segments:
             read = "{task.completed} of {task.total:,} segments read{task.fields[better]}"
             return Progress(TextColumn(read), TimeElapsedColumn(), console=self.console)
@@ -259,24 +259,24 @@ class Live(Display):
 
 
 def _write(file: TextIO | None, text: str, end: str = "\n") -> None:
-    if file is not None:  # it is None if the descriptor was closed
+    if file is not None:  # None: the parent process closed the stream
         file.write(text + end)
         file.flush()
 
 
 class WordWrap:
-    """Breaks streamed text between words, and between the characters of Chinese and Japanese: a word is held back until
-    it is whole, or as long as two lines."""
+    """Wraps streamed text between words, and between Chinese or Japanese characters. A word is held back until it is
+    complete, or as long as two lines."""
 
     def __init__(self, width: int) -> None:
         self._width, self._column, self._word = max(width, 10), 0, ""
 
     def __call__(self, text: str) -> str:
-        """Takes more of the text, and returns what can be printed now."""
+        """Takes the next piece of the text, and returns the text to print now."""
         out = ""
         for c in text:
             if not c.isspace():
-                # Closing marks are as wide, and stay with what they close
+                # Punctuation is wide too, but stays on the line of the character before it
                 is_wide = unicodedata.east_asian_width(c) == "W" and unicodedata.category(c) != "Po"
                 out += self.rest() if is_wide or len(self._word) >= 2 * self._width else ""
                 self._word += c
@@ -289,7 +289,7 @@ class WordWrap:
         return out
 
     def rest(self) -> str:
-        """Returns the word held back."""
+        """Returns the word that was held back, after a line break if the line has no room for it."""
         word, self._word = self._word, ""
         width = cell_len(word)
         fresh = self._column and self._column + width > self._width

@@ -1,4 +1,4 @@
-"""`wim-edge doctor`: shows what this machine and build offer, what would be used, and how fast it is."""
+"""`wim-edge doctor`: shows this machine and this build, the models and settings that `ask` would use, and the speed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
 
 
 def _show_held(machine_name: str, as_json: bool) -> None:
-    """Shows which models of the catalog fit a machine, the best first."""
+    """Prints the models of the catalog that fit a machine, the best first."""
     from wim_edge.catalog.catalog import Catalog, held_by, memory_of
 
     memory = memory_of(machine_name)
@@ -82,7 +82,7 @@ def _show_held(machine_name: str, as_json: bool) -> None:
 
 
 def _recommended(paths: Paths) -> dict[str, Any]:
-    """Returns the catalog's best model that fits this machine's memory with its judge, fetched or not."""
+    """Returns facts about the catalog's best model that fits in memory with its judge; it need not be on this disk."""
     from wim_edge.catalog.catalog import Catalog, facts, recommended
     from wim_edge.engine import available_memory
 
@@ -93,7 +93,7 @@ def _recommended(paths: Paths) -> dict[str, Any]:
 
 
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
-    """Returns the models and the settings that `ask` would use, and the measured speed of the model."""
+    """Returns what `ask` would use, as JSON values: ``use`` (the model), ``roles``, ``settings``; and its ``speed``."""
     from wim_edge.catalog import resolve
     from wim_edge.engine.tune import measure_speed
     from wim_edge.loaded_models import LoadedModels, open_model
@@ -116,7 +116,7 @@ def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
 
 
 def _roles(roles: Roles) -> dict[str, Any]:
-    """Returns the scout, and judge and writer with estimates of their memory, and the sum of these."""
+    """Returns the scout's name, judge and writer with their estimated memory, and the memory of all models."""
     needs = {one.name: one.memory_bytes() for one in roles.used}
     writer = roles.writer or (roles.reader if roles.resolved.prose else None)
     shown = {"judge": (roles.judge or roles.reader).name, "writer": writer.name if writer else None}
@@ -128,10 +128,10 @@ def _roles(roles: Roles) -> dict[str, Any]:
 
 
 def _with_rpc(settings: Settings) -> dict[str, Any]:
-    """Returns what `_use` does with devices of other machines, from a child process: they may crash it."""
+    """Returns the result of `_use` and the remote devices, from a child process: a lost RPC server ends its client."""
     check_rpc(settings)
     command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.to_dict()))
-    # Python warns of a module that its package has imported before it is run
+    # runpy warns because wim_edge.cli has already imported the module that it runs
     environment = {**subprocesses.environment(), "PYTHONWARNINGS": "ignore::RuntimeWarning:runpy"}
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False, env=environment)
     try:
@@ -149,7 +149,7 @@ def _with_rpc(settings: Settings) -> dict[str, Any]:
 
 
 def _in_child(given: dict[str, Any]) -> dict[str, Any]:
-    """Runs the work of `_with_rpc` in a child process."""
+    """Returns the result for `_with_rpc`, or the fields of an error, in the child process. ``given``: the settings."""
     from wim_edge.engine import bindings, rpc
 
     rpc.allow_rpc()

@@ -26,12 +26,12 @@ from wim_edge.cli.terminal import Progress, Scores, print_json, print_table
 from wim_edge.errors import InvalidRequestError
 
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
-PARTS = ("all", "choose", "report")  # as in evaluation/example.py, which --help need not load
+PARTS = ("all", "choose", "report")  # those of evaluation/example.py, which --help does not import
 _TASK_OPTIONS = ("data", "part", "library", "limit", "documents", "positions", "order", "length")
 _OF_TASKS = ("patterns", "documents", "positions", "order", "length")
 """The parameters that recall does not take."""
 _OF_RECALL = {"retrievers": "retriever", "size": "size", "prefix": "prefix", "titles": "titles"}
-"""The parameters that only recall takes, with their options."""
+"""The parameters that only recall takes, each with the name of its option."""
 _HELP = """Ask the examples of TASK with one or more patterns; show accuracy, its interval, and cost.
 
 \b
@@ -58,7 +58,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
-    """Parses whole numbers with commas between them."""
+    """Returns the whole numbers of a comma-separated list; empty for None. Raises click.BadParameter."""
     least = 0 if param.name == "positions" else 1
     try:
         numbers = tuple(int(part) for part in value.split(",")) if value else ()
@@ -76,7 +76,7 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 
 
 class _EvalCommand(click.Command):
-    """Keeps the command line of the run in ``ctx.meta``, without defaults and environment variables."""
+    """Stores the command line as it was typed in ``ctx.meta["command"]``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["command"] = shlex.join(["wim-edge", "eval", *args])
@@ -124,7 +124,6 @@ def eval_command(
     ctx: click.Context, /, task_name: str, patterns: str, retrievers: str, size: int | None, prefix: int, titles: int,
     out: Path | None, as_json: bool, report: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Asks the examples of a task with one or more patterns; `_HELP` describes it."""
     from wim_edge.evaluation import commands, recall
     from wim_edge.evaluation.conditions import parse_conditions
     from wim_edge.evaluation.report import rows

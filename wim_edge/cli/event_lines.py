@@ -1,4 +1,4 @@
-"""Events as lines of text: the words that the displays share."""
+"""Formats events as lines of text, for all displays."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from wim_edge.settings import AUTO, UNLIKELY
 from wim_edge.support import ANSWERED, NOT_FOUND
 
 _MIN_SHOWN = 0.05
-"""The relevance below which no number is shown: early on, it says little."""
+"""The lowest relevance that is shown as a number; lower ones say little early in a reading."""
 _ENDS = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
          "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ShownLine:
-    """A finished line of the display: its text, its style on a terminal, and whether it is part of the result."""
+    """A finished line to display. ``style``: of rich, on a terminal; ``is_result``: True for standard output."""
 
     text: str
     style: str = "dim"
@@ -29,7 +29,7 @@ class ShownLine:
 
 
 def lines_of(event: events.Event) -> Iterator[ShownLine]:
-    """Yields the lines that every display prints for an event, if it has any."""
+    """Yields the lines for an event that are the same in all displays; none for other types of events."""
     match event:
         case events.QuestionSettled():
             yield ShownLine(f"asked as: {clean(event.asked_as)}", is_result=True)
@@ -54,8 +54,8 @@ def lines_of(event: events.Event) -> Iterator[ShownLine]:
 def format_place(
     event: events.SegmentRead | events.MarginJudged | events.Source | events.Quote, several: bool
 ) -> str:
-    """Returns a place as an editor counts: "page 12", "report.pdf, page 12", "Costs, line 14" or "line 14"; the
-    document's name alone if no more is known."""
+    """Returns a place such as "page 12" or "Costs, line 14", or only the document's name if nothing else is known.
+    ``several``: True to begin with the document's name: "report.pdf, page 12"."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
         parts.append(page_text(event.page, event.page_label))
@@ -75,16 +75,17 @@ def format_scan(event: events.PagesRecognised) -> str:
 
 @dataclass(frozen=True)
 class ShownSource:
-    """A source on a line: its place, the highest relevance there, and what opens its file there."""
+    """A place that the answer draws on, and the highest relevance there."""
 
     where: str
     relevance: float
     opens: str
+    """The reference that opens the file at this place; ``link``: the same as a URL. Empty: none."""
     link: str
 
 
 def format_sources(event: events.AnswerFinished, several: bool) -> list[ShownSource]:
-    """Returns the sources, each place once; if nothing was found, the place of the nearest quotation."""
+    """Returns the sources, each place once; for the status not_found, only the place of the nearest quotation."""
     found: dict[str, ShownSource] = {}
     for source in event.sources if event.status != "not_found" else event.sources[: len(event.quotes[:1])]:
         sure = None if source.confidence is None else f"recognised with {source.confidence:.2f}"
@@ -103,12 +104,12 @@ def format_margin(event: events.MarginJudged) -> str:
 
 
 def format_relevance(event: events.MarginJudged) -> str:
-    """Returns a margin's relevance; empty if the number says little."""
+    """Returns a margin's relevance with two decimals; empty below `_MIN_SHOWN`."""
     return f"{event.relevance:.2f}" if event.relevance >= _MIN_SHOWN else ""
 
 
 def short_answer_of(event: events.MarginJudged) -> str:
-    """Returns the words of a quotation that answer, on one line; empty if none do."""
+    """Returns the short answer inside a margin's quotation, on one line; empty if there is none."""
     if event.short is None or event.quote is None:
         return ""
     start = event.quote[0]
@@ -116,12 +117,11 @@ def short_answer_of(event: events.MarginJudged) -> str:
 
 
 def format_provisional(event: events.AnswerProvisional, several: bool) -> str:
-    """Returns the provisional answer as a line, with its place."""
     return f"so far: {' '.join(clean(event.short).split())} ({format_place(event.quote, several)})"
 
 
 def format_outcome(event: events.AnswerFinished) -> str:
-    """Returns a line on how the answer ended and what it cost."""
+    """Returns a line with the answer's status, models, pattern and cost."""
     parts = [_ENDS[event.finish_reason]] if event.finish_reason in _ENDS else []
     of_whole = not event.read_segments and event.finish_reason == "stop"  # answered without reading a passage
     if event.support is not None and event.finish_reason != "cancelled":
@@ -147,8 +147,8 @@ def _agreed(event: events.AnswerFinished) -> float | None:
 
 
 def format_candidates(event: events.AnswerFinished) -> list[str]:
-    """Returns an explanation of the answer: the candidates, a line each, likeliest first, with the weighted terms of
-    their scores in nats; the evidence for the support; and the reason for the status."""
+    """Returns lines that explain the answer: one per candidate, the likeliest first, with the weighted terms of its
+    score in nats; then one with the evidence for the support; then one with the reason for the status."""
     lines, first = [], {key(one.text): one for one in reversed(event.candidates)}
     for one in (one for one in event.candidates if first[key(one.text)] is one):
         weighted = {name: getattr(WEIGHTS, name) * value for name, value in one.terms.items() if value}
@@ -177,10 +177,10 @@ def _reason(event: events.AnswerFinished) -> str:
 
 
 def format_better(unread: float | None) -> str:
-    """Returns how likely an unread segment answers better; empty if there is none, or nothing is known about them."""
+    """Returns a phrase with the probability that an unread segment answers better; empty for 0 and None (unknown)."""
     if not unread:
         return ""
-    # Below the bound the reading ended by itself; above it, the reader may want the rest
+    # Below UNLIKELY the reading stopped by itself; from there on, the user may want the rest
     more = "; --within all reads the rest" if unread >= UNLIKELY else ""
     return f", {'under 1%' if unread < 0.01 else f'{unread:.0%}'} likely that another one answers better{more}"
 

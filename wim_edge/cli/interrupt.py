@@ -1,5 +1,5 @@
-"""Ctrl-C while the engine works: the first asks for the answer, the second cancels. SIGTERM and SIGHUP exit cleanly.
-After an answer from a part of the text, Enter reads on."""
+"""Ctrl-C while the engine works: the first one asks for the answer, the second one cancels. SIGTERM and SIGHUP exit
+cleanly. After an answer from part of the text, Enter continues the reading."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again can
 
 @contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP end the process as an error does, so that its temporary folders are removed."""
+    """Makes SIGTERM and SIGHUP raise SystemExit, so that temporary folders are removed."""
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = [signal.signal(number, lambda number, _: sys.exit(128 + number)) for number in numbers]
     try:
@@ -36,29 +36,28 @@ def exit_on_signals() -> Iterator[None]:
 
 
 class Interruptible:
-    """Runs a stream in a thread, so that Ctrl-C takes effect at once and not when llama.cpp returns.
+    """Runs a stream of events in a thread, so that Ctrl-C takes effect before llama.cpp returns.
 
-    Ctrl-C once while reading asks for the answer. Twice, or while answering, or with nothing read yet, it cancels.
-    Before the first event it raises KeyboardInterrupt.
+    The first Ctrl-C while reading shows the warning ``says``, and asks for the answer. A second one cancels, and so
+    does one while answering or before anything is read. Before the first event, Ctrl-C raises KeyboardInterrupt.
     """
 
     def __init__(self, runtime: Runtime | Worker, start: Callable[[], Iterator[Event]], says: str = STOPPING) -> None:
         self._runtime, self._start, self._says = runtime, start, says
-        # SimpleQueue: a signal handler may put while the same thread gets
+        # A SimpleQueue, because the signal handler may put an item while the same thread waits in get()
         self._queue: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
         self._has_begun = self._has_read = self._is_answering = False
         self._abandoned = threading.Event()
         self._presses = 0
         self.asked_as: str | None = None
-        """The question as it was asked, if that differs from the user's words."""
+        """The restated question; None: it was asked in the user's words."""
 
     @property
     def pressed(self) -> bool:
-        """Returns True if Ctrl-C was pressed."""
         return self._presses > 0
 
     def exit_code(self, last: Event | None) -> int:
-        """Returns the command's exit code after this last event."""
+        """Returns the command's exit code. ``last``: the stream's last event."""
         reason = getattr(last, "finish_reason", "")
         if reason == "cancelled":
             return EXIT_CANCELLED
@@ -67,7 +66,7 @@ class Interruptible:
         return EXIT_NOT_FOUND if getattr(last, "status", "") == "not_found" else 0
 
     def show(self, display: Display) -> Event | None:
-        """Shows all events and returns the last one."""
+        """Shows all events, and returns the last one; None if there was no event."""
         last = None
         with display, closing(self.events()) as found:
             for last in found:
@@ -76,7 +75,7 @@ class Interruptible:
         return last
 
     def events(self) -> Generator[Event, None, None]:
-        """Yields the stream's events. However the stream ends, its thread has left the engine by then."""
+        """Yields the stream's events. Before it returns or raises, it waits until the thread has left the engine."""
         worker = threading.Thread(target=self._work, daemon=True)
         before = signal.signal(signal.SIGINT, self._on_sigint)
         worker.start()
@@ -92,7 +91,7 @@ class Interruptible:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._abandoned.set()
             self._runtime.cancel()
-            # A worker process that does not respond is killed by a later cancel
+            # Each further Ctrl-C cancels again, which kills a worker process that does not respond
             signal.signal(signal.SIGINT, lambda *_: self._runtime.cancel())
             while worker.is_alive():
                 worker.join(0.2)
@@ -135,14 +134,14 @@ def is_terminal() -> bool:
 
 
 def may_read_on(last: Event | None) -> bool:
-    """Returns True if the text that was not read for this answer may hold a better passage."""
+    """Returns True if ``last`` is an answer that left segments unread. They may contain a better passage."""
     from wim_edge.reading.events import AnswerFinished
 
     return isinstance(last, AnswerFinished) and last.has_more and last.finish_reason != "cancelled"
 
 
 def ask_to_read_on() -> bool:
-    """Prompts the reader; returns True for Enter, False for other text, the end of the input or an interrupt."""
+    """Prompts on the terminal. Returns True for Enter, False for other text, the end of the input or Ctrl-C."""
     try:
         return not input("\nEnter reads on, Ctrl-D ends ").strip()
     except (EOFError, KeyboardInterrupt):

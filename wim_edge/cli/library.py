@@ -1,4 +1,4 @@
-"""`wim-edge library`: the documents that `ask --library` recalls from."""
+"""`wim-edge library`: manages the documents that `ask --library` recalls passages from."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check_library(documents: tuple[str, ...], library: str | None, options: dict
 
 @click.group()
 def library() -> None:
-    """Keep documents, to recall from with `wim-edge ask --library NAME`."""
+    """Keep documents for `wim-edge ask --library NAME`, which recalls passages from them."""
 
 
 @library.command()
@@ -185,7 +185,7 @@ def _watched(library: Library) -> Iterator[set[tuple[Any, str]]]:
 
 
 def _ingested(results: Iterable[IngestResult], as_json: bool) -> list[IngestResult]:
-    """Prints the result for each file, and returns the final ones."""
+    """Prints each result, and returns the final result of each file (without those of recognised pages)."""
     found = []
     for one in results:
         if one.state != "recognised":
@@ -209,7 +209,8 @@ def _finish(
     library: Library, total: int, found: list[IngestResult], index: bool | None, model: str | None, as_json: bool,
     removing: str = "--prune",
 ) -> None:  # fmt: skip
-    """Prints the totals, and builds the index if asked to."""
+    """Prints the totals, and builds the index if ``index``; for None, if a model is named or the retriever needs one.
+    ``removing``: the option that removes the documents of missing files."""
     if not as_json:
         counts = {state: sum(one.state == state for one in found) for state in _STATES}
         files = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"

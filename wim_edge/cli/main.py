@@ -35,7 +35,7 @@ from wim_edge.engine import available_memory
 from wim_edge.errors import MemoryBudgetError, WimEdgeError
 from wim_edge.settings import OFFLINE_VARIABLE
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads take address space, and we multiply no matrices
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of numpy reserve address space, and gain nothing here
 
 EPILOG = """\b
 Exit codes: 0 answered, perhaps unsurely; 1 another failure; 2 wrong request; 3 document; 4 model;
@@ -51,11 +51,11 @@ Shell completion: eval "$(_WIM_EDGE_COMPLETE=bash_source wim-edge)"
 
 
 class _Shown(click.ClickException):
-    """One of our errors as click shows it: what happened, what to do, a traceback only with --debug."""
+    """A WimEdgeError for click to show: its message, its hint and, with --debug, its traceback."""
 
     def __init__(self, error: WimEdgeError, debug: bool) -> None:
         super().__init__(str(error))
-        self.exit_code = error.exit_code  # type: ignore[misc]  # click declares it per class
+        self.exit_code = error.exit_code  # type: ignore[misc]  # click declares a class attribute
         self.error, self.debug = error, debug
 
     def show(self, file: IO[Any] | None = None) -> None:
@@ -65,7 +65,7 @@ class _Shown(click.ClickException):
 
 
 class CommandGroup(click.Group):
-    """Turns every WimEdgeError of a command into its two lines and its exit code."""
+    """Prints an error of a command as a message and a hint, and exits with the error's code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         _prepare_streams()
@@ -80,7 +80,7 @@ class CommandGroup(click.Group):
 
 
 def _as_ours(error: WimEdgeError | OSError | MemoryError) -> WimEdgeError:
-    """Returns the error to show. Raises errors that click handles: the reader of our output has gone."""
+    """Returns the error to show. Raises BrokenPipeError again, which click handles: nobody reads our output."""
     if isinstance(error, WimEdgeError):
         return error
     if isinstance(error, MemoryError):
@@ -97,12 +97,12 @@ def _as_ours(error: WimEdgeError | OSError | MemoryError) -> WimEdgeError:
 
 
 def _prepare_streams() -> None:
-    """Opens the standard streams that the parent process closed, and makes every text printable."""
+    """Opens the null device for each standard stream that is closed, and makes every text printable."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        # A host may have replaced the stream; one that was read from cannot change
+        # A host program may have replaced the stream. A stream that was read from raises UnsupportedOperation
         if isinstance(stream, io.TextIOWrapper):
             # On Windows, Python before 3.15 writes files and pipes in a code page without most characters
             is_poor = os.name == "nt" and "PYTHONIOENCODING" not in os.environ and not stream.isatty()
@@ -111,7 +111,7 @@ def _prepare_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Discards output buffered for a full disk: at its exit Python would write it again, and exit with 120."""
+    """Discards buffered output that a full disk refused. Python would write it again at exit, and exit with 120."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -129,8 +129,8 @@ def _offline(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 def main() -> None:
     """Ask long documents with small models on your own machine.
 
-    The document is read segment by segment. Where one matters to the question, the model writes a margin: a
-    quotation of what matters. You watch the margins and may stop the reading early.
+    The document is read segment by segment. Beside a segment that matters to the question, the model writes a
+    margin: a quotation from the segment. You watch the margins and may stop the reading early.
 
     \b
       wim-edge ask contract.pdf "Who may end the contract, and when?"

@@ -171,7 +171,7 @@ def check_display(as_json: bool, quiet: bool) -> None:
 
 @contextmanager
 def open_runtime(settings: Settings) -> Iterator[Runtime | Worker]:
-    """Yields the runtime of these settings: in this process or, with RPC servers that can end it, in a worker."""
+    """Yields a runtime with these settings; with --rpc, in a worker process, because a lost server ends its client."""
     if settings.rpc is None:
         from wim_edge.runtime import Runtime
 
@@ -197,7 +197,7 @@ def check_rpc(settings: Settings) -> None:
 
 
 def cluster_from(options: dict[str, Any]) -> Cluster | None:
-    """Removes the cluster's options from ``options``; returns the cluster and the resources of a model, or None."""
+    """Takes the cluster's options out of ``options``. Returns the cluster with each model's resources, or None."""
     address, actors, cpus, gpus = (options.pop(name) for name in ("ray", "ray_actors", "ray_cpus", "ray_gpus"))
     if address is None:
         if actors or cpus or gpus:
@@ -233,6 +233,6 @@ def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> No
 
 
 def setting_line(name: str, value: object, origin: object) -> str:
-    """Returns a setting's name, its value as a person reads it, and where it comes from."""
+    """Returns a line with a setting's name, its value and where the value comes from."""
     shown = "-" if value in (None, []) else one_line(str(value))
     return f"{name:<20} {shown:<16} {origin}"

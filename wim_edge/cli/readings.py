@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wim_edge.library import ReadingRecord, ReadingStore
 
 _WIDE = 100
-"""The columns of a terminal from which on a reading's model and way of reading are shown; `info` always prints them."""
+"""The fewest columns of a terminal with which `list` shows model and shape; `info` always shows them."""
 
 
 @click.group()
@@ -117,7 +117,7 @@ def _opened() -> Iterator[ReadingStore]:
 
 @contextmanager
 def _freed(opened: ReadingStore) -> Iterator[None]:
-    """Prints the bytes that the block freed."""
+    """Prints the bytes that the `with` block freed."""
     before = opened.index.total()
     yield
     click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")

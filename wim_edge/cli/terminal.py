@@ -1,4 +1,4 @@
-"""Output of commands: text that cannot control a terminal, tables, questions, and progress on standard error."""
+"""Output of commands: text without control characters, tables, confirmations, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wim_edge.evaluation.records import Record
 
 _LINE_SECONDS = 30.0
-"""The seconds after which the next line is printed; one is also printed at every tenth of the work."""
+"""Without a terminal, a progress line is printed after this many seconds, and after every tenth of the work."""
 
 
 def clean(text: str) -> str:
@@ -37,7 +37,7 @@ def counted(n: int, what: str) -> str:
 
 
 def show_error(error: WimEdgeError) -> None:
-    """Prints what happened and what to do about it, a line each."""
+    """Prints an error's message and its hint, a line each, on standard error."""
     click.echo(f"error: {one_line(str(error))}", err=True)
     if error.hint:
         click.echo(f"hint: {one_line(error.hint)}", err=True)
@@ -48,7 +48,7 @@ def print_json(value: object) -> None:
 
 
 def print_lines(value: object, lines: Iterable[str], as_json: bool, none: str = "") -> None:
-    """Prints a value as JSON, or else its lines, or ``none`` if there are no lines."""
+    """Prints ``value`` as JSON, or without ``as_json`` the lines. ``none``: the text to print if there are no lines."""
     if as_json:
         print_json(value)
     else:
@@ -59,7 +59,8 @@ def print_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Container[str], *, folds: str = "",
     title: str | None = None,
 ) -> None:  # fmt: skip
-    """Prints rows under a head, with numbers aligned right. The column ``folds`` wraps on a narrow terminal."""
+    """Prints a table. ``head``: the columns' names; ``numeric``: names of columns to align right; ``folds``: the name
+    of the column that wraps on a narrow terminal."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -78,7 +79,7 @@ def print_table(
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Asks unless ``yes`` is given. Raises click.Abort for no, InvalidRequestError if standard input is closed."""
+    """Asks, unless ``yes``. Raises click.Abort for the answer no, InvalidRequestError if standard input is closed."""
     if not yes and sys.stdin is None:
         raise InvalidRequestError("standard input is closed, so there is nobody to ask", "Give --yes.")
     if not yes:
@@ -89,7 +90,10 @@ def confirm(question: str, yes: bool) -> None:
 
 
 class Progress:
-    """Shows ``before``, the progress and ``after``; a context manager that ends the bar."""
+    """Shows the amount of work done between the texts ``before`` and ``after``: as a bar on a terminal, else as lines.
+
+    ``size`` formats an amount. A context manager that removes the bar at its end.
+    """
 
     def __init__(self, before: str = "", after: str = "", size: Callable[[int], str] = str) -> None:
         self._before, self._after, self._size = before, after, size
@@ -98,7 +102,7 @@ class Progress:
         self.start(0)
 
     def start(self, done: int) -> None:
-        """Starts the clock. ``done``: the work that was done before."""
+        """Starts the clock. ``done``: the amount of work done earlier, which says nothing about the time left."""
         self._done = self._first = done
         self._began = self._last = time.monotonic()
 
@@ -137,7 +141,7 @@ class Progress:
 
 
 class RunProgress(Progress):
-    """Shows a run of many questions, with a tally beside their number: a `wim_edge.system.journal.Watcher`."""
+    """Shows the number of questions asked in a run, and a tally: a `wim_edge.system.journal.Watcher`."""
 
     def __init__(self) -> None:
         super().__init__(after=" asked")
@@ -151,23 +155,23 @@ class RunProgress(Progress):
         raise NotImplementedError
 
     def begin(self, kept: Sequence[Any], total: int) -> None:
-        """Begins with the existing rows and the number of all questions."""
+        """Starts with the rows that an earlier run ``kept``, out of ``total`` questions."""
         for row in kept:
             self.count(row)
         self._total = total
         if kept:
             click.echo(f"{len(kept)} of {total} asked before", err=True)
         self.start(len(kept))
-        self(len(kept), total, self.tally())  # draws the bar
+        self(len(kept), total, self.tally())  # draws the bar before the first answer
 
     def add(self, row: Any) -> None:
-        """Counts a question that was asked, or failed."""
+        """Counts the row of a question that was answered or failed."""
         self.count(row)
         self(self._done + 1, self._total, self.tally())
 
 
 class Scores(RunProgress):
-    """Shows the running main score of each pattern."""
+    """Shows the mean of the main score so far, for each pattern."""
 
     def __init__(self, metric: str) -> None:
         super().__init__()
@@ -184,7 +188,7 @@ class Scores(RunProgress):
 
 
 class Failures(RunProgress):
-    """Shows the number of failures, and of the workers that asked."""
+    """Shows the number of failed questions and, if there are several, of the workers that ask."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`wim-edge tune`: measures how a model runs fastest here, and saves that for later runs."""
+"""`wim-edge tune`: finds the settings with which a model runs fastest on this machine, and saves them."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def worker(schema: bool, **options: Any) -> None:
 
     rpc.allow_rpc()
 
-    # Output of a native library must not get among the lines
+    # Output of a native library goes to standard error, so that it does not mix with the JSON lines
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         if isinstance(sys.stdin, io.TextIOWrapper):
