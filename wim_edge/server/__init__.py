@@ -1,8 +1,8 @@
 """The runtime over HTTP, for this machine: an API with events as they happen, and a page to read with.
 
-`app` assembles it, behind `guard`. One thread owns the model (`job_queue`); requests wait in line for it. Documents are
-in `uploads`, questions in `history`; the other modules are routes, each named after what it serves. The same queue
-serves a parent process (`worker_protocol`) and an assistant (`mcp_server`).
+`app` assembles the server, behind `guard`. One thread owns the model (`job_queue`); requests wait in its queue.
+`uploads` stores documents, `history` stores questions. The other modules are routes, named after the things they serve.
+The same queue serves a parent process (`worker_protocol`) and an assistant (`mcp_server`).
 
-It only consumes `wim_edge.runtime`, and needs ``pip install 'wim-edge[server]'`` except for the queue and the worker.
+The runtime does not import this package. Only the queue and the worker work without ``pip install 'wim-edge[server]'``.
 """

@@ -36,7 +36,7 @@ from wim_edge.system.addresses import is_loopback
 
 BODY_BYTES = 8 * 1024**2
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
-"""The types of the page's files. On Windows the registry may declare scripts plain text, which no browser runs."""
+"""The content types of the page's files. Windows may declare scripts plain text, which browsers do not run."""
 _REF = "#/components/schemas/{name}"
 _SCHEMA = "See /api/openapi.json."
 _ABOUT = """Ask long documents with small models, and follow the reading.
@@ -93,7 +93,7 @@ def create_app(
 
 
 class Page(StaticFiles):
-    """The page's files. A method other than GET on a path that is neither a file nor a route is answered 404."""
+    """The page's files. Methods other than GET get 404, not 405, on a path that belongs to no route."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         try:
@@ -109,7 +109,7 @@ class Page(StaticFiles):
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    """Answers with the errors of a request, without the values in it."""
+    """Answers with the first error of a request, without the values in the request."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()[0]
     where = ".".join(str(one) for one in found["loc"][1:]) or "the body"
@@ -117,13 +117,12 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
 
 
 async def _refused(_request: Request, error: Exception) -> JSONResponse:
-    """Answers with the framework's error, in our form."""
+    """Answers with an error of the framework, as JSON in our form."""
     assert isinstance(error, HTTPException)
     return error_response(InvalidRequestError(str(error.detail), _SCHEMA).to_dict(), error.status_code, error.headers)
 
 
 async def _failed(_request: Request, error: Exception) -> JSONResponse:
-    """Answers with one of our errors."""
     assert isinstance(error, WimEdgeError)
     is_disk = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not for a missing library
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
@@ -141,7 +140,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _complete(responses: dict[str, Any]) -> None:
-    """Adds the form of errors, and the events of streams, to the responses of a path."""
+    """Adds the schema of errors, and of the events in streams, to the responses of an operation, by status."""
     for status, response in responses.items():
         if status >= "400":
             response["content"] = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
@@ -153,7 +152,7 @@ def _complete(responses: dict[str, Any]) -> None:
 
 
 def _events() -> dict[str, Any]:
-    """Returns the schemas of the events of streams by their classes' names, and of any of them as Event."""
+    """Returns the schemas of streamed events, by the names of their classes. `Event` is any one of them."""
     kinds: tuple[type[Event], ...] = (*EVENTS, Queued, Failed, PullProgress, PullFinished, FileSynced, SyncFinished)
     names = {kind.type: _REF.format(name=kind.__name__) for kind in kinds}
     return schemas_of(kinds, _REF)[1] | {

@@ -41,14 +41,14 @@ class Service:
     queue: JobQueue = field(init=False)
     """The queue, from the application's start to its end."""
     pulls: dict[str, Job] = field(default_factory=dict)
-    """Downloads of models, by name."""
+    """The latest download of each model, by the model's name."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     _shelves: dict[str, Service] = field(default_factory=dict)
     _writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WRITERS))
 
     async def writing(self, work: Callable[..., T], *given: Any) -> T:
-        """Runs ``work`` in one of a few threads of its own, so that a slow or locked disk blocks no other request.
-        Raises BusyError."""
+        """Runs ``work`` in one of a few threads for writing, so that a slow or locked disk blocks no other request.
+        Raises BusyError if too many calls wait."""
         waiting = self._writers.statistics().tasks_waiting
         if waiting >= _MAX_WRITING:
             raise BusyError(waiting, 10)
@@ -84,8 +84,8 @@ class Service:
         self.history.remove(question)
 
     def of_shelf(self, name: str) -> Service:
-        """Returns the same service with only the documents and questions of this shelf; empty: of the common one.
-        Raises LibraryError."""
+        """Returns this service with the documents and questions of the shelf ``name``; for an empty name, of the common
+        shelf. Raises LibraryError."""
         if not name:
             return self
         with self.lock:
@@ -97,9 +97,9 @@ class Service:
             return self._shelves[name]
 
     def settings_for(self, options: dict[str, Any]) -> Settings:
-        """Returns the server's settings with a request's options. Model and judge must be in the catalog and on this
-        disk, or the server's own: no other file is opened. Raises InvalidRequestError, ModelNotFoundError."""
-        options = from_dict(options)  # of a question stored by another version they may have other names
+        """Returns the server's settings with a request's options. No other file may be opened: model and judge must be
+        the server's own, or in the catalog and on this disk. Raises InvalidRequestError, ModelNotFoundError."""
+        options = from_dict(options)  # renames the options of a question that an older version stored
         own = {"model": (None, self.settings.model, self.queue.model), "judge": (None, self.settings.judge, ITSELF)}
         for name in (options.get(role) for role, known in own.items() if options.get(role) not in known):
             if not catalog.is_here(str(name), Paths.from_environment()):
@@ -117,21 +117,21 @@ Served = Annotated[Service, Depends(_service)]
 
 
 class StrictModel(BaseModel):
-    """The base of request bodies: a field of another name is an error."""
+    """The base of request bodies, in which an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _limit_fields(cls, given: Any) -> Any:
-        """Raises one error instead of one for each of a million fields."""
+        """Rejects a body of more than `_MAX_FIELDS` fields with one error, instead of one error for each field."""
         if isinstance(given, dict) and len(given) > _MAX_FIELDS:
             raise ValueError(f"{len(given):,} fields")
         return given
 
 
 class ReadingChoices(StrictModel):
-    """The options of a reading that all APIs take. The defaults are those of the server, or of the model."""
+    """The options of a reading that all APIs take. Their defaults come from the server, or from the model."""
 
     judge: str | None = Field(
         default=None, max_length=200, description="The model that decides which passages answer; self: the model."
@@ -177,7 +177,7 @@ _STATUS: tuple[tuple[type[WimEdgeError], int], ...] = (
 def error_response(
     error: Mapping[str, str], status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """Returns an error (`WimEdgeError.to_dict`) as an HTTP response, by default with the status of its class."""
+    """Returns the response for an error (`WimEdgeError.to_dict`). ``status``: by default that of the error's class."""
     kind = BusyError if error["error"] == BusyError.__name__ else getattr(errors, error["error"], None)
     usual = next((status for one, status in _STATUS if isinstance(kind, type) and issubclass(kind, one)), 500)
     body = {"type": error["error"], "message": well_formed(error["message"]), "hint": well_formed(error["hint"])}
@@ -185,7 +185,8 @@ def error_response(
 
 
 async def sse_events(job: Job, start: int = 0, owner: JobQueue | None = None) -> AsyncIterator[ServerSentEvent]:
-    """Yields a job's events for a stream. ``owner``: the queue that cancels it when its client disconnects."""
+    """Yields a job's events from number ``start`` on. ``owner``: the queue that cancels the job when the client
+    disconnects; None: the job continues."""
     try:
         async for number, event in job.follow(start):
             yield ServerSentEvent(data=event, event=event["type"], id=str(number))

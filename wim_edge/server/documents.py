@@ -1,4 +1,4 @@
-"""Routes: uploaded documents, those named in allowed folders, the pages of a PDF as images, and libraries."""
+"""Routes for documents (uploaded, or files in allowed folders), the pages of PDFs, and libraries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BROWSER_ESCAPES = (("%22", '"'), ("%0D", " "), ("%0A", " "))
 
 
 class _UploadRoute(APIRoute):
-    """A route whose files may have `filename*` as their only name, which Starlette reads as a text field."""
+    """A route that accepts an upload with only a `filename*`, which Starlette would read as a text field."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -215,7 +215,7 @@ def _pdf(served: Served, number: int) -> Path:
 
 
 def _spans(document: Document) -> dict[int, tuple[int, int]]:
-    """Returns the characters ``[start, end)`` of each page with text."""
+    """Returns the offsets ``[start, end)`` of each page's text, by the page's number; pages without text are absent."""
     starts = [mark for mark in document.marks if mark.page is not None]
     ends = [*(mark.start for mark in starts[1:]), len(document.text)]
     return {mark.page: (mark.start, end) for mark, end in zip(starts, ends, strict=True) if mark.page is not None}
@@ -228,7 +228,7 @@ def _upload_name(file: UploadFile) -> str:
         return _extended(found[1].strip())
     name = file.filename or "document"
     decoded = unquote(name)
-    if not decoded.isascii() and quote(decoded, safe="") == name:  # no browser escapes all of a name
+    if not decoded.isascii() and quote(decoded, safe="") == name:  # a browser does not escape the whole name
         return decoded
     for escaped, char in _BROWSER_ESCAPES:
         name = name.replace(escaped, char)
@@ -236,7 +236,7 @@ def _upload_name(file: UploadFile) -> str:
 
 
 def _extended(value: str) -> str:
-    """Returns the name in a value of RFC 5987: charset'language'escaped."""
+    """Returns the name in the value of a `filename*` (RFC 5987): charset'language'escaped."""
     try:
         charset, _, escaped = value.split("'", 2)
         return unquote_to_bytes(escaped).decode(charset)
@@ -257,24 +257,24 @@ class LibraryView(BaseModel):
 
 @dataclass(frozen=True)
 class FileSynced(Event):
-    """A file of a library that has changed, or a page of it whose text was recognised."""
+    """The result of a changed file of a library, or of a page whose text was recognised."""
 
     type = "sync.file"
     path: str
     state: str
-    """One of added, changed, moved, removed, gone (kept, as its folder is empty), failed, recognised (of a page)."""
+    """One of added, changed, moved, removed, gone (kept because its folder is empty), failed, recognised (a page)."""
     documents: int
     note: str
-    """The reason for a failure, or what is missing from the file."""
+    """The reason for a failure, or a note on text of the file that is missing."""
 
 
 @dataclass(frozen=True)
 class SyncFinished(Event):
-    """A library is in step with its files."""
+    """A library is up to date with its files."""
 
     type = "sync.finished"
     files: dict[str, int]
-    """The number of files of each state, including unchanged ones."""
+    """The number of files by state, including unchanged files."""
 
 
 @router.get("/libraries")
@@ -283,7 +283,7 @@ def list_libraries() -> list[LibraryView]:
     found = []
     for name in known_libraries():
         with suppress(LibraryError):  # a damaged one cannot be asked; `wim-edge library list` reports it
-            if name != LIBRARY and not name.startswith(f"{LIBRARY}."):  # a shelf
+            if name != LIBRARY and not name.startswith(f"{LIBRARY}."):  # stores uploads
                 library = Library(name)
                 found.append(LibraryView(name=name, documents=len(library), has_files=bool(library.roots())))
     return [one for one in found if one.documents or one.has_files]
@@ -295,9 +295,8 @@ def _opened(library: str) -> Library:
 
 @router.post("/libraries/{library}/sync", response_class=EventSourceResponse)
 async def sync_library(served: Served, opened: Annotated[Library, Depends(_opened)]) -> AsyncIterator[ServerSentEvent]:
-    """Brings a library in step with its files and folders, as `wim-edge library sync` does, and streams the result of
-    each changed file and of each page whose text is recognised. Stops when the client disconnects, and continues from
-    there the next time."""
+    """Updates a library from its files and folders, as `wim-edge library sync` does. Streams the result of each changed
+    file and of each page whose text is recognised. Stops when the client disconnects; the next request continues."""
     counts: Counter[str] = Counter()
     n = 0
     async for one in iterate_in_threadpool(sync(opened, limits=served.settings)):

@@ -1,8 +1,8 @@
-"""The server's guard: it admits this machine, from this page or without a browser, and whoever has the token.
+"""The server's guard: it admits requests of the server's own page and of programs, with the token if there is one.
 
-A page of another site in a browser on this machine must not reach the model (DNS rebinding, cross-site requests): the
-Host must be the server's, and so must the Origin that a browser sends. No Access-Control header is ever sent. A silent
-connection is closed, a request whose body stops coming is ended, and all streams end before the server does.
+Pages of other sites in a browser on this machine must not reach the model (DNS rebinding, cross-site requests).
+Therefore the Host, and the Origin that a browser sends, must be the server's. No Access-Control header is ever sent. A
+silent connection is closed, a request with a stalled body is answered 408, and all streams end before the server does.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from wim_edge.system.addresses import LOOPBACK, is_loopback
 
 COOKIE = "wim-edge-token"
 SHELF = "wim-edge-shelf"
-"""The cookie, or the header, that names a client's own shelf of documents and questions; default: the common one."""
+"""The cookie or header with a client's shelf: documents and questions of its own. Without it: the common shelf."""
 _SHELF_SECONDS = 400 * 86_400  # the most that browsers keep a cookie
 HEAD_SECONDS = 10.0
-"""The time for a request's head to arrive, from the connection's or the head's first byte."""
+"""The time in which a request's headers must arrive, counted from the connection or from their first byte."""
 _BODY_SECONDS = 30.0  # the longest wait for the next piece of a body
 _HEADERS = (
     (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
@@ -46,7 +46,7 @@ def new_token() -> str:
 
 
 def is_token(token: str) -> bool:
-    """Returns whether a token is not empty, and can be sent in a header and a cookie."""
+    """Returns True if a token is not empty, and has only characters that headers and cookies may contain."""
     return re.fullmatch(r"[!#-+\--:<-\[\]-~]+", token) is not None
 
 
@@ -55,7 +55,7 @@ class Guard:
     """Middleware that passes a request on, or answers 401, 403 or 408.
 
     ``hosts``: the server's names and addresses, without ports. ``token``: the token that a request must show
-    (``Authorization: Bearer``, or the cookie that ``/?token=`` sets); None: none.
+    (``Authorization: Bearer``, or the cookie that ``/?token=`` sets); None: no token is needed.
     """
 
     app: ASGIApp
@@ -70,7 +70,7 @@ class Guard:
 
         async def send_safely(message: Message) -> None:
             if is_late:
-                return  # the application's answer to half a body
+                return  # drops the application's answer to an incomplete body
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
@@ -131,7 +131,7 @@ class Guard:
 
 
 def hosts_of(address: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """Returns the names of a server on this address."""
+    """Returns the host names of a server that listens on ``address``; ``more``: further names."""
     own = LOOPBACK if is_loopback(address) or address in ("0.0.0.0", "::") else ()
     return frozenset(name.strip("[]").lower() for name in (address, *own, *more))
 
@@ -145,7 +145,7 @@ def _host_of(url: str) -> str | None:
 
 
 def _cookies(header: str, own: str) -> Iterator[str]:
-    """Yields the values of a cookie. Other programs on this host may set malformed ones, so each is parsed alone."""
+    """Yields the values of the cookie ``own``. Each cookie is parsed alone: other programs may set malformed ones."""
     for one in header.split(";"):
         name, _, value = one.strip().partition("=")
         if name == own:
@@ -157,7 +157,7 @@ def _refused(status: int, message: str, hint: str) -> Response:
 
 
 class HeaderTimeoutProtocol(H11Protocol):
-    """uvicorn's protocol, with a time limit for each head."""
+    """uvicorn's HTTP protocol, with a time limit for the headers of each request."""
 
     _waiting: asyncio.TimerHandle | None = None
 
@@ -182,7 +182,7 @@ class HeaderTimeoutProtocol(H11Protocol):
 
 
 class DrainingServer(Server):
-    """uvicorn's server; before it stops, it calls ``end``, which should end all streams."""
+    """uvicorn's server, which calls ``end`` before it stops. ``end`` should end all streams."""
 
     def __init__(self, config: Config, end: Callable[[], None]) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""The questions that were asked, with their events. The latest `KEPT` are on disk, one JSON file each."""
+"""The history of questions, with their events. The latest `KEPT` questions are on disk, in one JSON file each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wim_edge.system.atomic_files import write_text
 _LOG = logging.getLogger(__name__)
 KEPT = 200
 _NOT_KEPT = ("queued", "reading.progress", "margin.delta", "answer.provisional", "answer.delta")
-"""The events that are no longer of interest after the answer."""
+"""The types of events that are not stored, because nobody needs them after the answer."""
 
 
 class AskedQuestion(BaseModel):
@@ -39,24 +39,24 @@ class AskedQuestion(BaseModel):
     judged: dict[int, bool] = Field(default_factory=dict)
     """The reader's verdicts, by segment."""
     asked_as: str = ""
-    """The question as it is asked, restated if it refers to the one before it; empty: as ``text``."""
+    """The question for the model: ``text``, or restated from ``text`` if that refers to the previous question."""
     library: str | None = None
-    """The library that passages are recalled from, besides the documents."""
+    """The library whose recalled passages are read after the documents; None: none."""
     job: InstanceOf[Job] = Field(default_factory=Job, exclude=True)
     before: InstanceOf[Turn] | None = Field(default=None, exclude=True)
-    """The question before, and its answer."""
+    """The previous question and its answer, if this question follows one."""
 
     def model_post_init(self, _context: Any) -> None:
         self.asked_as = self.asked_as or self.text
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The event of the latest complete answer; empty without one. Older versions stored fewer fields."""
+        """The latest event `answer.finished`; empty if there is none. An older version may have stored fewer fields."""
         return next((event for event in reversed(self.job.events) if event["type"] == "answer.finished"), {})
 
     @property
     def turn(self) -> Turn:
-        """The question and its short answer, for the next question."""
+        """The question and its short answer, from which a follow-up question is restated."""
         return Turn(self.asked_as, self.answer.get("short", "") if self.answer.get("status") != "not_found" else "")
 
 
@@ -104,7 +104,7 @@ class History:
             _LOG.warning("a question is not kept: %s", error.strerror)
 
     def remove(self, question: AskedQuestion) -> None:
-        """Removes a question. Raises LibraryError if its file cannot be removed: it would return with a restart."""
+        """Removes a question. Raises LibraryError if its file cannot be removed and a restart would load it again."""
         with self._lock:
             try:
                 self._path(question).unlink(missing_ok=True)
@@ -129,13 +129,13 @@ class _StoredAnswer(_StoredEvent):
 
 
 def _check_event(event: dict[str, Any]) -> dict[str, Any]:
-    """Returns the event. Raises ValueError if a field that is shown has another type."""
+    """Returns the event unchanged. Raises ValueError if a field that the API shows has the wrong type."""
     (_StoredAnswer if event.get("type") == "answer.finished" else _StoredEvent).model_validate(event)
     return event
 
 
 class _StoredQuestion(AskedQuestion):
-    """A question as stored on disk."""
+    """A question as stored on disk, with the final state of its job (``ended``) and its events (``old``)."""
 
     ended: JobState
     old: list[Annotated[dict[str, Any], AfterValidator(_check_event)]]

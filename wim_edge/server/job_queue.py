@@ -1,6 +1,6 @@
 """The job queue: one thread owns the model and serves one job at a time, in the order of arrival.
 
-Many may follow the events of one job. A finished job may continue to read as long as no other one waits.
+Several clients may follow the events of one job. After its answer, a job may read on while no other job waits.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from wim_edge.settings import Settings
 
 _LOG = logging.getLogger(__name__)
 _USUAL_SECONDS = 30.0  # of a job, before the first one has been timed
-_MODEL_SETTINGS = (*MODEL_SETTINGS, "judge")  # another embedding model is loaded beside them
+_MODEL_SETTINGS = (*MODEL_SETTINGS, "judge")  # without the embedding model: a different one is loaded beside these
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 class BusyError(WimEdgeError):
-    """The line is full; it may have room again ``retry_after`` seconds from now."""
+    """The queue is full. It may have room again in ``retry_after`` seconds."""
 
     def __init__(self, waiting: int, retry_after: int) -> None:
         super().__init__(f"{waiting} requests wait already", f"Try again in about {retry_after} seconds.")
@@ -40,7 +40,7 @@ class BusyError(WimEdgeError):
 
 @dataclass(frozen=True)
 class Queued(Event):
-    """The request is in line behind ``before`` others: the first event of every stream, and again as the line moves."""
+    """The request waits behind ``before`` others. The first event of every stream; repeated when the queue moves."""
 
     type = "queued"
     before: int
@@ -65,12 +65,12 @@ def _nothing(_runtime: Runtime) -> Iterator[Event]:
 
 @dataclass(eq=False)
 class Job:
-    """A request: its work on the model, and its events so far."""
+    """A request: its work on the model (``begin``), and its events so far."""
 
     begin: Callable[[Runtime], Iterator[Event]] = _nothing
     settings: Settings = field(default_factory=Settings)
     read_on: Callable[[Runtime], Iterator[Event]] | None = None
-    """Reads the rest after an answer from a part; stops when another job comes."""
+    """Continues the reading after an answer from part of the text, until another job arrives; None: does not."""
     state: JobState = "waiting"
     model: str | None = None
     """The model's name, once it is loaded."""
@@ -79,9 +79,9 @@ class Job:
     on_event: Callable[[dict[str, Any]], None] = lambda event: None
     """Called with each event, in the thread that adds it."""
     on_end: Callable[[Job], object] = lambda job: None
-    """Called in the queue's thread when the job is over."""
+    """Called when the job is over, in the thread that ends it."""
     yields: bool = False
-    """True once the job is answered, and continues only while no other one waits."""
+    """True once the job has answered and reads on; the next job to arrive then cancels it."""
     wish: Decision = Decision.CONTINUE
     _was_followed: bool = False
     _waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
@@ -97,7 +97,7 @@ class Job:
         return self.state not in ("waiting", "running")
 
     async def follow(self, start: int = 0) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-        """Yields the events from ``start`` on, each with its number, until the last one."""
+        """Yields (number, event) from the number ``start`` on, until the job's last event."""
         changed = asyncio.Event()
         waiter = asyncio.get_running_loop(), changed
         with self._lock:
@@ -169,15 +169,15 @@ class JobQueue:
 
     @property
     def waiting(self) -> int:
-        """The number of jobs in line, including the running one."""
+        """The number of waiting jobs, plus 1 for a running job, unless that only reads on after its answer."""
         running = self._running
         return len(self._line) + (running is not None and not running.yields)
 
     def submit(self, job: Job) -> Job:
-        """Puts a job in line. Raises BusyError."""
+        """Puts a job in the queue, and returns it. Raises BusyError."""
         with self._changed:
             if len(self._line) >= self._most or self._closed:
-                left = self._usual - (time.monotonic() - self._begun)  # of the running job, if it is like the others
+                left = self._usual - (time.monotonic() - self._begun)  # if the running job is usual
                 raise BusyError(self.waiting, max(1, round(left)))
             job.tell(Queued(self.waiting))
             self._line.append(job)
@@ -188,11 +188,11 @@ class JobQueue:
         return job
 
     def answer_now(self, job: Job) -> None:
-        """Stops reading, and answers from what has been read."""
+        """Makes a job stop reading, and answer from the segments that it has read."""
         self._ask_for(job, Decision.ANSWER)
 
     def cancel(self, job: Job) -> None:
-        """Takes a job out of the line, or stops it within a batch. Does nothing to a finished job."""
+        """Removes a waiting job, or stops the running job after the current batch. Does nothing to a finished job."""
         with self._changed:
             if job in self._line:
                 self._line.remove(job)
@@ -202,7 +202,7 @@ class JobQueue:
         self._ask_for(job, Decision.CANCEL)
 
     def judge(self, job: Job, segment: int, accepted: bool | None) -> None:
-        """Applies the reader's verdict on a segment, if the job is running."""
+        """Applies the reader's verdict on a segment, if the job is running; None withdraws the verdict."""
         with self._changed:
             if job is self._running and self._asking is not None:
                 self._asking.judge(segment, accepted)
@@ -224,7 +224,7 @@ class JobQueue:
             self.cancel(job)
         self._thread.join()
 
-    # In the thread
+    # In the queue's thread
 
     def _work(self) -> None:
         while True:
@@ -247,7 +247,7 @@ class JobQueue:
         try:
             runtime = self._runtime(job.settings)
             job.model = self.model
-            if job.wish is Decision.CANCEL:  # while the model was loaded
+            if job.wish is Decision.CANCEL:  # a client cancelled while the model was loaded
                 job.tell(_NOT_BEGUN)
                 return "cancelled"
             self._begun = time.monotonic()  # without the time to load the model
@@ -282,10 +282,10 @@ class JobQueue:
                 job.tell(event)
 
     def _runtime(self, settings: Settings) -> Runtime:
-        """Returns a runtime for these settings: the last one, with what it read, if they are unchanged."""
+        """Returns a runtime for these settings. With the last job's settings, it still holds that job's reading."""
         wanted = {name: getattr(settings, name) for name in _MODEL_SETTINGS}
         if self._base is not None and wanted["model"] == self.model:
-            wanted["model"] = self._loaded["model"]  # named as it was resolved
+            wanted["model"] = self._loaded["model"]  # the loaded model by its resolved name
         if self._base is None or self._loaded != wanted:
             self._free()
             base = self._open(self.settings.with_changes(**wanted))

@@ -93,7 +93,7 @@ def list_readings(served: Served) -> list[ReadingView]:
 
 @router.delete("/readings/{number}", status_code=204)
 def remove_reading(served: Served, number: Annotated[int, Path(ge=1, lt=2**63)]) -> None:
-    """Removes a reading; a question about its text reads it again."""
+    """Removes a reading. The next question about its text reads the text again."""
     if number not in [one.id for one in list_readings(served)]:
         raise LibraryError(f"there is no reading {number}", "GET /api/readings lists them.")
     try:
@@ -123,7 +123,7 @@ class ModelView(BaseModel):
 
 @dataclass(frozen=True)
 class PullProgress(Event):
-    """The downloaded bytes of a model, out of ``of`` (None: unknown). The files of its companions follow."""
+    """The downloaded bytes of a model's file, out of ``of`` (None: unknown). The files of its companions follow."""
 
     type = "pull.progress"
     model: str
@@ -133,7 +133,7 @@ class PullProgress(Event):
 
 @dataclass(frozen=True)
 class PullFinished(Event):
-    """The model is on this disk and verified, and so are the companions fetched with it: its judge, its scout."""
+    """The model is on this disk and verified, and so are the companions (judge, scout) in ``fetched_with``."""
 
     type = "pull.finished"
     model: str
@@ -160,7 +160,7 @@ class _GoneError(Exception):
 
 
 def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
-    """Returns the download under way, whoever started it. It runs in its own thread while anybody follows it."""
+    """Returns the running download of a model, or starts one in a thread. It stops when no client follows it."""
     paths = Paths.from_environment()
     models = Catalog.load(paths)
     entry = models.get(name)
@@ -174,7 +174,7 @@ def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
 
 
 def _pull(job: Job, paths: Paths, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None:
-    """Fetches a model and its companions. A companion that cannot be fetched is a warning: the model is here."""
+    """Fetches a model and its companions (judge, scout). If a companion cannot be fetched, it only warns."""
     begun = time.monotonic()
 
     def progress(model: str, done: int, of: int | None) -> None:
@@ -182,7 +182,7 @@ def _pull(job: Job, paths: Paths, entry: ModelEntry, companions: Sequence[ModelE
         if job.wish or (is_late if job.is_abandoned is None else job.is_abandoned):
             job.wish = Decision.CANCEL
             raise _GoneError
-        if done >> 20 != job.events[-1]["bytes"] >> 20:  # an event a MiB
+        if done >> 20 != job.events[-1]["bytes"] >> 20:  # one event per MiB
             job.tell(PullProgress(model, done, of))
 
     def fetch(one: ModelEntry) -> None:
@@ -212,7 +212,7 @@ def _pull(job: Job, paths: Paths, entry: ModelEntry, companions: Sequence[ModelE
 
 @router.post("/models/{name}/pull", response_class=EventSourceResponse)
 async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[ServerSentEvent]:
-    """Fetches a model and its companions, and streams the progress. Stops when nobody follows, and continues from there
-    the next time."""
+    """Fetches a model and its companions (judge, scout), and streams the progress. Stops when no client follows; the
+    next request continues."""
     async for event in sse_events(job):
         yield event

@@ -1,6 +1,6 @@
-"""A server of the Model Context Protocol: tools of an assistant that ask documents of named folders and libraries.
+"""A server of the Model Context Protocol, whose tools let an assistant ask documents of named folders and libraries.
 
-One request runs at a time. A request that the assistant gives up is cancelled within a batch.
+One request runs at a time. If the assistant cancels a request, it stops after the current batch of tokens.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class KeptView(BaseModel):
 
 
 class AssistantTools:
-    """The tools, one per method. Only ``folders`` and ``libraries`` may be asked. Raises LibraryError,
-    InvalidRequestError for a library that does not exist."""
+    """The tools, one per method. An assistant may ask only ``folders`` and ``libraries``. The constructor raises
+    LibraryError for a library that does not exist, InvalidRequestError for a name that is not allowed."""
 
     def __init__(
         self, settings: Settings, folders: Sequence[Path], libraries: Sequence[str],
@@ -142,7 +142,7 @@ class AssistantTools:
             await asyncio.to_thread(queue.close)
 
     async def ask_document(self, path: File, question: str, ctx: Context) -> AnswerView:
-        """Reads a document, or its parts not read before, and answers a question from it, with sources."""
+        """Reads a document, except for parts that were read before, and answers a question from it, with sources."""
         found = await self._file(path)
         return _answer_view(await self._run(lambda runtime: runtime.stream(found, question), ctx))
 
@@ -163,7 +163,7 @@ class AssistantTools:
         start: Annotated[int, Field(ge=0, description="The first character.")] = 0,
         characters: Annotated[int, Field(ge=1, le=_PART)] = _PART,
     ) -> TextView:  # fmt: skip
-        """Returns the text of a document, or a part of it, as `characters` of sources and quotations count it."""
+        """Returns a document's text, or a part of it. `characters` of sources and quotations are its offsets."""
         document = await (self._file(path) if library is None else self._kept(library, path))
         end = min(start + characters, len(document.text))
         place = document.place(min(start, end), end)
@@ -197,7 +197,7 @@ class AssistantTools:
         found = await _in_thread(lambda: ReadingStore.of(self._settings).readings())
         return [KeptView.model_validate(one, from_attributes=True) for one in found]
 
-    # Access, and the work
+    # Access to documents, and the work on the model
 
     async def _file(self, path: str) -> Document:
         return (await _in_thread(lambda: self._store.name(path)))[0].document
@@ -245,7 +245,7 @@ def make_server(
     settings: Settings, folders: Sequence[Path], libraries: Sequence[str] = (), *,
     open_runtime: Callable[[Settings], Runtime] = Runtime,
 ) -> MCPServer:  # fmt: skip
-    """Returns the server; its ``run()`` serves standard input and output. Raises the errors of `AssistantTools`."""
+    """Returns a server, whose ``run()`` serves standard input and output. Raises the errors of `AssistantTools`."""
     tools = AssistantTools(settings, folders, libraries, open_runtime)
     server = MCPServer("wim-edge", instructions=tools.about, version=wim_edge.__version__, lifespan=tools.lifespan)
     for name in ("ask_document", "get_text", "read_document", "list_files", "list_readings"):
@@ -256,7 +256,7 @@ def make_server(
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
-    """Returns the result of a function, run in a thread. Raises ToolError for its errors."""
+    """Runs a function in a thread, and returns its result. Raises its errors as ToolError."""
     try:
         return await asyncio.to_thread(work)
     except WimEdgeError as error:
@@ -266,7 +266,7 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
 
 
 def _answer_view(last: dict[str, Any]) -> AnswerView:
-    """Returns an answer for an assistant, from the last event."""
+    """Converts the event `answer.finished` (as a JSON object) to an answer for an assistant."""
     sources = [
         SourceView(**one, characters=one["quote"] or one["chars"], quotation=one["margin"] if one["quote"] else "")
         for one in last["sources"]

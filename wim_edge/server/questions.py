@@ -89,7 +89,7 @@ class QuestionView(BaseModel):
 # Asking
 
 def _entered(served: Served, asked: AskRequest) -> AskedQuestion:
-    """Puts a question in line before the response begins, so that a wrong request is an error, not a stream."""
+    """Puts a question in the queue before the response begins, so that a wrong request gets an error, not a stream."""
     before = served.history.get(asked.follows).turn if asked.follows else None
     options = asked.options.model_dump(exclude_none=True)
     question = AskedQuestion(
@@ -124,7 +124,7 @@ async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> 
 
 @router.post("/questions", status_code=202, responses=BUSY)
 async def ask_and_leave(question: Entered) -> QuestionView:
-    """Asks a question, which is answered whether anybody follows it or not."""
+    """Asks a question, without a stream. It is answered even if no client follows it."""
     return _view(question)
 
 
@@ -153,7 +153,7 @@ async def get_question(question: Asked) -> QuestionView:
 
 @router.delete("/questions/{number}", status_code=204)
 async def remove_question(served: Served, question: Asked) -> None:
-    """Removes a question, and cancels it if it is not answered yet."""
+    """Removes a question. Cancels it first, if it is not answered yet."""
     served.forget(question)
 
 
@@ -164,9 +164,9 @@ async def follow(
         str | None, Header(pattern=r"^[0-9]{0,9}$", description="The same, as a browser sends it to reconnect.")
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
-    """Streams all events of a question, or those after the last one seen. A client that disconnects changes nothing."""
+    """Streams a question's events, or only those after a number. The question continues if the client disconnects."""
     start = max(after, int(last_event_id or -1)) + 1
-    if question.job.is_finished:  # after a restart the events have other numbers
+    if question.job.is_finished:  # after a restart the stored events have lower numbers
         start = min(start, max(0, len(question.job.events) - 1))
     async for event in sse_events(question.job, start):
         yield event
@@ -194,7 +194,7 @@ async def cancel(served: Served, question: Asked) -> QuestionView:
 async def judge_margin(
     served: Served, question: Asked, segment: Annotated[int, Path(ge=0, lt=2**31)], verdict: VerdictRequest
 ) -> QuestionView:
-    """Accepts or rejects the margin of a segment, for the answer and for when the question is asked again."""
+    """Accepts or rejects the margin of a segment, for this answer and for later answers to the question."""
     if not any(event["type"] in _JUDGEABLE and event["segment"] == segment for event in question.job.events):
         raise InvalidRequestError(f"segment {segment} has not been read", "The events name the segments.")
     if verdict.accepted is None:
@@ -216,17 +216,17 @@ def _again(served: Served, question: Asked, read_on: bool = False, to_the_end: b
 
 @router.post("/questions/{number}/again", status_code=202, responses=BUSY)
 async def ask_again(question: Annotated[AskedQuestion, Depends(_again)]) -> QuestionView:
-    """Answers once more, with the margins as they are judged now. With `read_on` it first reads on until another
-    segment is the best or all is read; with `to_the_end` it then continues as long as no other request waits. The last
-    question is not read again. New events follow the earlier ones."""
+    """Answers again, with the current verdicts on margins. With `read_on`, it first reads on until another segment is
+    the best or all is read. With `to_the_end`, it reads on after the answer, while no other request waits. The latest
+    question's text is not read again. New events follow the earlier ones."""
     return _view(question)
 
 
-# Parts
+# The work
 
 def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle: bool = False) -> AskedQuestion:
-    """Puts a question in line. ``idle``: True to read on after the answer while nobody waits. A question that cannot be
-    put in line is not kept, unless it was asked before."""
+    """Puts a question in the queue. ``idle``: True to read on after the answer while no other request waits. A new
+    question that the queue refuses is removed from the history."""
     is_first = not question.job.events
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]
@@ -247,7 +247,7 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
                 is_anew = is_anew or (isinstance(last, events.ReadingStarted) and not last.read_segments)
                 yield last
             is_stopped = isinstance(last, events.AnswerFinished) and last.finish_reason in ("early_exit", "cancelled")
-            if on and is_anew and not is_stopped:  # another question was asked in between
+            if on and is_anew and not is_stopped:  # another question came between: the text was read again, so read on
                 yield from ask(runtime, on)
 
         settings = served.settings_for(question.options)
@@ -263,7 +263,7 @@ def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle
             served.history.remove(question)
         raise
     question.job = job
-    served.history.keep(question)  # a killed server does not lose it
+    served.history.keep(question)  # so that a killed server does not lose it
     return question
 
 

@@ -1,5 +1,5 @@
-"""The documents of a shelf, in their own library, which `wim-edge library` shows too. Only uploads and files of the
-allowed folders get in, whatever is swapped while they are opened."""
+"""The documents of a shelf, in a library of their own, which `wim-edge library` shows too. They are uploads and files
+of allowed folders. A path that another program swaps for a link while it is opened cannot lead out of the folders."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def printable(path: Path) -> str:
 
 
 def _readings(path: str) -> tuple[str, str]:
-    """Returns the paths that a text may mean: the text itself, or the one that `printable` shows as this."""
+    """Returns the two paths that a text may mean: the text itself, and the path that `printable` shows as this text."""
     return path, os.fsdecode(_ESCAPED_BYTE.sub(lambda found: bytes([int(found[1], 16)]), path.encode()))
 
 
 class AllowedFolders:
-    """The folders whose files may be named. Links out of them are not followed."""
+    """The folders whose files a request may name. Links that lead out of the folders are not followed."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = [folder.resolve() for folder in folders]
         self.paths = [printable(folder) for folder in self._folders]
 
     def files(self, within: str = "") -> list[FileView]:
-        """Returns the files that may hold text, at most `MAX_FILES`: all of them, or those ``within`` a folder, named
-        by its path or by its path in one of the folders."""
+        """Returns at most `MAX_FILES` files that may contain text. ``within``: only files below this folder, given by
+        its path or by its path in one of the allowed folders; empty: all files."""
         found = (
             FileView(path=printable(file), folder=printable(folder), name=printable(file.relative_to(folder)))
             for folder in self._folders for file in files_of(folder)
@@ -97,8 +97,8 @@ class AllowedFolders:
 
 
 def _opened(folder: Path, inside: Path) -> int:
-    """Opens a file and returns its descriptor. Follows no link, even one that appears after the path was resolved, and
-    does not wait for a pipe that has replaced the file."""
+    """Opens ``folder / inside`` and returns the descriptor. Follows no link, not even one that appeared after the path
+    was resolved. Does not wait for a pipe that has replaced the file."""
     if sys.platform == "win32":
         return os.open(folder / inside, os.O_RDONLY | os.O_BINARY)
     else:  # noqa: RET505  # mypy needs the branch to tell the systems apart
@@ -115,10 +115,10 @@ def _opened(folder: Path, inside: Path) -> int:
 
 
 class Uploads:
-    """The uploaded documents, and those from ``folders``. ``library``: the library that holds them. Safe to use from
-    several threads.
+    """The uploaded documents, and those from ``folders``. ``library``: the name of the library that stores them. Safe
+    to use from several threads.
 
-    Raises LibraryError, DocumentError; InvalidRequestError for a file that may not be read.
+    Methods raise LibraryError, DocumentError, and InvalidRequestError for a file that may not be read.
     """
 
     def __init__(
@@ -132,22 +132,22 @@ class Uploads:
         self._files = self.folder / "files"
         self._sweep()
         self._entries: tuple[str, list[DocumentEntry]] | None = None
-        """All documents, with the version of the library that they are from."""
+        """(version of the library, all its documents at this version); None: not loaded yet."""
 
     def upload(self, name: str, data: bytes) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Keeps an uploaded file under its name, and returns it with its notes. The same file is kept once."""
+        """Stores an uploaded file, the same file only once. Returns the document, and notes on text that is missing."""
         name = PureWindowsPath(PurePosixPath(well_formed(name)).name).name.strip(" .")
         name = name.encode()[-_NAME_BYTES:].decode(errors="ignore") or "document"  # keeps the ending
         source = f"{_UPLOAD}{digest_of(data)}/{name}"
         known = self._known(source)
         if known:
             return known, self._keep_pdf(known, data)
-        read = document_of(Path(_UNUSUAL.sub("_", name)), data, self._limits)  # the name in messages
+        read = document_of(Path(_UNUSUAL.sub("_", name)), data, self._limits)  # error messages contain this name
         kept = self._put(source, replace(read, name=name, path=Path(name)))
         return kept, (*read.notes, *self._keep_pdf(kept, data))
 
     def name(self, path: str) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Keeps the current version of a file in one of the folders, and returns it with its notes."""
+        """Stores the current version of a file in one of the folders. Returns the document and its notes."""
         found, data = self.folders.read(path)
         document = document_of(found, data, self._limits)
         known = self._known(str(found))
@@ -156,18 +156,17 @@ class Uploads:
         return kept, (*document.notes, *self._keep_pdf(kept, data))
 
     def entries(self) -> list[DocumentEntry]:
-        """Returns all documents, in the order in which they came, without their texts."""
+        """Returns all documents, in the order of their arrival, without their texts."""
         version = self._library.version
         if self._entries is None or self._entries[0] != version:  # SQLite reads all texts to count characters
             self._entries = version, self._library.entries()
         return self._entries[1]
 
     def document(self, number: int) -> StoredDocument:
-        """Returns a document, with its text."""
         return self.documents([number])[0]
 
     def documents(self, numbers: Sequence[int]) -> list[StoredDocument]:
-        """Returns these documents, each once."""
+        """Returns the documents with these ids, each once, with their texts."""
         numbers = list(dict.fromkeys(numbers))
         chars = {entry.id: entry.chars for entry in self.entries()} if len(numbers) > 1 else {}
         if sum(chars.get(number, 0) for number in numbers) > MAX_CHARS:
@@ -187,7 +186,7 @@ class Uploads:
             self._file_of(number, path).unlink(missing_ok=True)
 
     def pdf(self, number: int) -> Path | None:
-        """Returns the PDF of a document, without reading its text; None for another kind of file."""
+        """Returns the path of a document's PDF, without loading the text; None if the document is not from a PDF."""
         entry = next((entry for entry in self.entries() if entry.id == number), None)
         if entry is None:
             raise _absent(number)
@@ -200,7 +199,7 @@ class Uploads:
         return self._files / f"{number}-{digest_of(path.encode())}.pdf"
 
     def _keep_pdf(self, kept: StoredDocument, data: bytes) -> tuple[str, ...]:
-        """Keeps the bytes of a PDF, so that its pages can be shown, and returns a note if that fails."""
+        """Stores the bytes of a PDF, so that its pages can be shown. Returns a note if the disk fails, else nothing."""
         file = self._file_of(kept.id, str(kept.document.path))
         if not is_pdf(data) or all(mark.page is None for mark in kept.document.marks) or file.exists():
             return ()
@@ -213,7 +212,7 @@ class Uploads:
         return ()
 
     def _sweep(self) -> None:
-        """Removes the files of documents that were removed elsewhere, as by `wim-edge library`."""
+        """Removes the PDFs of documents that another program removed, such as `wim-edge library`."""
         there = {str(number) for number, _ in self._library.digests()}
         with suppress(OSError):
             for file in self._files.glob("*.pdf"):

@@ -1,7 +1,7 @@
 """The runtime for a parent process: one JSON object a line on standard input and output (docs/worker.md).
 
-For ask, ``judged`` maps segments to verdicts, and ``"read_on": true`` continues to read for the last question
-(`Runtime.stream`).
+In a request ``ask``, ``judged`` maps segments' numbers to the reader's verdicts (true: accepted), and ``read_on``
+continues the reading for the last question (`Runtime.stream`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from wim_edge.system.convert import convert
 _WAITING = 1000
 CONTROLS = ("answer_now", "cancel", "judge")
 PROTOCOL = 1
-"""The protocol's version. It rises when a host of the version before would misunderstand a line. New fields and events
-do not raise it: ignore unknown ones."""
+"""The protocol's version. It rises if a host of the previous version would misunderstand a line. New fields and events
+do not raise it: hosts ignore unknown ones."""
 _ID = {"description": "any JSON value; the events of the request have the same"}
 
 
@@ -45,7 +45,7 @@ class WorkerRead(_Request, kw_only=True):
     def __post_init__(self) -> None:
         for one in self.documents:
             if one == "-" or (isinstance(one, str) and os.path.exists(one) and not os.path.isfile(one)):
-                # A pipe could block for ever, and requests come on standard input
+                # A pipe could block for ever, and standard input ("-") carries the requests
                 raise InvalidRequestError(f"{one}: not a file", "Name a file, or send its text.")
 
     def run(self, runtime: Runtime) -> Iterator[Event]:
@@ -90,7 +90,7 @@ REQUESTS: dict[object, type[WorkerRead | WorkerComplete]] = {
 def serve(
     lines: Iterable[str], out: TextIO, settings: Settings, *, open_runtime: Callable[[Settings], Runtime] = Runtime
 ) -> None:
-    """Serves requests until the lines end; then cancels the running and the waiting ones."""
+    """Serves the requests in ``lines`` until they end; then cancels all running and waiting requests."""
     queue = JobQueue(settings, most=_WAITING, open_runtime=open_runtime)
     jobs: dict[Any, tuple[Job, dict[int, bool]]] = {}
     writing = threading.Lock()
@@ -100,7 +100,7 @@ def serve(
             try:
                 out.write(json.dumps({"id": number, **event}) + "\n")
                 out.flush()
-            except (OSError, ValueError):  # nobody reads the answers
+            except (OSError, ValueError):  # the parent process has closed the pipe
                 os._exit(1)
 
     def begin(number: Any, request: WorkerRead | WorkerComplete) -> None:
@@ -123,7 +123,7 @@ def serve(
                     begin(number, convert(given, REQUESTS[what]))
                 elif what not in CONTROLS:
                     raise InvalidRequestError(f"nothing is called {what!r}", "ask, read, complete, or a control.")
-                elif number in jobs:  # not finished
+                elif number in jobs:  # a control for a finished request has no effect
                     _control(queue, *jobs[number], request)
             except WimEdgeError as error:
                 write(number, Failed(**error.to_dict()).to_dict())
@@ -150,7 +150,7 @@ def _control(queue: JobQueue, job: Job, verdicts: dict[int, bool], request: dict
 
 
 def worker_schema() -> dict[str, Any]:
-    """Returns the schema (2020-12), whose `request` and `event` in `$defs` describe a line each."""
+    """Returns the JSON Schema (2020-12) of the lines. In `$defs`, `request` describes a line in, `event` a line out."""
     named: list[type] = [*REQUESTS.values(), WorkerJudge]
     kinds: list[type[Event]] = [*EVENTS, Queued, Failed]
     bodies, defs = schemas_of([*named, *kinds], "#/$defs/{name}")
@@ -165,8 +165,8 @@ def worker_schema() -> dict[str, Any]:
 
 
 def schemas_of(kinds: Sequence[type], template: str) -> tuple[dict[type, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Returns the schema of each class, events with their `type`, and the schemas by name, these and what they use.
-    ``template``: the form of references."""
+    """Returns the JSON schema of each class, and all schemas by name, including those of the types in their fields.
+    Schemas of events have a `type`. ``template``: the form of a `$ref`, with `{name}`."""
     refs, defs = msgspec.json.schema_components(kinds, schema_hook=_hook, ref_template=template)
     bodies = {kind: defs[ref["$ref"].rsplit("/", 1)[1]] for kind, ref in zip(kinds, refs, strict=True)}
     for kind, body in bodies.items():
@@ -176,7 +176,7 @@ def schemas_of(kinds: Sequence[type], template: str) -> tuple[dict[type, dict[st
 
 
 def _add(body: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """Adds required fields to an object's schema, and returns it."""
+    """Adds required fields to the schema of an object, and returns the schema."""
     body["properties"] = {**fields, **body["properties"]}
     body["required"] = list(dict.fromkeys([*fields, *body.get("required", ())]))
     return body
