@@ -177,7 +177,7 @@ class JobQueue:
         """Puts a job in the queue, and returns it. Raises BusyError."""
         with self._changed:
             if len(self._line) >= self._most or self._closed:
-                left = self._usual - (time.monotonic() - self._begun)  # if the running job is usual
+                left = self._usual - (time.monotonic() - self._begun)  # if the running job takes as long as usual
                 raise BusyError(self.waiting, max(1, round(left)))
             job.tell(Queued(self.waiting))
             self._line.append(job)

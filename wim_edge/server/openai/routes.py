@@ -43,7 +43,7 @@ MAX_INPUTS = 2048
 MAX_CHARACTERS, MAX_TOKENS = 32_768, 8192
 """The most characters, or tokens, of one input."""
 _EACH = f"{MAX_CHARACTERS:,} characters or {MAX_TOKENS:,} tokens"
-_MAX_TOGETHER = 32  # times as much in all inputs together: minutes on a small machine
+_MAX_TOGETHER = 32  # times as much in all inputs together, which takes minutes on a small machine
 _Tokens = Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(fail_fast=True)]
 _Several = Annotated[list[str], Field(fail_fast=True)] | _Tokens | Annotated[list[_Tokens], Field(fail_fast=True)]
 
@@ -92,7 +92,7 @@ async def chat_completions(served: Served, request: Request, asked: schemas.Chat
     schema = asked.response_format.schema_of_answer() if asked.response_format else None
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
-        tokenize = runtime.roles().reader.model().tokenize  # the writer may not be needed
+        tokenize = runtime.roles().reader.model().tokenize  # not the writer's, which may not be needed
         own = asked.wim_edge
         found = as_request(turns, lambda text: len(tokenize(text)), read=own.read, question=own.question)
         if not found.documents:
@@ -119,7 +119,7 @@ async def completions(served: Served, request: Request, asked: schemas.TextReque
 
 
 def _with_notes(found: Iterator[events.Event], asked: RoutedRequest) -> Iterator[events.Event]:
-    """Yields the events, and adds how the question was understood and what the model does not see."""
+    """Yields the events, and adds the question if it is unclear, and a warning about messages that are not read."""
     with closing(found):  # type: ignore[type-var]
         if asked.why:
             yield events.QuestionSettled(asked.question, asked.question, asked.why)
@@ -222,14 +222,14 @@ class EmbeddingList(BaseModel):
 
 
 def _embedding_name(settings: Settings) -> str | None:
-    """Returns the name of the server's embedding model: of a file, its stem."""
+    """Returns the name of the server's embedding model (of a GGUF file: without the ending), or None."""
     named = LoadedModels(settings).embedder_name
     return Path(named).stem if named and named.endswith(".gguf") else named
 
 
 @router.post("/embeddings", response_model=EmbeddingList, responses=BUSY)
 async def create_embeddings(served: Served, request: Request, asked: EmbeddingsRequest) -> Response:
-    """Embeds texts. The client sends the words that a model wants before a text (`query: `); none are added here."""
+    """Embeds texts. No prefixes are added: the client sends those that a model expects, such as `query: `."""
     inputs = asked.inputs()
     name, settings = await run_in_threadpool(_settings_for, served.settings, asked.model)
 
@@ -250,7 +250,7 @@ async def create_embeddings(served: Served, request: Request, asked: EmbeddingsR
 
 
 def _settings_for(settings: Settings, model: str) -> tuple[str, Settings]:
-    """Returns an embedding model's name, and the server's settings with it: the server's own model, or one of the
+    """Returns the name of an embedding model, and settings that use it. The model is the server's own, or one of the
     catalog on this disk. Raises ModelNotFoundError, InvalidRequestError."""
     own = _embedding_name(settings)
     if model in (*schemas.DEFAULTS, own):

@@ -1,18 +1,18 @@
 """The routing of the OpenAI-compatible API: some requests are read as documents, others go straight to the model.
 
-A file, and a text of more than `LONG` tokens, is a document, and the rest of the last user message is the question. If
-the last message itself is long, or does not ask, `find_question` finds the question. Everything else goes straight to
-the model, turn by turn.
+Files and texts of more than `LONG` tokens are documents, and the rest of the last user message is the question. If
+this message is one long text, or does not ask, `find_question` finds the question. Requests without a document go
+straight to the model, turn by turn.
 
 A question is found by structure, not by words of a language: question marks, blank lines, labels, tags and order.
 
-    a framework's mark: the last tag, or a label, if the prompt ends with a bare label ("Answer:")
+    the mark of a framework: the last tag, or a label, if the prompt ends with a bare label ("Answer:")
     the last short paragraph (or line, or sentence) of the message
     the first short paragraph (or line)
-    the system message, then what the user asked before the text
+    the system message, then earlier messages of the user, the latest first
 
-The first of these that ends with a question mark wins; if none does, the last short paragraph, or the first one, or the
-end. If several do, or none, the choice is marked as unsure.
+A marked question is taken. Otherwise the first of these texts that ends with a question mark is the question. If none
+does, it is the last or first short paragraph, or the message's end. If none or several do, it is marked as unsure.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from wim_edge.server.uploads import Uploads
 
 LONG = 1024
 """The most tokens of a text that goes straight to the model."""
-_ENOUGH = 64 * LONG  # characters that show whether a text is long: counting a whole book would block other requests
+_ENOUGH = 64 * LONG  # characters whose tokens are counted: counting a whole book would block other requests
 _MAX_OTHERS = 8
-"""The most messages in which a question is looked for."""
+"""The most messages besides the last one in which a question is searched for."""
 SHORT = 600
 """The most characters of a question."""
 _PARAGRAPH = re.compile(r"\n\s*\n")
@@ -55,7 +55,7 @@ class MessageTurn:
 
     @property
     def texts(self) -> list[str]:
-        """The parts that are texts, without blank ones."""
+        """The texts among the parts, without blank ones."""
         return [part for part in self.parts if isinstance(part, str) and part.strip()]
 
     @property
@@ -71,9 +71,9 @@ class RoutedRequest:
     documents: list[Document] = field(default_factory=list)
     question: str = ""
     after: Turn | None = None
-    """The turn before the question."""
+    """The previous question and its answer, from which a follow-up question is restated; None: none."""
     source: str = ""
-    """The place of the question."""
+    """The place in which the question was found, in words."""
     unsure: bool = False
     """True if another text may have been meant as the question."""
     left_out: int = 0
@@ -87,21 +87,19 @@ class RoutedRequest:
 
 @dataclass(frozen=True)
 class FoundQuestion:
-    """A question, and the rest of the message, which it is asked of."""
+    """A question found in a message, and the rest of the message (``body``), which the question is about."""
 
     question: str
     body: str = ""
     source: str = "the message"
-    """Its place: the message's last or first paragraph, its end, the system message, an earlier message."""
+    """The place of the question: the message's last or first paragraph, its end, or another message."""
     unsure: bool = False
     """True if nothing ends with a question mark, or several texts do."""
 
 
 def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> Document:
-    """Returns a file from a data URL, or from the id of an uploaded document.
-
-    Raises InvalidRequestError, DocumentError, LibraryError.
-    """
+    """Returns a file's document: from ``data`` (a data URL or base64), or an uploaded one by its id ``number``
+    ("file-N"). Raises InvalidRequestError, DocumentError, LibraryError."""
     if number is not None:
         found = _FILE_ID.fullmatch(number)
         if not found:
@@ -121,18 +119,18 @@ def as_request(
     turns: Sequence[MessageTurn], count: Callable[[str], int], *, read: bool | None, asks_library: bool = False,
     question: str | None = None,
 ) -> RoutedRequest:  # fmt: skip
-    """Returns the request of these turns, whose roles are system, user, assistant and tool (a result).
+    """Routes a conversation to the model or to a reading. Roles: system, user, assistant, tool (a tool's result).
 
-    ``count`` counts the tokens of a text. ``read``: True to read texts as documents; None: only long ones.
-    ``question``: the question, if it is known; long texts are then whole documents. Raises InvalidRequestError
-    without a question.
+    ``count`` counts the tokens of a text. ``read``: True to read all texts of the last message as documents, False for
+    none, None for long ones. ``asks_library``: True if the question is asked of a library too. ``question``: the
+    question, if known; long texts are then whole documents. Raises InvalidRequestError if no question is found.
     """
     if not turns or turns[-1].role not in ("user", "tool"):
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
     at = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
     if at < 0:
         raise InvalidRequestError("no message is the user's", "Send what is asked.")
-    before, last = [*turns[:at], *turns[at + 1 :]], turns[at]  # results of tools may follow what is asked
+    before, last = [*turns[:at], *turns[at + 1 :]], turns[at]  # results of tools may follow the question
 
     def is_long(text: str) -> bool:
         return count(text[:_ENOUGH]) > LONG
@@ -166,7 +164,7 @@ def as_request(
 
 
 def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tuple[list[Document], list[str]]:
-    """Returns the documents and the short texts of the turns besides the one that asks."""
+    """Returns the documents (files and long texts) and the short texts of the turns other than the asking one."""
     documents: list[Document] = []
     short: list[str] = []
     for turn in turns:
@@ -174,7 +172,7 @@ def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tu
             if isinstance(part, Document):
                 documents.append(part)
             elif is_long(part):
-                own = find_question(part)  # removed as in its own turn, so that the text is the same
+                own = find_question(part)  # cut out as when it was asked, so that the document stays the same
                 is_asked = turn.role != "tool" and asks(own.question)
                 documents.append(_document(own.body if is_asked else part, len(documents)))
             elif part.strip():
@@ -183,8 +181,8 @@ def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tu
 
 
 def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
-    """Returns the turns for the model, with results of tools as the user's. Results join the user's turn beside them:
-    templates want alternating roles."""
+    """Returns the turns as messages for the model. Results of tools become user messages, and join adjacent ones,
+    because chat templates require alternating roles."""
     messages: list[Message] = []
     for turn, previous in zip(turns, [None, *turns], strict=False):
         role = "user" if turn.role == "tool" else turn.role
@@ -196,14 +194,14 @@ def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
 
 
 def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
-    """Returns the texts besides the last message that may ask: system messages, then user messages, latest first."""
+    """Returns (place, text) of earlier messages that may ask: system messages, then short user ones, latest first."""
     system = [("the system message", turn.text) for turn in turns if turn.role == "system"]
     before = [("an earlier message", turn.text) for turn in turns if turn.role == "user" and len(turn.text) < LONG]
     return [*system, *reversed(before)][:_MAX_OTHERS]
 
 
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
-    """Returns the question: the short text beside a document, the one in a long text, or another message's."""
+    """Returns the question: ``found`` in a long text, or the short text ``beside`` it, or in one of ``others``."""
     elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
     if found is not None and found.body and (asks(found.question) or not beside):
         return found
@@ -211,7 +209,7 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
 
 
 def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Iterator[Turn]:
-    """Yields the questions before the last message, with their answers."""
+    """Yields the questions before the last message, each with its short answer."""
     system = _others([turn for turn in turns if turn.role == "system"])
     spoken = [turn for turn, after in pairwise(turns) if "tool" not in (turn.role, after.role)]  # no calls, no results
     for turn, reply in pairwise(spoken):
@@ -225,7 +223,7 @@ def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Itera
 
 
 def short_answer(text: str) -> str:
-    """Returns the short answer at the head of a reply; empty if it says that nothing was found."""
+    """Returns the short answer in the first line of a reply; empty if the line says that nothing was found."""
     line = text.strip().split("\n")[0].strip().removeprefix(UNSURE)
     return "" if line.startswith((NOT_SAID, MAY_NOT_SAY, NOT_SO_FAR)) else line.rstrip(".")
 
@@ -238,12 +236,12 @@ def _document(text: str, number: int) -> Document:
 
 
 def asks(text: str) -> bool:
-    """Returns whether a short text ends with a question mark."""
+    """Returns True if a text is short and ends with a question mark."""
     return 0 < len(text.strip()) <= SHORT and _ASKS.search(text) is not None
 
 
 def asking_part(text: str) -> str:
-    """Returns the sentences of a short text that ask, without its instructions; empty if none does."""
+    """Returns the sentences of a short text that end with a question mark; empty for a long text, or without any."""
     if len(text) > SHORT:
         return ""
     parts = [text[start:end].strip() for start, end in sentences(text)]
@@ -251,7 +249,7 @@ def asking_part(text: str) -> str:
 
 
 def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQuestion:
-    """Returns the question of a message that contains a text. ``others``: names and texts of other places to look."""
+    """Returns the question of a message that contains a text. ``others``: (place, text) of other texts to search."""
     if (marked := _marked(text)) is not None:
         return marked
     if len(_paragraphs(text)) < 2 and asks(text):
@@ -266,7 +264,8 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
 
 
 def split_question(text: str) -> tuple[str, str]:
-    """Splits a long message into (document, question): a short last or first paragraph is the question."""
+    """Splits a long message into (document, question). The question is a short last or first paragraph, else the last
+    sentence, else the last `SHORT` characters."""
     paragraphs = _paragraphs(text)
     (first, first_end), (last, last_end) = paragraphs[0], paragraphs[-1]
     if len(paragraphs) > 1 and last_end - last <= SHORT:
@@ -281,8 +280,8 @@ def split_question(text: str) -> tuple[str, str]:
 
 
 def _marked(text: str) -> FoundQuestion | None:
-    """Returns the question that a framework's prompt marks, else None: in a tag at its end or, if it ends with a bare
-    label, after the label of the last line before that, or of an asking line near its head."""
+    """Returns the question that a framework's prompt marks, else None. Marked is the content of a tag at the end. If the
+    text ends with a bare label, marked is the labelled line before it, or one near the head that asks."""
     tail = max(0, len(text) - 2 * SHORT)
     if tagged := _TAGGED.search(text, tail):
         return FoundQuestion(tagged[2], text[: tagged.start()].strip(), "its label")
@@ -331,7 +330,7 @@ def _plain(question: str) -> str:
 
 
 def _last_sentence(text: str, end: int) -> int | None:
-    """Returns the start of the last sentence, if it is short enough."""
+    """Returns the offset of the last sentence before ``end``; None if the sentence is too long or the only one."""
     tail = max(0, end - 2 * SHORT)
     start = max((tail + at for at, _ in sentences(text[tail:end])), default=0)
     return None if start == tail or end - start > SHORT else start

@@ -1,7 +1,7 @@
-"""The shapes of the OpenAI-compatible API: the fields of its requests, and events as its chunks and answers.
+"""The schemas of the OpenAI-compatible API: the fields of requests, and the chunks and answers made from events.
 
-Margins and progress travel in fields that clients of that API ignore: ``wim_edge`` (an event, or at the end all that is
-known of the reading) and ``prompt_progress``, as llama.cpp's server names it.
+Margins and progress are in fields that other clients ignore. ``wim_edge`` has an event, or in the last chunk all facts
+about the reading. ``prompt_progress`` is named as in llama.cpp's server.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from wim_edge.server.dependencies import ReadingChoices, StrictModel
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
 _NEUTRAL = {"modalities": ["text"], "best_of": 1, "response_format": {"type": "text"}}
-"""Values that change nothing, besides 0 and empty ones."""
+"""The value of a field that changes nothing. 0 and empty values change nothing either."""
 _SWITCHES = {"tools": "tool_choice", "functions": "function_call"}
-"""The fields that turn others off with "none"."""
+"""The field whose value "none" turns another field off, by the other field's name."""
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "confidence", "unsupported", "sources", "pattern",
                "finish_reason", "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
 _FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question",
               "answer.provisional": ""}  # fmt: skip
-"""The events that travel in ``wim_edge``, and their names in it at the end (empty: left out)."""
+"""The types of events in ``wim_edge``, and their field in the last chunk's ``wim_edge`` (empty: left out there)."""
 _MAX_CITED = 3
 """The most quotations below an answer."""
 DEFAULT = "default"
@@ -61,7 +61,7 @@ class ToolCall(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """A message of a conversation. The model sees calls and results of tools, which others ran, as text."""
+    """A message of a conversation. The client runs tools; the model sees their calls and results as text."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[ContentPart], Field(fail_fast=True, max_length=1000)] | None = None
@@ -112,7 +112,7 @@ class ReadingOptions(ReadingChoices):
 
 
 class CompletionRequest(BaseModel):
-    """The fields of both kinds of completions. Other fields are ignored, unless they would change the answer."""
+    """The fields of chat and text completions. Other fields are ignored, or refused if they would change the answer."""
 
     model_config = ConfigDict(extra="allow")
     model: str = Field(default="default", max_length=200, examples=["smollm2-135m"])
@@ -128,7 +128,7 @@ class CompletionRequest(BaseModel):
     return_progress: bool = Field(default=False, description="Chunks with `prompt_progress`, as of llama.cpp.")
 
     def options(self) -> dict[str, Any]:
-        """Returns the fields as those of `Settings`. Raises InvalidRequestError for an unsupported one."""
+        """Returns changes of `Settings` from the fields. Raises InvalidRequestError for an unsupported field."""
         extra = self.model_extra or {}
         for name in _UNSUPPORTED:
             is_off = extra.get(_SWITCHES.get(name, "")) == "none"
@@ -179,8 +179,8 @@ class TextRequest(CompletionRequest):
 
 @dataclass
 class CompletionReply:
-    """Turns events into chunks as they come, and into one answer at the end. ``chat``: False for a text completion,
-    which may be one of several: each ends with its last event."""
+    """Converts events to chunks as they arrive, and to one answer at the end. ``chat``: False for a text completion,
+    which may have several choices, each ended by a `completion.finished`."""
 
     chat: bool
     model: str
@@ -190,7 +190,7 @@ class CompletionReply:
     """The complete choices."""
     usage: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
-    """All that is known about the reading."""
+    """The facts about the reading, as the last chunk's ``wim_edge`` has them."""
     finish_reason: str = "stop"
     error: dict[str, Any] | None = None
     created: int = field(default_factory=lambda: int(time.time()))
@@ -200,7 +200,7 @@ class CompletionReply:
     _cached: int | None = None
 
     def chunks(self, event: dict[str, Any], model: str | None = None) -> list[dict[str, Any]]:
-        """Returns the chunks that an event makes, perhaps none. ``model``: the name of the model, once it is loaded."""
+        """Returns an event's chunks, of which there may be none. ``model``: the model's name, once it is loaded."""
         kind, self.model = event["type"], model or self.model
         if kind == "reading.progress":
             return self._progress(event)
@@ -228,7 +228,7 @@ class CompletionReply:
         return [{**self._chunk(None), "wim_edge": event}]
 
     def whole(self) -> dict[str, Any]:
-        """Returns the answer as a whole, for a request without a stream."""
+        """Returns the complete answer, for a request without a stream."""
         return {**self._head("chat.completion"), "choices": self.choices, "usage": self.usage, **self._extra()}
 
     def usage_chunk(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class CompletionReply:
         return {"index": len(self.choices), "finish_reason": finish, "logprobs": shown}
 
     def _end_choice(self) -> None:
-        """Completes a choice; the next event belongs to the next one."""
+        """Completes a choice. The next event belongs to the next choice."""
         choice = self._choice(self.finish_reason, self._logprobs)
         if self.chat:
             choice["message"] = {"role": "assistant", "content": self.text, "refusal": None}
@@ -271,7 +271,7 @@ class CompletionReply:
         return [{**self._chunk(None), "prompt_progress": progress}]
 
     def _finish(self, event: dict[str, Any]) -> str:
-        """Takes the last event, and returns the lines below the answer's text, for clients that show nothing else."""
+        """Takes the last event of a choice. Returns lines to add below the answer, for clients that show only text."""
         below = ""
         if event["type"] == "completion.finished":
             read, cached, decoded = event["prompt_tokens"], event["cached_tokens"], event["completion_tokens"]
@@ -313,7 +313,7 @@ def _chat_logprobs(logprobs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _below(event: dict[str, Any], settled: dict[str, Any] | None) -> str:
-    """Returns the quotations missing from the text, the unsupported values, and the question as it was understood."""
+    """Returns lines below an answer: quotations that its text omits, unsupported values, and the restated question."""
     if event["finish_reason"] == "cancelled":
         return ""
     shown, lines = " ".join(event["text"].split()), []
