@@ -1,7 +1,7 @@
-"""Documents and a library as other programs ask them: one question at a time, with places to cite.
+"""A reader of documents and a library for other programs: one question at a time, with places to cite.
 
-Each question to a `DocumentReader` is a `ReadingRequest`, which waits until the model is free: such programs ask from
-several threads at once. `citation` and `answer_facts` describe a place and an answer as plain data.
+Other programs ask from several threads at once. Therefore a question to a `DocumentReader` is a `ReadingRequest`, which
+waits until the model is free. `citation` and `answer_facts` describe a place and an answer as plain data.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _guard = threading.Lock()
 
 @dataclass
 class _Turn:
-    """The lock of a runtime, and the thread that holds it."""
+    """The lock of a runtime, and the id of the thread that holds it; None: the lock is free."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     thread: int | None = None
@@ -49,14 +49,14 @@ class CitedPassage:
 
     text: str
     score: float
-    """The relevance to the question, 0 to 1; for a passage that was only recalled from a library, recall's score."""
+    """The relevance to the question, 0 to 1; the retriever's score if the passage was only recalled from a library."""
     metadata: dict[str, Any]
     """The place, as `citation` describes it."""
 
 
 class DocumentReader:
-    """Documents (paths, folders, texts) and a library (its name) that several threads may ask. Readers with the same
-    ``settings`` share one runtime; the caller closes a given ``runtime``. Raises InvalidRequestError for both."""
+    """Documents (paths, folders, texts) and a library (its name), which several threads may ask. Readers with the same
+    ``settings`` share a runtime. The caller closes a given ``runtime``. Raises InvalidRequestError if given both."""
 
     def __init__(
         self, documents: Documents = (), library: str | None = None,
@@ -70,8 +70,8 @@ class DocumentReader:
         self._read: dict[Path, tuple[tuple[int, int], Document]] = {}
 
     def load(self) -> list[Document]:
-        """Returns the current documents; changed files are read again. Raises DocumentError; files in a folder are left
-        out instead, with a Python warning."""
+        """Returns the documents as they are now; changed files are read again. Raises DocumentError for a file that
+        cannot be read. In a folder, such a file is left out with a Python warning."""
         found: list[Document] = []
         for one in self.documents:
             if isinstance(one, Document):
@@ -111,7 +111,7 @@ class DocumentReader:
         return ReadingRequest(self, begin)
 
     def rank(self, question: str) -> ReadingRequest:
-        """Returns a request that ends once the passages are ranked; `ReadingRequest.passages` returns them then."""
+        """Returns a request that ranks passages without an answer; `ReadingRequest.passages` then returns them."""
 
         def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
             request.documents = self.load()
@@ -132,13 +132,13 @@ class ReadingRequest:
     ) -> None:
         self.reader, self.begin, self.runtime = reader, begin, reader.runtime
         self.documents: Sequence[Document] = ()
-        """The documents that are read, without those of the library; empty before it begins."""
+        """The documents that are read, without those of the library; empty before the request begins."""
         self._runs = self._is_cancelled = False
         self._margins: dict[int, events.MarginJudged] = {}
         self._last: events.Event | None = None
 
     def stream(self) -> Generator[events.Event]:
-        """Yields the events, once no other request is running. Closing it abandons the reading."""
+        """Waits until no other request is running, then yields the events. Closing the generator ends the reading."""
         with _turn(self.reader.runtime):
             self._runs = True
             try:
@@ -164,20 +164,20 @@ class ReadingRequest:
         return self
 
     async def afinish(self) -> ReadingRequest:
-        """Runs it to its end in asyncio, and returns it."""
+        """Does the same as `finish`, for asyncio."""
         async for _ in self.astream():
             pass
         return self
 
     def cancel(self) -> None:
-        """Stops the request, also before it begins."""
+        """Stops the request, even before it begins."""
         self._is_cancelled = True
         if self._runs:
             self.runtime.cancel()
 
     def passages(self, most: int | None = None) -> list[CitedPassage]:
-        """Returns the passages that a finished request answered from or ranked, the best first. ``most``: their number,
-        even if fewer would be chosen."""
+        """Returns the passages of a finished request, the best first: those of its answer, ranking or recall.
+        ``most``: the most passages; None: only those that an answer draws on."""
         last, found = self._last, list[CitedPassage]()
         if isinstance(last, events.AnswerFinished):
             found = [CitedPassage(self._text(one), one.relevance, citation(one)) for one in last.sources]
@@ -205,7 +205,7 @@ class ReadingRequest:
         return CitedPassage(one.text, one.score, {**kept, "title": one.title, "score": one.score})
 
     def _document(self, name: str) -> Document | None:
-        """Returns the document of this name; None if there is none, or it was removed from the library meanwhile."""
+        """Returns the document of this name; None if the request did not read it and the library does not contain it."""
         own = next((one for one in self.documents if one.name == name), None)
         if own is not None or self.reader.library is None:
             return own
@@ -239,7 +239,8 @@ def runtime_of(settings: Settings) -> Runtime:
 
 @contextmanager
 def _turn(runtime: Runtime) -> Iterator[None]:
-    """Waits until no other request is running. Raises InvalidRequestError if that is one of the same thread."""
+    """Holds the runtime's lock, so that one request runs at a time. Raises InvalidRequestError if this thread holds
+    the lock already."""
     here = threading.get_ident()
     with _guard:
         turn = _turns.setdefault(runtime, _Turn())

@@ -33,12 +33,12 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
 class _ReadsDocuments(BaseModel):
-    """The fields of both parts: what is read, and by which runtime."""
+    """The fields of retriever and chat model: the documents or library to read, and the runtime that reads."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     documents: Any = ()
-    """Paths of files and folders, or texts (`wim_edge.Document`), one or several."""
+    """One or several paths of files and folders, or texts (`wim_edge.Document`)."""
     library: str | None = None
     settings: InstanceOf[Settings] | None = None
     runtime: InstanceOf[Runtime] | None = Field(default=None, exclude=True)
@@ -49,8 +49,8 @@ class _ReadsDocuments(BaseModel):
 
 
 class WimEdgeRetriever(_ReadsDocuments, BaseRetriever):
-    """Retrieves passages for a question, the best first: the model ranks those of documents, and without documents
-    those of a library are recalled. Metadata: the fields of `document_reader.citation`, and LangChain's ``source``."""
+    """Retrieves passages for a question, the best first. The model ranks passages of the documents; without documents,
+    they are recalled from the library. Metadata: the fields of `document_reader.citation`, and ``source``."""
 
     k: int | None = None
     """The number of passages, unless a call sets its own; None: those that an answer would draw on."""
@@ -66,16 +66,16 @@ class WimEdgeRetriever(_ReadsDocuments, BaseRetriever):
 
 
 class ChatWimEdge(_ReadsDocuments, BaseChatModel):
-    """A chat model that reads documents: its own, a library's, and files and long texts in the messages. Without any,
-    the messages go straight to the model.
+    """A chat model that reads documents: its own, a library's, and files and long texts in the messages. Without
+    documents, the messages go straight to the model.
 
-    The question is the last message, completed by those before it. Settings in a call (``invoke("Who?",
-    temperature=0.5)``) apply to it alone. ``response_metadata`` has the fields of `document_reader.answer_facts`; the
-    input tokens of ``usage_metadata`` are those read now or known from before.
+    The question is the last message; earlier messages complete a follow-up question. Settings in a call
+    (``invoke("Who?", temperature=0.5)``) apply to this call alone. ``response_metadata`` has the fields of
+    `document_reader.answer_facts`. Input tokens in ``usage_metadata`` include those reused from the cache.
     """
 
     read: bool | None = None
-    """True: texts of messages are read as documents; False: only files are; None: files and long texts."""
+    """True: all texts of the last message are read as documents; False: only files; None: files and long texts."""
 
     @property
     def _llm_type(self) -> str:
@@ -107,7 +107,7 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
     def _answer(self, request: ReadingRequest, turns: Sequence[MessageTurn]) -> Iterator[events.Event]:
         runtime, library, given = request.runtime, self.library, self._reader.load()
         own = [MessageTurn("user", tuple(given))] if given else []
-        tokenize = runtime.roles().reader.model().tokenize  # the writer may not be needed
+        tokenize = runtime.roles().reader.model().tokenize  # not the writer's, which may not be needed
         asked = as_request(
             [*own, *turns], lambda text: len(tokenize(text)), read=self.read, asks_library=library is not None
         )
@@ -150,7 +150,7 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
 
 
 class _MessageChunks:
-    """Turns events into chunks of a message."""
+    """Converts events to chunks of a message."""
 
     def __init__(self) -> None:
         self._metadata: dict[str, Any] = {}
@@ -184,7 +184,7 @@ def _passage(one: CitedPassage) -> LangChainDocument:
 
 
 def _turn(message: BaseMessage) -> MessageTurn:
-    """Returns a message with its files. Raises InvalidRequestError, DocumentError."""
+    """Converts a message with its files to a turn. Raises InvalidRequestError, DocumentError."""
     if message.type not in _ROLES:
         raise InvalidRequestError(f"a message of type {message.type} is not supported", "Leave it out.")
     if message.type != "human":

@@ -28,8 +28,9 @@ _SHOWN = ("document", "page", "section", "line")
 class WimEdgeQueryEngine(BaseQueryEngine):
     """Answers from documents or a library (see `DocumentReader`).
 
-    ``source_nodes`` are the passages that the answer draws on, with the fields of `document_reader.citation`; the
-    metadata has those of `document_reader.answer_facts`. ``streaming``: both are set once the text is read.
+    A response's ``source_nodes`` are the passages that the answer draws on, with the fields of
+    `document_reader.citation`. Its metadata has the fields of `document_reader.answer_facts`. ``streaming``: True to
+    stream the text; nodes and metadata are set at the stream's end.
     """
 
     def __init__(
@@ -70,8 +71,8 @@ class WimEdgeQueryEngine(BaseQueryEngine):
 
 
 class WimEdgeNodeRetriever(BaseRetriever):
-    """Retrieves passages for a question: the model ranks those of documents, and without documents those of a library
-    are recalled. ``similarity_top_k``: their number; None: those that an answer would draw on."""
+    """Retrieves passages for a question. The model ranks passages of the documents; without documents, they are
+    recalled from the library. ``similarity_top_k``: the most passages; None: those that an answer would draw on."""
 
     def __init__(
         self, documents: Documents = (), library: str | None = None, *,

@@ -29,7 +29,6 @@ _TYPES = {
 
 @llm.hookimpl
 def register_models(register: Any) -> None:
-    """Registers the model `wim-edge`."""
     register(DocumentModel())
 
 
@@ -60,11 +59,11 @@ class DocumentModel(llm.Model):
 
     def __init__(self) -> None:
         self._taken_up: dict[str, tuple[list[Document], list[followup.Turn]]] = {}
-        """Conversations of earlier processes, by id."""
+        """The documents and turns of conversations from earlier processes, by the conversation's id."""
 
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
-        """Yields the answer as it is written, and then its sources; `response_json` has all facts about it. Documents
-        of earlier turns are read too, and a follow-up question is completed by those turns."""
+        """Yields the answer as it is written, then its sources. Sets `response.response_json` to all facts about it.
+        Earlier turns of the conversation add their documents, and complete a follow-up question."""
         given, turns = self._before(conversation)
         given += _documents(prompt.fragments, prompt.attachments)
         after, runtime = followup.last_turn(turns), self._runtime(prompt.options)
@@ -83,7 +82,7 @@ class DocumentModel(llm.Model):
         response.response_json = answer_facts(finished)
 
     def _before(self, conversation: Any) -> tuple[list[Document], list[followup.Turn]]:
-        """Returns the documents and the turns of a conversation, also of one that `llm -c` continues."""
+        """Returns the documents and turns of a conversation, including one of an earlier process (`llm -c`)."""
         if conversation is None:
             return [], []
         if messages := getattr(conversation, "loaded_messages", None):  # before its first answer in this process
@@ -101,15 +100,15 @@ class DocumentModel(llm.Model):
 
 
 def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup.Turn]]:
-    """Returns the documents and turns of a conversation that llm saved, which has only the text of fragments, before
-    the question."""
+    """Returns the documents and turns of a conversation that llm saved. A saved user message is one text: the
+    fragments, then the question."""
     given: list[Document] = []
     turns: list[followup.Turn] = []
     for one in messages:
         text = "".join(getattr(part, "text", "") for part in one.parts)
         if one.role == "user":
             attached = [part.attachment for part in one.parts if getattr(part, "attachment", None)]
-            fragments, _, question = text.rpartition("\n")  # with attachments, these may be lines of the question
+            fragments, _, question = text.rpartition("\n")  # with attachments, the first lines may be the question's
             given += _documents([fragments] if fragments and not attached else [], attached)
             turns.append(followup.Turn(question, ""))
         elif one.role == "assistant" and turns:
@@ -139,7 +138,7 @@ def _documents(fragments: Iterable[Any], attachments: Iterable[Any]) -> Iterator
 
 
 def _sources(finished: events.AnswerFinished) -> str:
-    """Returns a line for each place that the answer draws on, with what opens it."""
+    """Returns a line for each source, with the reference that opens its place; empty if nothing was found."""
     if finished.status == "not_found":
         return ""
     return "\n".join(dict.fromkeys(f"source: {one.opens or one.document}" for one in finished.sources))

@@ -1,4 +1,4 @@
-"""Hooks for PyInstaller, which finds them by an entry point: the files that a frozen program with wim-edge needs."""
+"""Hooks that name the files that a frozen program with wim-edge needs. PyInstaller finds them by an entry point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyInstaller's runtime hook: the frozen program runs a module of wim-edge if it was started for that."""
+"""PyInstaller's runtime hook: a frozen program that wim-edge starts as a child process runs a module of wim-edge."""
 
 from wim_edge.system.subprocesses import run_if_asked
 
