@@ -280,8 +280,8 @@ def split_question(text: str) -> tuple[str, str]:
 
 
 def _marked(text: str) -> FoundQuestion | None:
-    """Returns the question that a framework's prompt marks, else None. Marked is the content of a tag at the end. If the
-    text ends with a bare label, marked is the labelled line before it, or one near the head that asks."""
+    """Returns the question that a framework's prompt marks, else None. Marked is the content of a tag at the end. If
+    the text ends with a bare label, marked is the labelled line before it, or one near the head that asks."""
     tail = max(0, len(text) - 2 * SHORT)
     if tagged := _TAGGED.search(text, tail):
         return FoundQuestion(tagged[2], text[: tagged.start()].strip(), "its label")
