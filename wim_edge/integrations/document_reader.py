@@ -205,7 +205,7 @@ class ReadingRequest:
         return CitedPassage(one.text, one.score, {**kept, "title": one.title, "score": one.score})
 
     def _document(self, name: str) -> Document | None:
-        """Returns the document of this name; None if the request did not read it and the library does not contain it."""
+        """Returns the document of this name; None if neither the request nor the library has it."""
         own = next((one for one in self.documents if one.name == name), None)
         if own is not None or self.reader.library is None:
             return own
