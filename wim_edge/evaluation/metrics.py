@@ -2,13 +2,13 @@
 
 best_subspan_em   any right answer occurs in the answer's first line ("Lost in the Middle", section 2.2 and
                   `evaluate_qa_responses.py`: cut at the line's end, so that a copied context wins nothing)
-contains          any right answer occurs in the text, as whole words; ours
+contains          any right answer occurs in the text, as whole words; our own score
 exact, f1         SQuAD's exact match and token overlap (Rajpurkar et al. 2016), per character for Chinese
 literal           the value occurs, in any case ("Lost in the Middle", `evaluate_kv_responses.py`)
-one_label         the first sentence names the right label and no other (BABILong, `metrics.py`)
+one_label         the first sentence names the right label and no other label (BABILong, `metrics.py`)
 string_match_all  the share of the wanted strings that occur (RULER, Hsieh et al. 2024)
-words_f1          F1 of the answer's set of words, every other word a mistake (Writing in the Margins, section 4)
-has_loop, has_echo, says_not_found   signs of a bad answer that a reader sees; ours
+words_f1          F1 of the set of words in the answer against the wanted words (Writing in the Margins, section 4)
+has_loop, has_echo, says_not_found   signs of a bad answer that a person sees; our own scores
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation + "，。、；：？！
 _WORD = re.compile(r"\d+(?:[.]\d+)+|[^\W_]+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _JOINING = "\u0590"
-"""Scripts from here on (Hebrew, Arabic, and further east) may write words together."""
+"""The first character of the scripts that may write words without spaces between: Hebrew, Arabic and later blocks."""
 _SPACED = "0-9a-z\u00b5-\u058f"
-"""Letters and digits of the others, in lower case."""
+"""Lower-case letters and digits of the scripts before `_JOINING`, as ranges of a regular expression."""
 _CHINESE = re.compile(r"([\u3400-\u9fff\uf900-\ufaff])")
 
 _LABELS = (
@@ -42,8 +42,8 @@ _LABELS = (
     frozenset({"yes", "no", "maybe"}),
     frozenset({"none", "one", "two", "three"}),
 )
-"""The labels of tasks that share them: the first two as in BABILong's script; the others, which it leaves out, are
-matched as whole words."""
+"""The labels of tasks, in sets. The first two sets are as in BABILong's script. The script leaves out the other sets;
+their labels are matched as whole words."""
 
 
 def normalize(text: str) -> str:
@@ -52,7 +52,6 @@ def normalize(text: str) -> str:
 
 
 def first_line(output: str) -> str:
-    """Returns the first line of the answer."""
     return output.strip().split("\n")[0].strip()
 
 
@@ -65,8 +64,8 @@ def best_subspan_em(output: str, answers: Iterable[str]) -> float:
 def contains(text: str, answers: Iterable[str]) -> float:
     """Returns 1 if any answer occurs in the text, without case, articles and punctuation, else 0.
 
-    The published match differs in three points: here an answer is not part of a longer word or number ("4" is not in
-    1847) in scripts with spaces, numbers keep their points, and an answer without a word ("a") is never found.
+    Three points differ from `best_subspan_em`. In scripts with spaces, an answer inside a longer word or number does
+    not count ("4" in 1847). Numbers keep their points. An answer without a word ("a") is never found.
     """
     shown = _plain(text)
     return float(any(re.search(_whole(wanted), shown) for wanted in map(_plain, answers) if wanted))
@@ -90,8 +89,8 @@ def literal(output: str, value: str) -> float:
 def one_label(output: str, question: str, target: str) -> float:
     """Returns 1 if the output's first sentence names the target and no other label of its task, else 0.
 
-    Labels that are in the question do not count. The target determines the task; a target that is none of BABILong's
-    labels must be in the sentence.
+    Labels in the question do not count. The target determines the task and its labels. A target that is none of
+    BABILong's labels only has to be in the sentence.
     """
     sentence, targets = output.lower().split(".")[0], {one.strip() for one in target.lower().split(",")}
     labels = next((labels for labels in _LABELS if targets <= labels), frozenset(targets))
@@ -109,7 +108,7 @@ def string_match_all(output: str, wanted: Iterable[str]) -> float:
 
 
 def words_f1(output: str, wanted: Iterable[str]) -> float:
-    """Returns F1 of the set of words in the output against the wanted ones; every other word is a mistake.
+    """Returns the F1 of the set of words in the output against the wanted words; every other word is a mistake.
 
     The numbers of a list ("1. word") do not count.
     """
@@ -119,7 +118,7 @@ def words_f1(output: str, wanted: Iterable[str]) -> float:
 
 
 def words_of(text: str) -> list[str]:
-    """Returns the words that white space separates; each Chinese character is a word."""
+    """Returns the words of a text, split at white space; each Chinese character is a word."""
     return _CHINESE.sub(r" \1 ", text).split()
 
 
@@ -128,13 +127,13 @@ def _tokens(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Returns lower-case words and numbers in one spelling (NFKC), single spaces between them, without articles."""
+    """Returns the words and numbers of a text in lower case, normalised (NFKC), without articles, joined by spaces."""
     plain = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).lower())
     return " ".join(word for word in _WORD.findall(plain) if word not in ("a", "an", "the"))
 
 
 def _whole(wanted: str) -> str:
-    """Returns the pattern of it as a whole word; letters of Chinese, Arabic and Thai may be adjacent to others."""
+    """Returns a regular expression for whole words. Words in Chinese, Arabic or Thai may touch other letters."""
     before = rf"(?<![{_SPACED}])(?<!\d[.])" if wanted[0] < _JOINING else ""
     after = rf"(?![{_SPACED}])(?![.]\d)" if wanted[-1] < _JOINING else ""
     return before + re.escape(wanted) + after
@@ -155,11 +154,11 @@ _Z = 1.959964  # of 95%
 
 
 def interval(scores: Sequence[tuple[str, float]]) -> list[float] | None:
-    """Returns [low, high] of the mean of (question, score), or None without any.
+    """Returns the 95% interval [low, high] of the mean score, from (question, score) pairs; None without scores.
 
-    Several scores of one question (at several positions) count as their mean: they are not independent. If every
-    question is 0 or 1, or all are equal, it is Wilson's interval (1927), which has a width even if none or all are
-    right; else the percentile bootstrap over questions, with 2,000 resamples and a fixed seed.
+    Several scores of one question (at several positions) are not independent, and count as their mean. If every mean is
+    0 or 1, or all are equal, the interval is Wilson's (1927), which has a width even if no answer or every answer is
+    right. Otherwise it is the percentile bootstrap over questions, with 2,000 resamples and a fixed seed.
     """
     means = list(mean_by_question(scores).values())
     if not means:
@@ -181,7 +180,7 @@ def mean_by_question(scores: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
-    """Returns the probability that a positive is above a negative, ties as halves; None without one of them."""
+    """Returns the probability that a positive is above a negative, ties as halves; None if either list is empty."""
     if not positive or not negative:
         return None
     above = np.subtract.outer(np.asarray(positive), np.asarray(negative))
@@ -226,8 +225,8 @@ def has_loop(text: str) -> float:
 
 
 def has_echo(text: str, documents: Sequence[str]) -> float:
-    """Returns 1 if the text contains four words of a prompt in a row, or a line that begins with one of its labels
-    ("Question:"), else 0. Words that are in a document too do not count."""
+    """Returns 1 if the text contains four words in a row from a prompt, or a line that begins with a prompt's label
+    ("Question:"), else 0. Words and labels that are also in a document do not count."""
     found = [label.group().strip() for label in _LABEL.finditer(text)]
     if any(all(label not in document for document in documents) for label in found):
         return 1.0
@@ -244,7 +243,7 @@ def says_not_found(text: str) -> float:
 
 @cache
 def _prompt_runs() -> frozenset[str]:
-    """Returns the runs of four words in our prompts and those of the baselines."""
+    """Returns all runs of four words in our prompts and in the baselines' prompts."""
     texts = [kv_prompt("", ""), qa_prompt((), "", random_order=True), rag_prompt((), "")]
     for prompts in (Prompts(chat=True), Prompts(chat=False)):
         texts += [prompts.system(read=read) for read in (True, False)]

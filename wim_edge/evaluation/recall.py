@@ -1,16 +1,16 @@
 """A comparison of retrievers by the pages of a library that they find: KILT's page-level figures (Petroni et al. 2021).
 
-    r_precision         share of the first R pages that are gold, R being their number, for the best evidence set
-    recall_at_K         evidence sets that are complete among the first K pages, of all; the pages of a set count
-                        as one page, at the place of its last
-    answer_in_context   1 if any of the first five passages holds an answer
-    titles_exist        share of decoded titles, as text, that the library has (recall:titles, recall:free)
+    r_precision         for the best evidence set of R pages: the share of the first R pages that are in the set
+    recall_at_K         the share of evidence sets that are complete among the first K pages; the pages of a set
+                        count as one page, at the rank of the set's last page
+    answer_in_context   1 if any of the first five passages contains an answer
+    titles_exist        the share of decoded titles that the library has (recall:titles, recall:free)
 
 The name of a retriever, perhaps with a variant:
 
     bm25, recall, hybrid          as in `wim-edge ask --library`
     bm25:read, recall:read        with the candidates read and ranked by the question's likelihood, as in hybrid
-    hybrid:unread                 without that
+    hybrid:unread                 hybrid without this reading
     recall:titles                 the first stage alone: each document's beginning is its passage
     recall:flat                   the second stage alone, over all documents
     recall:whole                  passages decoded to their end rather than located by a short prefix
@@ -48,7 +48,7 @@ ABLATIONS = ("titles", "flat", "whole", "free")
 _READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}
 KNOWN = (*RETRIEVERS, *_READ, *(f"recall:{name}" for name in ABLATIONS))
 LISTED, IN_CONTEXT = 10, 5
-"""The number of passages that are listed, and of those in which an answer is searched for."""
+"""The number of passages that a retriever returns, and of the first ones in which an answer is searched for."""
 SCORES = ("r_precision", "recall_at_1", "recall_at_5", "answer_in_context")
 
 
@@ -65,7 +65,7 @@ def parse_retrievers(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """Limits of a search: tokens of a prefix, and recalled documents whose passages are searched."""
+    """The most tokens to decode of a passage (``prefix``), and the most recalled documents to search for passages."""
 
     prefix: int = 16
     documents: int = 5
@@ -73,7 +73,7 @@ class SearchLimits:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A retriever's result, the best first; ``decoded_titles``: as the model wrote them, before the look-up."""
+    """A retriever's passages, the best first. ``decoded_titles``: titles as the model wrote them, if reported."""
 
     recalled: events.PassagesRecalled
     decoded_titles: tuple[str, ...] | None = None
@@ -91,7 +91,7 @@ class RetrieverComparison:
         self._recallers: dict[bool, Recaller] = {}
 
     def retrieve(self, retriever: str, query: str) -> Retrieved:
-        """Returns the result of this retriever."""
+        """Returns the result of a retriever, named as in `KNOWN`."""
         name, _, variant = retriever.partition(":")
         recaller = self._recaller(whole=variant == "whole")
         if variant in ABLATIONS and variant != "whole":
@@ -147,7 +147,7 @@ class RetrieverComparison:
 
 def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequence[Query],
              retrievers: Sequence[str], store: RecordStore, watcher: Watcher[Record]) -> None:  # fmt: skip
-    """Asks each query that is not in the store yet of all retrievers, before the next query."""
+    """Gives each query to all retrievers before the next query, except for results that the store has already."""
     titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
     jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in retrievers}
 
@@ -158,7 +158,7 @@ def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequenc
 
 
 def summarize(model: str, command: str, records: Sequence[Record], retrievers: Sequence[str]) -> dict[str, Any]:
-    """Returns the figures, an object for each retriever; a query that failed counts as not found."""
+    """Returns the summary, with the figures of each retriever. A query that failed counts as not found."""
     return {"task": "recall", "model": model, "command": command,
             "retrievers": [_figures(one, [r for r in records if r.pattern == one]) for one in retrievers]}  # fmt: skip
 
@@ -188,7 +188,7 @@ def _scores(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def table_of(summary: dict[str, Any]) -> list[list[str]]:
-    """Returns the summary as rows of text: a head, then a row for each retriever; shares in percent."""
+    """Returns the summary as rows of text: column names, then a row for each retriever with shares in percent."""
     shares = {"recall_at_1": "R@1", "recall_at_5": "R@5", "r_precision": "R-prec", "answer_in_context": "answer",
               "titles_exist": "titles"}  # fmt: skip
     shares = {key: label for key, label in shares.items() if any(one[key] is not None for one in summary["retrievers"])}
@@ -226,7 +226,7 @@ def _ask(comparison: RetrieverComparison, name: str, at: int, query: Query, titl
 
 
 def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str, float]:
-    """Returns the figures of one query. Pages and passages: the best first."""
+    """Returns the scores of one query by name. ``pages`` are titles, ``texts`` are passages, both the best first."""
     ranks = _ranks(pages, query.evidence)
     found = {f"recall_at_{k}": sum(rank <= k for rank in ranks) / len(query.evidence) for k in (1, 5)}
     found["r_precision"] = max(len(one.intersection(pages[: len(one)])) / len(one) for one in query.evidence)
@@ -236,8 +236,8 @@ def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str
 
 
 def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int]:
-    """Returns the ranks, from 1, at which sets of evidence are complete, as KILT counts them (`eval_retrieval.py`):
-    the pages of a set count as one entry, at the place of the last of them; every other page is an entry."""
+    """Returns the ranks, from 1, at which sets of evidence are complete. KILT's `eval_retrieval.py` counts the same
+    way: the pages of a set are one entry, at the place of the set's last page; every other page is an entry."""
     left = [set(one) for one in evidence]
     entries: list[int | None] = []  # the number of a set, or None for another page
     for page in pages:
@@ -253,8 +253,8 @@ def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int
 
 def of_size(passages: Sequence[tuple[str, Document]], queries: Sequence[Query], size: int | None, seed: int
             ) -> list[tuple[str, Document]]:  # fmt: skip
-    """Returns ``size`` passages, including those that the queries need. If there are fewer, more are composed of their
-    sentences and of parts of their titles."""
+    """Returns ``size`` passages (title, document), including those that the queries need. If the library is smaller,
+    further passages are made up from sentences and titles of others."""
     if size is None or size == len(passages):
         return list(passages)
     rng = np.random.default_rng(seed)
@@ -283,7 +283,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 class AblatedMindRef(MindRef):
-    """MindRef with only one of its stages, or with unconstrained titles."""
+    """MindRef reduced to one of its two stages (titles, passages), or with unconstrained titles."""
 
     def cells(self, query: str) -> int:
         return super().cells(query) + sum(map(len, self._flat))
@@ -292,14 +292,14 @@ class AblatedMindRef(MindRef):
         return super().positions(query) + sum(map(len, self._flat))
 
     def find_without_titles(self, context: Context, query: str, most: int) -> list[Prefix]:
-        """Returns passages of the whole library, without titles: the paper's ablation."""
+        """Returns the best passages of the whole library, without the stage of titles: the paper's ablation."""
         opening = self._standing(context, "flat", self._flat[0])
         with opening.fork() as sequence:
             sequence.append([*self._model.tokenize(" " + query), *self._flat[1]])
             return self._prefixes(self.index.passage_runs, context, sequence, most)
 
     def write_free_title(self, context: Context, query: str) -> Title:
-        """Returns the title that the model writes without constraint, and the documents with this title."""
+        """Returns the title that the model writes without constraint, with the documents that have this title."""
         said: list[int] = []
         with self._after_question(context, query).fork() as sequence:
             while len(said) < LONGEST - 1:
@@ -316,13 +316,13 @@ class AblatedMindRef(MindRef):
 
     @cached_property
     def _flat(self) -> list[list[int]]:
-        """Tokens before the question and before the passage."""
+        """The prompt without titles: [tokens before the question, tokens between question and passage]."""
         bos, (examples, *parts) = self._model.bos_tokens, self._prompts.recall(paged=False)
         return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
 
 
 class WholeMindRef(MindRef):
-    """MindRef whose second stage decodes whole passages; it usually decodes a short prefix and searches for that."""
+    """MindRef whose second stage decodes whole passages, instead of a short prefix that it then searches for."""
 
     def cells(self, query: str) -> int:
         return super().cells(query) + PASSAGE_WIDTH * (PASSAGE - self._prefix)

@@ -1,6 +1,6 @@
-"""The reply to one question, and an evaluation on disk: ``examples.jsonl`` has a line for each finished example.
+"""The reply to one question, and the records of a run: ``examples.jsonl`` has a line for each finished example.
 
-Failed examples are asked again: the later record counts.
+A failed example is asked again, and its later record counts.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _FILE = "examples.jsonl"
 
 
 Span = tuple[str, tuple[int, int]]
-"""A document's name, and [start, end) in characters of it."""
+"""A document's name, and the offsets [start, end) of characters in its text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """An answer with its quotations, passages and cost. None: unknown for this condition."""
+    """An answer with its quotations, passages and cost. A field is None if the condition does not provide it."""
 
     text: str
     pattern: str
@@ -40,19 +40,19 @@ class Reply:
     status: str | None = None
     """answered, unsure or not_found."""
     quotes: tuple[str, ...] | None = None
-    """The margins that the answer rests on."""
+    """The quotations that carry the answer."""
     passages: tuple[str, ...] | None = None
-    """The texts that the answer was given from, if that is not the whole context."""
+    """The texts that the answer was given from; None: the whole context."""
     ranking: tuple[Span, ...] | None = None
-    """The scored pieces, the best first."""
+    """The scored segments or chunks, the best first."""
     evidence: dict[str, float] | None = None
     """The evidence for its support (`wim_edge.support.Evidence`)."""
     confidence: float | None = None
-    """The higher, the likelier the documents contain an answer; comparable only over questions of one pattern."""
+    """A score that is higher if the documents are likelier to contain an answer; comparable within one pattern only."""
     seconds: float = 0.0
     """Wall time without opening the model and its context."""
     prefilled_tokens: int = 0
-    """Evaluated tokens of the documents, those evaluated again too; all tokens of a plain prompt."""
+    """Prefilled tokens of the documents, including those read again for the answer; all tokens of a plain prompt."""
     decoded_tokens: int = 0
     peak_rss_bytes: int = 0
 
@@ -66,13 +66,13 @@ class Reply:
         )
 
     def outcome(self) -> dict[str, Any]:
-        """Returns the fields of its `Record`."""
+        """Returns the fields of a `Record` that this reply sets, by name."""
         names = {field.name for field in fields(Record)} & {field.name for field in fields(self)} - {"pattern"}
         return {"answer": self.text, "resolved_pattern": self.pattern, **{name: getattr(self, name) for name in names}}
 
 
 class Asker(Protocol):
-    """A runtime with these settings, in this process or in one of its own."""
+    """A runtime with these settings, in this process or in a worker process."""
 
     @property
     def settings(self) -> Settings: ...
@@ -81,7 +81,7 @@ class Asker(Protocol):
 
 
 def ask(asker: Asker, documents: Sequence[Document], question: str) -> Reply:
-    """Asks, and returns the reply from the events. Raises KeyboardInterrupt if the reading was cancelled."""
+    """Asks, and returns the reply. Raises KeyboardInterrupt if the reading was cancelled."""
     relevance, ranking = None, None
     finished: events.AnswerFinished | None = None
     with closing(asker.stream(documents, question)) as stream:  # type: ignore[type-var]
@@ -122,41 +122,41 @@ def _reply(
 
 
 def _carrying(finished: events.AnswerFinished) -> tuple[str, ...]:
-    """Returns the quotations of the answer; if it was pointed at, the first one."""
+    """Returns the answer's quotations; only the first one if the answer was pointed at or not found."""
     alone = finished.span is not None or finished.status == "not_found"
     return tuple(quote.text for quote in (finished.quotes[:1] if alone else finished.quotes))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One example, asked with one pattern, and the outcome. A line of ``examples.jsonl``."""
+    """The outcome of one example with one pattern: a line of ``examples.jsonl``."""
 
     id: str
     group: str
     pattern: str
-    """The pattern as it was asked for."""
+    """The pattern's name on the command line."""
     resolved_pattern: str | None = None
     """The pattern that was used, with its relevance; None if it failed or was not asked."""
     x: int | None
-    """The swept value; None if the pattern does not depend on it."""
+    """The swept value (`Example.x`); None if the pattern's answer does not depend on it."""
     question: str
     answers: tuple[str, ...]
     answer: str | None = None
     finish_reason: str | None = None
     error: str | None = None
     scores: dict[str, float]
-    """Scores by name; recall is the retriever's. The task's own are missing if it was not asked."""
+    """Scores by name, 0 to 1; ``recall`` is the retriever's. Without the task's scores if the model was not asked."""
     unanswerable: bool = False
     confidence: float | None = None
     """See `Reply.confidence`."""
     evidence: dict[str, float] | None = None
     """See `Reply.evidence`."""
     gold_rank: int | None = None
-    """The best rank of a segment with gold, from 1; 0: none was ranked. None: no gold or no ranking."""
+    """The best rank, from 1, of a segment that contains the gold text; 0: none was ranked. None: not known."""
     seconds: float | None = None
     """Wall time without opening the model and its context."""
     is_first: bool | None = None
-    """True if it was the first question on its document; None if every question reads it again."""
+    """True for the first question on a document, False for later ones; None if every question reads it again."""
     prefilled_tokens: int | None = None
     decoded_tokens: int | None = None
     peak_rss_bytes: int | None = None
@@ -171,14 +171,13 @@ class Record:
 
 
 class RecordStore(Journal[Record]):
-    """The folder of a run that can continue; ``patterns`` of its identity may grow and ``limit`` may rise."""
+    """The folder of a run. The run may continue with more ``patterns`` or a higher ``limit`` in its ``identity``."""
 
     def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
         super().__init__(folder, _FILE, Record, identity, _may_change)
 
 
 def read_records(folder: Path) -> list[Record]:
-    """Returns the records of a run."""
     return read_rows(folder / _FILE, Record)
 
 
@@ -191,7 +190,8 @@ def _may_change(name: str, was: Any, now: Any) -> bool:
 
 
 def fingerprint(path: Path | None, files: Iterable[Path] = ()) -> dict[str, str] | None:
-    """Returns name and SHA-256 of a data file, or of a folder by the names and contents of these files in it."""
+    """Returns the name and SHA-256 of a data file; None without one. The hash of a folder covers the names and contents
+    of ``files`` in it."""
     if path is None:
         return None
     if not path.is_dir():

@@ -1,4 +1,4 @@
-"""A run as one self-contained HTML page: table, command, plots (with matplotlib), example answers."""
+"""The report of a run, one self-contained HTML page: table, command, plots (with matplotlib), example answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wim_edge.evaluation.tasks import task_named
 from wim_edge.system.atomic_files import write_text
 
 SHOWN = 10
-"""Example questions on the page."""
+"""The number of example questions on the page."""
 
 _STYLE = """
 :root { color-scheme: light dark }
@@ -33,17 +33,15 @@ dt { font-weight: 600 } dd { margin: 0 0 .3rem 1.5rem; overflow-wrap: anywhere }
 
 
 def write_report(folder: Path, summary: dict[str, Any], records: Sequence[Record]) -> Path:
-    """Draws the plots into ``folder``, and puts them into its report.html; returns its path.
-
-    Raises InvalidRequestError without matplotlib.
-    """
+    """Writes the plots and report.html to ``folder``; returns the page's path. Raises InvalidRequestError without
+    matplotlib."""
     plots = draw(folder, summary)
     examples = f"<h2>Example answers</h2>{''.join(_examples(records))}"
     return _page(folder, summary, rows(summary), plots, _errors(summary["patterns"], "pattern"), examples)
 
 
 def write_recall_report(folder: Path, summary: dict[str, Any], table: list[list[str]]) -> Path:
-    """Writes the same report for retrievers, without examples."""
+    """Writes the same report for retrievers, without example answers. ``table``: from `recall.table_of`."""
     plots = [draw_retrievers(folder, summary["retrievers"])]
     return _page(folder, summary, table, plots, _errors(summary["retrievers"], "retriever"))
 
@@ -87,7 +85,7 @@ def _errors(figures: Sequence[dict[str, Any]], name: str) -> str:
 
 
 def _examples(records: Iterable[Record]) -> Iterable[str]:
-    """Yields the first questions, each once, with every pattern's answer."""
+    """Yields HTML for the first questions, each once, with every pattern's answer."""
     by_id: dict[str, list[Record]] = {}
     groups: dict[str, str] = {}
     for record in records:
@@ -113,12 +111,12 @@ _SHARES = {
     "sure": "sure", "right_when_sure": "right when sure", "auroc": "auroc", "loops": "loops",
     "echoes": "echoes", "gold_ranked_first": "gold first", "gold_in_first_two": "in first two",
 }  # fmt: skip
-"""The figures that are shown and are shares of 1, with their headings."""
+"""The figures that are shares of 1, with their columns' headings."""
 _SECONDS = {"seconds_first": "s first", "seconds_later": "s later", "seconds_per_example": "s/example"}
 
 
 def rows(summary: dict[str, Any]) -> list[list[str]]:
-    """Returns the head and a row for each pattern, without the columns that no pattern has."""
+    """Returns the column names, then a row of cells for each pattern. Leaves out columns that no pattern has."""
     patterns = summary["patterns"]
     swept = next((key for p in patterns for key in p if key.startswith("by_")), "")
     values = list(dict.fromkeys(x for p in patterns for x in p.get(swept, {})))
@@ -132,7 +130,7 @@ def rows(summary: dict[str, Any]) -> list[list[str]]:
 
 
 def share(value: float | None) -> str:
-    """Returns a share of 1 in percent."""
+    """Returns a share of 1 in percent, or "-" for None."""
     return "-" if value is None else f"{100 * value:.1f}%"
 
 
@@ -172,7 +170,7 @@ if TYPE_CHECKING:
 
 _SWEPT = {"position": "position of the gold document (from 0)", "documents": "documents", "length": "length in tokens"}
 _TICKS = 12
-"""The most values that are all named; if there are more, matplotlib chooses some."""
+"""The most swept values that all get a tick; of more values, matplotlib chooses some."""
 
 
 def require_matplotlib() -> None:
@@ -198,7 +196,7 @@ def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
 
 
 def draw_retrievers(folder: Path, retrievers: list[dict[str, Any]]) -> Path:
-    """Draws recall.png: recall at 1 with its interval, and at 5 as a small mark above, over seconds a query."""
+    """Draws recall.png: recall at 1 with its interval, and recall at 5 as a plus sign, over seconds per query."""
     require_matplotlib()
     figure, axes = _figure("seconds per query", "pages found: first (with 95%), among five (+)")
     for number, found in enumerate(retrievers):
@@ -215,8 +213,8 @@ def draw_retrievers(folder: Path, retrievers: list[dict[str, Any]]) -> Path:
 
 
 def _by_x(folder: Path, swept: str, metric: str, patterns: list[dict[str, Any]]) -> Path:
-    """Draws a line with its interval for each pattern, level if it does not depend on what is swept. Controls are
-    dashed, the retriever's recall is dotted."""
+    """Draws a line with its interval for each pattern, over the swept values. A pattern that does not depend on them
+    has a level line. Controls are dashed, the retriever's recall is dotted."""
     figure, axes = _figure(_SWEPT[swept], metric)
     values = {int(x) for found in patterns for x in found.get(f"by_{swept}", {})}
     if len(values) <= _TICKS:
@@ -254,7 +252,7 @@ def _cost(folder: Path, metric: str, patterns: list[dict[str, Any]]) -> Path:
 
 
 def _figure(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
-    """Returns a figure without pyplot: no display, no global state."""
+    """Returns a figure made without pyplot, which keeps global state and may need a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

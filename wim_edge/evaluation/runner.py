@@ -1,7 +1,7 @@
 """Asks every example under every condition, and records the results.
 
-All conditions of an example are asked before the next example: a machine that becomes slower slows all of them. Each
-question has a new cache; opening and closing it is not timed.
+All conditions of an example are asked before the next example, so that a machine that becomes slower slows all
+conditions. Each question has a new cache. The time to open and close the cache does not count.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Job = tuple[Example, Condition]
 
 
 class StoppedRun(KeyboardInterrupt):
-    """Ctrl-C while the examples were asked. The folder is this run's, and contains the answers so far."""
+    """Raised for Ctrl-C while examples are asked. The folder then belongs to this run, with the answers so far."""
 
 
 _ANYWHERE = ("model", "seed", "save", "readings_bytes")
@@ -47,11 +47,11 @@ def evaluate(
     watcher: Watcher[Record] | None = None,
     cluster: Cluster | None = None,
 ) -> list[Record]:
-    """Asks what is not yet in ``out_dir``, here or on a cluster; returns all records of the run.
+    """Asks all examples without a record in ``out_dir``, here or on a cluster. Returns all records of the run.
 
-    A failed example is a record with its error, and is asked again next time. Raises InvalidRequestError,
-    before anything is asked, if the folder holds another run or a condition cannot be asked; StoppedRun, which leaves
-    the folder whole, and KeyboardInterrupt before the folder is this run's.
+    A failed example gets a record with its error, and is asked again next time. Raises InvalidRequestError, before
+    anything is asked, if the folder contains another run or a condition cannot be asked. Ctrl-C raises StoppedRun once
+    the folder belongs to this run, and KeyboardInterrupt before.
     """
     task = task_named(task_name)
     runtime.open()  # its settings are then those of the model
@@ -67,8 +67,8 @@ def evaluate(
 
 
 def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition], settings: Settings) -> list[Job]:
-    """Returns the jobs, in order. If the answer cannot depend on what the task sweeps, only the first example of a
-    question is asked."""
+    """Returns the jobs in their order. A condition whose answer cannot depend on the swept value gets only the first
+    example of each question."""
     once = {c.label for c in conditions if c.is_control or (task.reorders and c.ignores_order(settings))}
     jobs: list[Job] = []
     groups: set[str] = set()
@@ -81,7 +81,8 @@ def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition
 def _ask_all(
     runtime: Runtime, task: Task, cluster: Cluster | None, jobs: Sequence[Job]
 ) -> Generator[Record, None, None]:
-    """Asks job by job. On a cluster one machine asks all jobs of an example, or of examples with the same documents."""
+    """Yields a record for each job. On a cluster, one machine asks all jobs of an example, or of examples that share
+    their documents."""
     if cluster is None:
         with ConditionAsker(runtime, task) as asker:
             firsts = _Firsts()
@@ -91,19 +92,19 @@ def _ask_all(
         return
     of_one = [list(found) for _, found in itertools.groupby(jobs, key=lambda job: job[0].shelf or job[0].id)]
     settings = portable_settings(runtime.settings)
-    runtime.close()  # an actor needs its memory
+    runtime.close()  # an actor needs the model's memory
     actor = partial(_Actor, settings, task.name, model_identity(settings))
     yield from cluster.run(of_one, same, actor)
 
 
 class _Firsts:
-    """Finds the first question on each document, by condition."""
+    """Finds each condition's first question on a document."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[str, str]] = set()
 
     def add(self, example: Example, condition: Condition) -> bool | None:
-        """Returns whether it is the first one; None if every question reads its documents again."""
+        """Returns True for the first question, else False; None if every question reads its documents again."""
         if example.shelf is None:
             return None
         key = (condition.label, example.shelf)
@@ -113,7 +114,7 @@ class _Firsts:
 
 
 class _Actor:
-    """Asks on one machine of a cluster."""
+    """Asks jobs on one machine of a cluster, in a worker process."""
 
     def __init__(self, settings: Settings, task_name: str, model: Identity) -> None:
         check_same(model, settings, place())
@@ -145,7 +146,7 @@ def _record(
     task: Task, example: Example, condition: Condition, settings: Settings, is_first: bool | None,
     ask: Callable[[Example], Reply],
 ) -> Record:  # fmt: skip
-    """Asks one example under one condition. One without right answers is not asked: only its facts count."""
+    """Asks one example under one condition. An example without known answers is not asked: only its facts count."""
     reply, error = None, None
     if example.is_asked:
         try:
@@ -185,7 +186,7 @@ def _gold_rank(example: Example, reply: Reply) -> int | None:
 def _check(
     runtime: Runtime, task: Task, examples: Sequence[Example], conditions: Sequence[Condition], cluster: Cluster | None
 ) -> None:
-    """Begins the first example under each condition, to raise early what every example would raise."""
+    """Begins the first example under each condition, so that errors that concern every example are raised early."""
     for condition in conditions:
         check_condition(condition)
         if cluster is not None and condition.name in (EMBED, SOURCE, MARGINS_ALONE):

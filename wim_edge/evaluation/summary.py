@@ -1,9 +1,9 @@
 """Records -> figures: an object for each pattern, as in ``summary.json`` and ``wim-edge eval --json``.
 
-Of the task ``answerable`` these are also weights for models.toml: support, confirmation, the weight of agreement.
+For the task ``answerable``, figures include weights for models.toml: ``support`` and ``confirmation``.
 
-A question counts once, at however many positions or lengths it was asked. A failed example counts as wrong, but not in
-the costs.
+A question counts once, even if it was asked at several positions or lengths. A failed example counts as wrong, but not
+in the costs.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BASELINE = "llm"
 _FOUND = ("in_quotes", "in_passages")
 
 FITTED = "answerable"
-"""The task whose results fit the weights that recognise an absent answer."""
+"""The task whose results the weights for recognising an absent answer are fitted to."""
 
 
 def summarize(
     task: Task, model: str, command: str, records: Iterable[Record], patterns: Sequence[str]
 ) -> dict[str, Any]:
-    """Returns ``task``, ``model``, ``command`` and ``patterns``: an object for each of the named ones, in order."""
+    """Returns ``task``, ``model``, ``command`` and ``patterns``: a list with the figures of each named pattern."""
     by_pattern: dict[str, list[Record]] = {name: [] for name in patterns}
     for record in records:
         if record.pattern in by_pattern:
@@ -79,11 +79,11 @@ def _pattern(
 
 
 def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``n`` (questions), ``examples`` (a question may be asked several times), the mean of every score over
-    questions, the main score's interval, and the intervals of all."""
+    """Returns ``n`` (questions), ``examples`` (asked; a question may have several), each score's mean over questions,
+    ``ci95`` (the main score's interval) and ``intervals`` (of each score)."""
     asked = [record for record in records if record.scores]
     by_name = {name: [(r.group, r.scores[name]) for r in records if name in r.scores] for name in names}
-    for name in _FOUND:  # a failed question found nothing that others could find
+    for name in _FOUND:  # a failed question found nothing, if others could
         if by_name.get(name):
             by_name[name] += [(r.group, 0.0) for r in records if r.error and r.answers and name not in r.scores]
     means = {name: _mean(mean_by_question(scores).values()) for name, scores in by_name.items()}
@@ -93,9 +93,9 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
 
 
 def _absent(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns the figures of absent answers, if there are any: ``not_found_rate`` and ``guess_rate`` ("Perhaps") of
-    unanswerable questions, ``false_not_found_rate`` of answerable ones, and ``auroc``: how well the confidence
-    separates the two."""
+    """Returns figures on absent answers; empty without unanswerable questions. ``not_found_rate`` and ``guess_rate``
+    ("Perhaps") are of unanswerable questions, ``false_not_found_rate`` of answerable ones. ``auroc``: how well the
+    confidence separates the two kinds."""
     unanswerable = [record for record in records if record.unanswerable]
     if not unanswerable:
         return {}
@@ -111,8 +111,8 @@ def _absent(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _sure(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``sure``, the share of questions that are answered, but not as a guess, and ``right_when_sure``, the
-    share of these that contain a right answer; empty if guesses are not known."""
+    """Returns ``sure``: the share of replies that are neither "not found" nor a guess ("Perhaps"), and
+    ``right_when_sure``: the share of sure replies with a right answer. Empty if guesses are not known."""
     scored = [record.scores for record in records if "guess" in record.scores]
     if not scored:
         return {}
@@ -122,8 +122,8 @@ def _sure(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _seconds(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``seconds_per_example`` and, if questions share documents, the seconds of the first question on each and
-    of later ones."""
+    """Returns the mean ``seconds_per_example``. If questions share documents, also the means for the first question on
+    each document (``seconds_first``) and for later ones (``seconds_later``)."""
     found: dict[str, Any] = {"seconds_per_example": _mean(record.seconds for record in records)}
     if any(record.is_first is not None for record in records):
         found["seconds_first"] = _mean(record.seconds for record in records if record.is_first)
@@ -137,13 +137,13 @@ def _by_x(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict[s
 
 
 def _gold_within(rank: int, records: Iterable[Record]) -> float | None:
-    """Returns the share of ranked questions whose gold document is among the first segments."""
+    """Returns the share of ranked questions with the gold text among the first ``rank`` segments."""
     ranked = [(r.group, float(1 <= r.gold_rank <= rank)) for r in records if r.gold_rank is not None]
     return _mean(mean_by_question(ranked).values())
 
 
 def _cost_ratio(records: Iterable[Record], baseline: Iterable[Record]) -> float | None:
-    """Returns the seconds as a multiple of those of the pattern llm, for examples that both answered."""
+    """Returns the seconds divided by those of the pattern llm, over examples that both answered; None without any."""
     theirs = {record.id: record.seconds for record in baseline if record.seconds is not None}
     both = [(record.seconds, theirs[record.id]) for record in records if record.id in theirs]
     spent, base = sum(pair[0] or 0.0 for pair in both), sum(pair[1] for pair in both)
@@ -155,15 +155,15 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-_RIDGE = 1.0  # for weights of standardized evidence: dozens of questions must not make any of them large
+_RIDGE = 1.0  # on weights of standardized evidence: dozens of questions must not make a weight large
 _FOLDS, _STEPS, _LEAST = 5, 50, 8
 
 
 def fitted_weights(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``support`` and ``confirmation``, the weights by name as in models.toml, and the AUROC of each.
+    """Returns ``support`` and ``confirmation``, each with weights by name as in models.toml, and the AUROC of each.
 
-    The AUROC is over questions that the weights were not fitted on (five folds, by question). Weights for which too
-    few questions have the evidence keep their defaults, or are left out.
+    The AUROC is over questions that the weights were not fitted on (five folds, by question). If too few questions have
+    the evidence for some weights, these weights keep their defaults or are left out.
     """
     found: dict[str, Any] = {}
     if support := _logistic(records, SupportWeights):
@@ -177,7 +177,7 @@ def fitted_weights(records: Sequence[Record]) -> dict[str, Any]:
 def _logistic(
     records: Sequence[Record], kind: type[SupportWeights] | type[Confirmation]
 ) -> tuple[dict[str, float], float | None] | None:
-    """Returns the weights of a logistic regression, by name, and their AUROC; None for too few questions."""
+    """Fits weights by logistic regression. Returns (weights by name, their AUROC); None for too few questions."""
     names = [field.name for field in fields(kind) if field.name not in ("bias", "agreed")]
     some = [record for record in records if record.evidence is not None and set(names) <= record.evidence.keys()]
     evidence = np.array([[(record.evidence or {})[name] for name in names] for record in some], float)
@@ -199,9 +199,9 @@ def _logistic(
 
 
 def _agreement(records: Sequence[Record]) -> dict[str, float]:
-    """Returns ``agreed``, the most likely weight of a writer's agreement (`Confirmation.share`), in steps.
+    """Returns ``agreed``, the likeliest weight of a writer's agreement (`Confirmation.share`), in steps of 0.1.
 
-    It is fitted to which answers contain a gold answer. Empty if a writer was asked too few questions.
+    The weight is fitted to which answers contain a right answer. Empty if too few questions had a writer.
     """
     known = [(record, record.evidence) for record in records if record.evidence and "agreed" in record.evidence]
     if len(known) < _LEAST:

@@ -15,7 +15,7 @@ TASKS: dict[str, Task] = {task.name: task for task in _ALL}
 
 
 def task_named(name: str) -> Task:
-    """Returns the task. Raises InvalidRequestError with the nearest names."""
+    """Returns the task of this name. Raises InvalidRequestError, with the nearest names as its hint."""
     if name not in TASKS:
         near = difflib.get_close_matches(name, [*TASKS, "recall"], 3, 0.4)
         raise InvalidRequestError(f"{name} is no task", f"Nearest: {', '.join(near or TASKS)}.")

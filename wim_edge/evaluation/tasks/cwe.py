@@ -1,7 +1,7 @@
 """Common words extraction (RULER, Hsieh et al. 2024, section 4): the ten words that a long list repeats most.
 
-The aggregation task of Writing in the Margins. The words are composed of syllables, so that no word is likelier than
-another before the list is read, and no word list is shipped.
+Writing in the Margins uses it as its aggregation task. The words are composed of syllables, so that all words are
+equally likely before the list is read, and the package needs no word list.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions
 
 N_COMMON = 10
 FREQUENCIES = ((30, 3), (6, 1), (3, 1))
-"""Occurrences (of a common word, of any other): RULER's, its own below 4,096 tokens, one for very short lists."""
+"""(occurrences of a common word, of any other word): RULER's, RULER's below 4,096 tokens, ours for very short lists."""
 _N_OTHER = N_COMMON
-"""The fewest other words in a list; with fewer, the next smaller frequencies are taken."""
+"""The fewest other words in a list. If fewer fit, the next smaller frequencies apply."""
 QUESTION = f"What are the {N_COMMON} most common words in the list? Answer with these {N_COMMON} words alone."
 
 
@@ -38,9 +38,9 @@ def _example(index: int, length: int, seed: int, count_tokens: CountTokens) -> E
 
 
 def word_list(length: int, count_tokens: CountTokens, seed: str) -> tuple[tuple[str, ...], str, dict[str, int]]:
-    """Returns the common words, the numbered list of up to ``length`` tokens, and facts about it.
+    """Returns (common words, numbered list of up to ``length`` tokens, facts about the list).
 
-    Raises InvalidRequestError if no list of the smallest frequencies is that short.
+    Raises InvalidRequestError if even the smallest frequencies make a longer list.
     """
     for frequent, rare in FREQUENCIES:
         n_other = _most(_N_OTHER, lambda n: count_tokens(_render(n, frequent, rare, seed)[1]) <= length)  # noqa: B023
@@ -61,7 +61,7 @@ def _render(n_other: int, frequent: int, rare: int, seed: str) -> tuple[tuple[st
 
 
 def made_up_words(rng: random.Random) -> Iterator[str]:
-    """Yields different pronounceable words of two or three open syllables."""
+    """Yields pronounceable words of two or three open syllables, each once."""
     seen: set[str] = set()
     while True:
         syllables = (rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.choice((2, 3, 3))))
@@ -72,7 +72,7 @@ def made_up_words(rng: random.Random) -> Iterator[str]:
 
 
 def _most(least: int, fits: Callable[[int], bool]) -> int | None:
-    """Returns the largest n from ``least`` on that fits, or None. If n fits, all smaller ones do."""
+    """Returns the largest number from ``least`` on that fits, or None. Assumes that smaller numbers fit too."""
     if not fits(least):
         return None
     high = least * 2

@@ -1,8 +1,8 @@
-"""Whole documents with questions about them: the program's main use.
+"""Whole documents with questions about them, as in the program's main use.
 
 A folder holds ``documents`` and ``questions``, each ``.jsonl`` or ``.json``, optionally with ``.gz``:
 
-    documents   {id, title, text}, or {id, title, path}: a file beside, in any format that `ask` reads
+    documents   {id, title, text}, or {id, title, path}: a file in the folder, in any format that `ask` reads
     questions   {id, document, question, answers, unanswerable}: about the document with that id
 
 The questions of a document are asked one after the other, and its reading is kept between them, as with `ask`.
@@ -27,13 +27,13 @@ from wim_edge.evaluation.records import Reply
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 FIRST_WORDS = 60
-"""The first words of an answer, in which a right one is searched for: as many as a reader takes in."""
+"""The number of first words of a reply in which a right answer is searched for: a person reads no more at a glance."""
 _SUFFIXES = (".jsonl.gz", ".jsonl", ".json.gz", ".json")
 
 
 @dataclass(frozen=True)
 class DocumentQuestion:
-    """A question about one of the documents; ``answers`` is empty if the document does not answer it."""
+    """A question about one document. ``answers`` is empty if the document does not answer the question."""
 
     id: str
     document: str
@@ -87,13 +87,13 @@ def load_questions(folder: Path) -> list[DocumentQuestion]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Returns the files of a folder's questions and documents."""
+    """Returns the files of questions and documents in a folder, and the files that documents name as their path."""
     rows = [_file(folder, name) for name in ("documents", "questions")]
     return [*rows, *(_beside(folder, row) for row in read_rows(rows[0]) if "path" in row)]
 
 
 def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-    """Returns ``options.limit`` questions, drawn evenly over documents, answerable and not; by default all."""
+    """Builds examples for ``options.limit`` questions (default: all), drawn evenly from documents and both kinds."""
     assert options.data is not None
     documents, rows = load_documents(options.data), load_questions(options.data)
     unknown = next((row for row in rows if row.document not in documents), None)
@@ -111,8 +111,8 @@ def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
 
 
 def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> list[DocumentQuestion]:
-    """Returns at most ``limit`` questions, drawn by the seed evenly from all documents, grouped by document. Answerable
-    and unanswerable ones alternate. The questions of a smaller limit are among those of a larger one."""
+    """Returns at most ``limit`` questions, drawn with the seed evenly from all documents, and grouped by document.
+    Answerable and unanswerable questions alternate. A larger limit draws the same questions and more."""
     by_document: dict[str, tuple[list[DocumentQuestion], list[DocumentQuestion]]] = defaultdict(lambda: ([], []))
     for row in rows:
         by_document[row.document][not row.is_answerable].append(row)
@@ -131,8 +131,8 @@ def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> l
 
 
 def score(example: Example, reply: Reply | None) -> dict[str, float]:
-    """Scores a reply. Unanswerable questions have no f1, exact, contains, in_quotes and in_passages, and replies
-    without passages no in_passages. A failed question (None) counts as wrong."""
+    """Scores a reply; None, a failed question, counts as wrong. f1, exact, contains, in_quotes and in_passages are for
+    answerable questions only. in_quotes and in_passages are only for replies that have quotations or passages."""
     if reply is None:
         return {"not_found": 0.0} if example.unanswerable else dict.fromkeys(("f1", "exact", "contains"), 0.0)
     text = reply.text
@@ -155,7 +155,7 @@ def score(example: Example, reply: Reply | None) -> dict[str, float]:
 
 
 def _beginning(text: str) -> str:
-    """Returns the first words of a text."""
+    """Returns the text up to the end of its first `FIRST_WORDS` words."""
     words = words_of(text)
     if len(words) <= FIRST_WORDS:
         return text
@@ -170,7 +170,7 @@ def _id(row: Row, number: int) -> str:
 
 
 def _beside(folder: Path, row: Row) -> Path:
-    """Returns the file that a row names. Raises InvalidRequestError for a file outside the folder."""
+    """Returns the path that a row names. Raises InvalidRequestError for a path outside the folder."""
     path = folder / text_of(row["path"])
     try:
         is_inside = path.resolve().is_relative_to(folder.resolve())

@@ -1,11 +1,11 @@
 """The tasks of "Lost in the Middle" (Liu et al. 2023).
 
-    multidoc   section 3: one of K documents answers. The same K documents are shown once for each position of the gold
-               one. The K-1 distractors are the most relevant ones of the data. Their order, by relevance or random
-               (appendix B), is the same for all positions.
+    multidoc   section 3: one of K documents, the gold document, answers. The same K documents are shown once for each
+               position of the gold document. The other K-1 are the most relevant ones of the data. Their order, by
+               relevance or random (appendix B), is the same for all positions.
     kv         section 4: the value of one of K UUID keys in a JSON object
     reader     section 6: BM25 retrieves the k best passages of a library, and the model answers from them in the
-               retriever's order. The retriever's recall is reported too: the share of the gold pages among the k.
+               retriever's order. The retriever's recall is reported too: the share of gold pages among the k passages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wim_edge.words import WordIndex
 
 
 def build_multidoc(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples with gold at each of ``options.positions`` among ``options.documents``, by default 10."""
+    """Builds examples with the gold document at each of ``options.positions`` among ``options.documents`` (10)."""
     assert options.data is not None
     k = one(options.documents, 10, "--documents")
     wanted = positions(options, k)
@@ -75,19 +75,19 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Records:
-    """Key-value pairs: the one that is asked for, and ``others``."""
+    """Key-value pairs of an object: the pair that is asked for, and the other pairs in their order."""
 
     wanted: Pair
     others: tuple[Pair, ...]
 
 
 def load_kv(path: Path) -> list[Records]:
-    """Returns rows of {ordered_kv_records: [[key, value]], key, value}, as in the paper's repository."""
+    """Returns the objects in rows of {ordered_kv_records: [[key, value]], key, value}, as in the paper's repository."""
     return parse_rows(path, _parse_pairs, "{ordered_kv_records: [[key, value]], key, value}")
 
 
 def generate_kv(k: int, n: int, seed: int) -> list[Records]:
-    """Generates ``n`` objects of ``k`` random pairs. The first ones do not depend on ``n``."""
+    """Generates ``n`` objects of ``k`` random pairs. A larger ``n`` gives the same objects and more."""
     return [_random_pairs(k, random.Random(f"{seed} kv {index}")) for index in range(n)]
 
 
@@ -165,9 +165,9 @@ KV = Task(
 
 
 def build_reader(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples of the best k passages for each query and k of ``options.documents``, by default 1, 5, 10 and 20.
+    """Builds examples of the best k passages for each query, for each k of ``options.documents`` (1, 5, 10 and 20).
 
-    The model is not asked a query without answers; it counts for recall.
+    A query without known answers counts only for recall: the model is not asked.
     """
     assert options.data is not None
     assert options.library is not None
@@ -187,7 +187,7 @@ def build_reader(options: TaskOptions, _count_tokens: CountTokens) -> list[Examp
 
 
 def retrieve(library: Sequence[Passage], queries: list[str], k: int) -> list[list[int]]:
-    """Returns the k best passages for each query by BM25 over title and text, best first."""
+    """Returns for each query the indices of the ``k`` best passages by BM25 over title and text, the best first."""
     with WordIndex(f"{passage.title}\n{passage.text}" for passage in library) as index:
         found = [index.scores(query) for query in queries]
     return [sorted(range(len(library)), key=lambda n: -scores.get(n, 0.0))[:k] for scores in found]

@@ -28,7 +28,7 @@ from wim_edge.evaluation.tasks.questions import (
 from wim_edge.evaluation.tasks.task import Task, TaskOptions, score_answer
 
 _MISSES = 8
-"""The number of paragraphs in a row that do not fit, after which a text is full."""
+"""A text is full after this number of paragraphs in a row that do not fit."""
 
 
 def build(
@@ -42,7 +42,7 @@ def build(
     found = []
     for question in questions[: options.limit]:
         for length in lengths:
-            rng = random.Random(f"{options.seed} {question.id}")  # a longer text holds the shorter one's paragraphs
+            rng = random.Random(f"{options.seed} {question.id}")  # a longer text contains a shorter one's paragraphs
             passages, facts = stretch(question, pool, length, count, rng)
             rng.shuffle(passages)
             documents, gold = as_documents(passages)
@@ -56,10 +56,10 @@ def build(
 def stretch(
     question: QAExample, pool: Sequence[Passage], length: int, count: Callable[[Passage], int], rng: random.Random
 ) -> tuple[list[Passage], dict[str, Any]]:
-    """Returns paragraphs of at most ``length`` tokens with their titles, or the gold ones alone if these are longer.
+    """Returns (paragraphs, facts). Paragraphs have at most ``length`` tokens together, titles included.
 
-    Gold ones come first, then the question's other ones that fit, then those of the pool. Facts: ``tokens``, and
-    ``longer_than_asked`` if the gold ones exceed the length.
+    Gold paragraphs come first, even if they are longer than ``length``. The question's other paragraphs follow, then
+    the pool's, as far as they fit. Facts: ``tokens``, and ``longer_than_asked`` if the gold ones exceed the length.
     """
     kept = [passage for passage in question.passages if passage.gold]
     total = sum(map(count, kept))
@@ -77,7 +77,8 @@ def stretch(
 
 
 def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -> Iterator[Passage]:
-    """Yields other questions' paragraphs in random order, except the question's pages and those with an answer."""
+    """Yields paragraphs of other questions in random order, without those that are on the question's pages or contain
+    an answer."""
     titles = {passage.title for passage in question.passages}
     telling = [answer for answer in question.answers if normalize(answer) not in ("yes", "no")]
     drawn: set[int] = set()
@@ -96,7 +97,7 @@ def pool_of(questions: Iterable[QAExample]) -> list[Passage]:
 
 
 def _article(row: QAExample) -> str:
-    """Returns the key by which rows are in the same part of the data: the page of rows about one page, else the row."""
+    """Returns a row's key for `take_part`: the page's title if the row has one page, else the row's id."""
     return row.passages[0].title if len(row.passages) == 1 else row.id
 
 
@@ -104,7 +105,7 @@ def _task(
     name: str, source: str, load: Callable[[Path, TaskOptions], tuple[list[QAExample], list[Passage]]], *takes: str,
     shuffled: bool = False,
 ) -> Task:  # fmt: skip
-    """Returns a task. ``shuffled``: rows are shuffled, because the file's first questions share one paragraph."""
+    """Returns a task. ``shuffled``: True to shuffle the rows, because neighbouring questions share one paragraph."""
 
     def build_from_file(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         assert options.data is not None
@@ -134,8 +135,8 @@ TASKS = (
 
 
 def load_babilong(path: Path) -> list[tuple[str, str, str]]:
-    """Returns (context, question, target) of rows of {input, question, target}, as published, or with ``context`` and
-    ``query``, ``question`` or ``input``."""
+    """Returns (context, question, target) of each row. Rows are {input, question, target} as published, or have
+    ``context`` and the question as ``query``, ``question`` or ``input``."""
     return parse_rows(path, _parse_babilong, "{input, question, target} or {context, query, target}")
 
 

@@ -1,9 +1,8 @@
-"""Question-answering data sets, each in its public format or in one common form.
+"""Loaders of question-answering data sets, each in its public format or in one common form.
 
-The common form is a row with ``question``, ``answers`` (or ``answer``) and ``paragraphs`` of ``title`` and
-``text``. ``supporting``, or the row's ``supporting_titles``, marks the gold ones.
-Questions without any gold passage (SQuAD's and MuSiQue's unanswerable ones, MultiHop-RAG's null queries) test
-abstention, not reading, and are left out.
+The common form is a row with ``question``, ``answers`` (or ``answer``) and ``paragraphs`` of ``title`` and ``text``.
+A paragraph's ``supporting``, or the row's ``supporting_titles``, marks the gold paragraphs. Questions without any gold
+passage (unanswerable ones of SQuAD and MuSiQue, null queries of MultiHop-RAG) are left out: they test abstention.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class QAExample:
 
 def load_multidoc(path: Path) -> list[QAExample]:
     """Returns NaturalQuestions in the format of "Lost in the Middle" (``ctxs``, one of them ``isgold``), or rows of
-    {question, answers, gold, distractors}. Gold comes first, distractors keep their order."""
+    {question, answers, gold, distractors}. The gold passage comes first; distractors keep their order."""
     return _load(path, _multidoc, "{question, answers, ctxs: [{title, text, isgold}]}")
 
 
@@ -55,10 +54,10 @@ def load_squad(path: Path) -> list[QAExample]:
 
 
 def load_multihoprag(path: Path, library: Path | None) -> tuple[list[QAExample], list[Passage]]:
-    """Returns MultiHop-RAG (Tang and Yang 2024), and all passages of its library.
+    """Returns the questions of MultiHop-RAG (Tang and Yang 2024), and all passages of its library.
 
-    With a ``library`` (corpus.json) the gold passages are the whole articles that the evidence names. Without one, or
-    if an article is not in it, they are the evidence facts.
+    With a ``library`` (corpus.json), gold passages are the whole articles that the evidence names. Without a library,
+    or for an article that is not in the library, the evidence's facts are gold passages.
     """
     articles = load_passages(library) if library else []
     by_title = {article.title: article.text for article in articles}
@@ -75,7 +74,7 @@ def load_multihoprag(path: Path, library: Path | None) -> tuple[list[QAExample],
 
 
 def load_passages(path: Path) -> list[Passage]:
-    """Returns a library from rows of {title, text}, or {title, body}, without blank ones."""
+    """Returns the passages of a library from rows of {title, text}, or {title, body}, without blank passages."""
 
     def parse(row: Row, _number: int) -> Iterator[Passage]:
         passage = Passage(row["title"], row["text"] if "text" in row else row["body"])

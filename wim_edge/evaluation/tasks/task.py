@@ -15,26 +15,26 @@ from wim_edge.evaluation.records import Reply
 from wim_edge.settings import Settings
 
 GENERATED = 50
-"""The examples of a task that generates its own, where no limit is given."""
+"""The number of examples that a task generates if no limit is given."""
 Order = Literal["relevance", "random"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    """The options for building examples; each task takes some of these. Empty or None: the task's default."""
+    """The options for building examples, of which each task takes some. Empty or None: the task's default."""
 
     data: Path | None = None
     library: Path | None = None
     part: Part | None = None
     """The part of the data set's rows to take the examples from; None: all."""
     limit: int | None = None
-    """The most questions; each makes an example for each value that is swept."""
+    """The most questions. Each question makes one example per swept value."""
     documents: tuple[int, ...] = ()
     positions: tuple[int, ...] = ()
     order: Order | None = None
     """The order of the documents that do not answer: as in the data, the most relevant first, or at random."""
     length: tuple[int, ...] = ()
-    """The lengths in tokens of the evaluated model."""
+    """The lengths of the context, in tokens of the evaluated model."""
     seed: int = Settings.seed
 
 
@@ -50,29 +50,26 @@ class Task:
 
     name: str
     source: str
-    """The publication it follows."""
+    """The publication that the task follows."""
     metric: str
-    """The main one of its scores."""
+    """The name of the main score."""
     swept: Literal["position", "documents", "length"]
     """The meaning of `Example.x`."""
     takes: tuple[str, ...]
-    """The fields of `TaskOptions` that it takes, besides limit and seed."""
+    """The fields of `TaskOptions` that the task takes, besides limit and seed."""
     needs: tuple[str, ...]
-    """The fields among ``takes`` that it cannot do without."""
+    """The fields among ``takes`` that are required."""
     build: Callable[[TaskOptions, CountTokens], list[Example]]
     score: Callable[[Example, Reply | None], dict[str, float]]
-    """Scores of a reply, 0 to 1, by name; the main one among them. None: the question failed."""
+    """Returns the scores of a reply by name, 0 to 1, including the main score. A reply of None: the question failed."""
     source_prompt: Callable[[Example], str] = source_qa_prompt
     """Returns the prompt of the condition ``llm:source``."""
     reorders: bool = False
-    """True if the values of x are orders of the same documents, each a separate text."""
+    """True if the swept values are orders of the same documents, each of which is a separate text."""
 
     def examples(self, options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-        """Returns the examples; the same options give the same ones.
-
-        Raises InvalidRequestError for an option that the task does not take or that is missing, and for data in another
-        format.
-        """
+        """Returns the examples, which are the same for the same options. Raises InvalidRequestError for an option that
+        the task does not take, for a missing option, and for data in another format."""
         for name in ("data", "library", "part", "documents", "positions", "order", "length"):
             given = getattr(options, name) not in (None, ())
             if given and name not in self.takes:
@@ -86,14 +83,14 @@ class Task:
 
 
 def one(numbers: tuple[int, ...], default: int, option: str) -> int:
-    """Returns the only number of an option that other tasks give several."""
+    """Returns the number of an option that takes several in other tasks. Raises InvalidRequestError for several."""
     if len(numbers) > 1:
         raise InvalidRequestError(f"several numbers for {option}", "This task takes one.")
     return numbers[0] if numbers else default
 
 
 def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
-    """Returns the positions of gold among k, from 0: the given ones, or first, middle and last."""
+    """Returns the gold document's positions among ``k``, from 0: the given ones, or first, middle and last."""
     if k < 1:
         raise InvalidRequestError(f"--documents is {k}", "It takes at least 1.")
     for position in options.positions:
@@ -103,8 +100,8 @@ def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
 
 
 def score_answer(example: Example, reply: Reply | None) -> dict[str, float]:
-    """Scores a short answer: ``accuracy`` (best_subspan_em of the first line, "Lost in the Middle"), ``contains`` (our
-    match of the whole text), and ``f1`` of the short answer, else of the first line. A failed one (None) is wrong."""
+    """Scores a short answer by ``accuracy`` (`best_subspan_em`), ``contains`` (in the whole text) and ``f1`` (of the
+    short answer, else of the first line). All are 0 for None, a failed question."""
     if reply is None:
         return dict.fromkeys(("accuracy", "contains", "f1"), 0.0)
     text = reply.text
