@@ -26,7 +26,7 @@ _STOP = "answers with what has been read"
 
 
 class Display:
-    """The base of displays of events. A context manager, so that a live display is always removed."""
+    """The base class of displays, which show events. A context manager, so that a live display is always removed."""
 
     def show(self, event: events.Event) -> None:
         raise NotImplementedError
@@ -96,7 +96,7 @@ class PlainLines(Display):
                 _write(sys.stdout, "", end="\n" if self._answering else "")
                 for one in event_lines.format_sources(event, self._several):
                     opens = f": {one.opens}" if one.opens else ""
-                    if event.status == "not_found":  # without its relevance, as it does not answer
+                    if event.status == "not_found":  # its relevance would mislead: it does not answer
                         _write(sys.stdout, f"nearest: {one.where}{opens}")
                     else:
                         _write(sys.stdout, f"source: {one.where} (relevance {one.relevance:.2f}){opens}")

@@ -93,7 +93,7 @@ def _recommended(paths: Paths) -> dict[str, Any]:
 
 
 def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
-    """Returns what `ask` would use, as JSON values: ``use`` (the model), ``roles``, ``settings``; and its ``speed``."""
+    """Returns JSON values: ``use`` (the model that `ask` would use), ``roles``, ``settings``, ``speed`` (measured)."""
     from wim_edge.catalog import resolve
     from wim_edge.engine.tune import measure_speed
     from wim_edge.loaded_models import LoadedModels, open_model
@@ -128,7 +128,7 @@ def _roles(roles: Roles) -> dict[str, Any]:
 
 
 def _with_rpc(settings: Settings) -> dict[str, Any]:
-    """Returns the result of `_use` and the remote devices, from a child process: a lost RPC server ends its client."""
+    """Returns the remote devices and the result of `_use`, from a child process: a lost RPC server ends its client."""
     check_rpc(settings)
     command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.to_dict()))
     # runpy warns because wim_edge.cli has already imported the module that it runs

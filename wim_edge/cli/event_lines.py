@@ -21,7 +21,7 @@ _ENDS = {"length": "answer cut at its longest", "repeated": "answer ended where 
 
 @dataclass(frozen=True)
 class ShownLine:
-    """A finished line to display. ``style``: of rich, on a terminal; ``is_result``: True for standard output."""
+    """A finished line to display. ``style``: rich's style, on a terminal; ``is_result``: True for standard output."""
 
     text: str
     style: str = "dim"

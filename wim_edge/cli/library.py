@@ -284,8 +284,8 @@ def show(name: str, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask before removing a whole library.")
 @debug_option
 def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
-    """Remove a library, or its documents of some files. The files themselves stay, and so do readings of them
-    (`wim-edge readings list`)."""
+    """Remove a library, or only its documents from some files. The files themselves stay, and so do their saved
+    readings (`wim-edge readings list`)."""
     from wim_edge.library.ingest import LEFT_OUT
     from wim_edge.library.library import Library, folder_of, remove_library
 

@@ -35,7 +35,7 @@ from wim_edge.engine import available_memory
 from wim_edge.errors import MemoryBudgetError, WimEdgeError
 from wim_edge.settings import OFFLINE_VARIABLE
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of numpy reserve address space, and gain nothing here
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS's threads reserve address space, and gain nothing here
 
 EPILOG = """\b
 Exit codes: 0 answered, perhaps unsurely; 1 another failure; 2 wrong request; 3 document; 4 model;
@@ -65,7 +65,7 @@ class _Shown(click.ClickException):
 
 
 class CommandGroup(click.Group):
-    """Prints an error of a command as a message and a hint, and exits with the error's code."""
+    """A click group that prints the error of a command as a message and a hint, and exits with the error's code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         _prepare_streams()
@@ -80,7 +80,7 @@ class CommandGroup(click.Group):
 
 
 def _as_ours(error: WimEdgeError | OSError | MemoryError) -> WimEdgeError:
-    """Returns the error to show. Raises BrokenPipeError again, which click handles: nobody reads our output."""
+    """Returns the error as a WimEdgeError. Raises a broken pipe again, for click: nobody reads our output."""
     if isinstance(error, WimEdgeError):
         return error
     if isinstance(error, MemoryError):

@@ -1,4 +1,4 @@
-"""`wim-edge mcp`: documents as tools of an assistant that speaks the Model Context Protocol."""
+"""`wim-edge mcp`: lets an assistant read and ask documents, over the Model Context Protocol."""
 
 from __future__ import annotations
 

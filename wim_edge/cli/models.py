@@ -106,7 +106,7 @@ def pull(name: str, alone: bool) -> None:
         click.echo(f"{other.name} {_WORK[other.name]}{size}", err=True)
         try:
             _pull(other, paths)
-        except ModelError as error:  # the model that was asked for is here
+        except ModelError as error:  # only a warning: the requested model is here
             why = f"{one_line(str(error)).rstrip('.')}. {one_line(error.hint)}"
             click.echo(f"warning: couldn't fetch {other.name}: {why}", err=True)
 

@@ -1,4 +1,4 @@
-"""`wim-edge readings`: the saved readings, listed and removed."""
+"""`wim-edge readings`: lists and removes saved readings."""
 
 from __future__ import annotations
 

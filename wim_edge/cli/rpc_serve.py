@@ -29,7 +29,7 @@ def rpc_serve(host: str, port: int, n_threads: int | None, cache: Path | None, e
     """Lend this machine's GPUs, or else its CPU, to `wim-edge ask --rpc HOST:PORT` on another machine.
 
     One client at a time. Both machines need the same llama-cpp-python, built with GGML_RPC. Anyone who can connect can
-    run code here, so it listens on this machine alone; other machines connect through an SSH tunnel.
+    run code here. Therefore only this machine can connect by default; other machines need an SSH tunnel.
 
     \b
       here:   wim-edge rpc-serve

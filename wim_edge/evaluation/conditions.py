@@ -73,7 +73,7 @@ class Condition:
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
-    """Returns the conditions of a comma-separated list. Raises InvalidRequestError on an unknown one."""
+    """Returns the conditions named in a comma-separated list. Raises InvalidRequestError for an unknown name."""
     labels = dict.fromkeys(part.strip() for part in text.split(",") if part.strip())
     if not labels:
         raise InvalidRequestError("no pattern is named", _HINT)

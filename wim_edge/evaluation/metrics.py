@@ -56,7 +56,7 @@ def first_line(output: str) -> str:
 
 
 def best_subspan_em(output: str, answers: Iterable[str]) -> float:
-    """Returns 1 if the normal form of any answer occurs in that of the output's first line, else 0."""
+    """Returns 1 if the output's first line contains any answer, both in SQuAD's normal form, else 0."""
     line = normalize(first_line(output))
     return float(any(normalize(answer) in line for answer in answers))
 
@@ -72,7 +72,7 @@ def contains(text: str, answers: Iterable[str]) -> float:
 
 
 def exact(output: str, answers: Iterable[str]) -> float:
-    """Returns 1 if the output's normal form is that of any answer, else 0."""
+    """Returns 1 if the output equals any answer, both in SQuAD's normal form, else 0."""
     return float(any(normalize(output) == normalize(answer) for answer in answers))
 
 
@@ -150,7 +150,7 @@ def _harmonic(common: int, predicted: int, wanted: int) -> float:
 
 
 RESAMPLES = 2000
-_Z = 1.959964  # of 95%
+_Z = 1.959964  # the normal quantile for 95%
 
 
 def interval(scores: Sequence[tuple[str, float]]) -> list[float] | None:
@@ -172,7 +172,6 @@ def interval(scores: Sequence[tuple[str, float]]) -> list[float] | None:
 
 
 def mean_by_question(scores: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Returns the mean score of each question."""
     by_question: dict[str, list[float]] = defaultdict(list)
     for question, score in scores:
         by_question[question].append(score)

@@ -136,7 +136,7 @@ class Record:
     pattern: str
     """The pattern's name on the command line."""
     resolved_pattern: str | None = None
-    """The pattern that was used, with its relevance; None if it failed or was not asked."""
+    """The pattern that was used, with its relevance; None if the example failed or was not asked."""
     x: int | None
     """The swept value (`Example.x`); None if the pattern's answer does not depend on it."""
     question: str
@@ -152,7 +152,7 @@ class Record:
     evidence: dict[str, float] | None = None
     """See `Reply.evidence`."""
     gold_rank: int | None = None
-    """The best rank, from 1, of a segment that contains the gold text; 0: none was ranked. None: not known."""
+    """The best rank, from 1, of a segment with gold text; 0: none was ranked; None: no gold text or no ranking."""
     seconds: float | None = None
     """Wall time without opening the model and its context."""
     is_first: bool | None = None

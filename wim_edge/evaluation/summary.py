@@ -25,7 +25,7 @@ _BASELINE = "llm"
 _FOUND = ("in_quotes", "in_passages")
 
 FITTED = "answerable"
-"""The task whose results the weights for recognising an absent answer are fitted to."""
+"""The task whose results are used to fit the weights that recognise absent answers."""
 
 
 def summarize(
@@ -83,7 +83,7 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
     ``ci95`` (the main score's interval) and ``intervals`` (of each score)."""
     asked = [record for record in records if record.scores]
     by_name = {name: [(r.group, r.scores[name]) for r in records if name in r.scores] for name in names}
-    for name in _FOUND:  # a failed question found nothing, if others could
+    for name in _FOUND:  # 0 for a failed question, if others have the score
         if by_name.get(name):
             by_name[name] += [(r.group, 0.0) for r in records if r.error and r.answers and name not in r.scores]
     means = {name: _mean(mean_by_question(scores).values()) for name, scores in by_name.items()}

@@ -150,8 +150,6 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
 
 
 class _MessageChunks:
-    """Converts events to chunks of a message."""
-
     def __init__(self) -> None:
         self._metadata: dict[str, Any] = {}
 

@@ -56,7 +56,7 @@ def create_app(
     ``settings`` are the defaults of requests; by default from the environment. Files of ``folders`` may be named in a
     request; others must be uploaded. ``names``: further names of the machine. ``most_waiting``: requests that may wait
     for the model. ``read_on``: True to read on after answers while nobody waits, unless a request says otherwise.
-    Raises InvalidRequestError without a token on another address than loopback; LibraryError.
+    Raises LibraryError, and InvalidRequestError without a token on an address other than loopback.
     """
     if token is not None and not is_token(token):
         raise InvalidRequestError("the token is empty, or cannot be sent in a header", "Letters, digits and dashes.")
@@ -124,7 +124,7 @@ async def _refused(_request: Request, error: Exception) -> JSONResponse:
 
 async def _failed(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, WimEdgeError)
-    is_disk = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not for a missing library
+    is_disk = isinstance(error, LibraryError) and isinstance(error.__cause__, FAILURES)  # not a missing library
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, BusyError) else {}
     return error_response(error.to_dict(), 503 if is_disk else None, headers)
 

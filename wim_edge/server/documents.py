@@ -128,7 +128,7 @@ class AddFileRequest(StrictModel):
 
 @router.get("/documents")
 def list_documents(served: Served) -> list[DocumentSummary]:
-    """Lists all documents, in the order in which they came."""
+    """Lists all documents, in the order of their arrival."""
     return [DocumentSummary(**vars(one), file=Path(one.path).name) for one in served.store.entries()]
 
 
@@ -194,7 +194,6 @@ def get_image(
 
 
 def _detail_of(kept: StoredDocument, *, page_images: bool) -> DocumentDetail:
-    """Returns a document as the API shows it."""
     marks = [MarkView(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
     return DocumentDetail(**_facts(kept), text=kept.document.text, marks=marks, page_images=page_images)
 
@@ -282,7 +281,7 @@ def list_libraries() -> list[LibraryView]:
     """Lists the readable libraries that `wim-edge library add` has made, by name."""
     found = []
     for name in known_libraries():
-        with suppress(LibraryError):  # a damaged one cannot be asked; `wim-edge library list` reports it
+        with suppress(LibraryError):  # leaves out damaged libraries; `wim-edge library list` reports them
             if name != LIBRARY and not name.startswith(f"{LIBRARY}."):  # stores uploads
                 library = Library(name)
                 found.append(LibraryView(name=name, documents=len(library), has_files=bool(library.roots())))

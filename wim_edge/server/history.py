@@ -104,7 +104,7 @@ class History:
             _LOG.warning("a question is not kept: %s", error.strerror)
 
     def remove(self, question: AskedQuestion) -> None:
-        """Removes a question. Raises LibraryError if its file cannot be removed and a restart would load it again."""
+        """Removes a question. Raises LibraryError if its file cannot be removed, as a restart would load it again."""
         with self._lock:
             try:
                 self._path(question).unlink(missing_ok=True)

@@ -70,7 +70,7 @@ class Job:
     begin: Callable[[Runtime], Iterator[Event]] = _nothing
     settings: Settings = field(default_factory=Settings)
     read_on: Callable[[Runtime], Iterator[Event]] | None = None
-    """Continues the reading after an answer from part of the text, until another job arrives; None: does not."""
+    """Continues the reading after an answer from part of the text, until another job arrives. None: the job ends."""
     state: JobState = "waiting"
     model: str | None = None
     """The model's name, once it is loaded."""
@@ -164,7 +164,7 @@ class JobQueue:
 
     @property
     def model(self) -> str | None:
-        """The name of the model of the last question."""
+        """The name of the model of the last question; None: none is loaded."""
         return None if (roles := self.roles) is None else roles.model.name
 
     @property

@@ -76,7 +76,7 @@ class WorkerComplete(_Request, kw_only=True):
 
 
 class WorkerJudge(Struct):
-    """Says whether an answer should use a segment."""
+    """Accepts a segment for the answer, or rejects it."""
 
     segment: int
     accepted: bool

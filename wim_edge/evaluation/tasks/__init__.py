@@ -1,4 +1,4 @@
-"""The tasks by name. Each module is one task or one family of them."""
+"""The tasks by name. Each module defines one task or a family of tasks."""
 
 from __future__ import annotations
 

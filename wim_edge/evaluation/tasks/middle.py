@@ -28,7 +28,7 @@ from wim_edge.words import WordIndex
 
 
 def build_multidoc(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples with the gold document at each of ``options.positions`` among ``options.documents`` (10)."""
+    """Builds examples: the gold document at each of ``options.positions`` among ``options.documents`` (default: 10)."""
     assert options.data is not None
     k = one(options.documents, 10, "--documents")
     wanted = positions(options, k)
@@ -165,7 +165,7 @@ KV = Task(
 
 
 def build_reader(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples of the best k passages for each query, for each k of ``options.documents`` (1, 5, 10 and 20).
+    """Builds examples of each query's best k passages, for each k of ``options.documents`` (default: 1, 5, 10, 20).
 
     A query without known answers counts only for recall: the model is not asked.
     """

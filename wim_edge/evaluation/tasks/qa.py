@@ -105,7 +105,7 @@ def _task(
     name: str, source: str, load: Callable[[Path, TaskOptions], tuple[list[QAExample], list[Passage]]], *takes: str,
     shuffled: bool = False,
 ) -> Task:  # fmt: skip
-    """Returns a task. ``shuffled``: True to shuffle the rows, because neighbouring questions share one paragraph."""
+    """Returns a task. ``shuffled``: True to shuffle the rows, because a file's first questions share a paragraph."""
 
     def build_from_file(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         assert options.data is not None

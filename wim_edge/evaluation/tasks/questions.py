@@ -43,7 +43,7 @@ def load_hotpotqa(path: Path) -> list[QAExample]:
 
 
 def load_musique(path: Path) -> list[QAExample]:
-    """Returns MuSiQue (Trivedi et al. 2022)."""
+    """Returns the answerable questions of MuSiQue (Trivedi et al. 2022)."""
     layout = "{question, answer, answer_aliases, paragraphs: [{title, paragraph_text, is_supporting}], answerable}"
     return _load(path, _musique, layout)
 

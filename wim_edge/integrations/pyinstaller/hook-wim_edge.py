@@ -1,4 +1,4 @@
-"""PyInstaller's hook: modules that are imported by name, templates and models.toml, llama.cpp's libraries."""
+"""PyInstaller's hook: collects modules that are imported by name, templates, models.toml and llama.cpp's libraries."""
 
 from importlib.util import find_spec
 

@@ -201,7 +201,7 @@ def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
 
 
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
-    """Returns the question: ``found`` in a long text, or the short text ``beside`` it, or in one of ``others``."""
+    """Returns the first that asks of ``found`` (in a long text), ``beside`` (short texts) and ``others``."""
     elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
     if found is not None and found.body and (asks(found.question) or not beside):
         return found
@@ -211,7 +211,7 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
 def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Iterator[Turn]:
     """Yields the questions before the last message, each with its short answer."""
     system = _others([turn for turn in turns if turn.role == "system"])
-    spoken = [turn for turn, after in pairwise(turns) if "tool" not in (turn.role, after.role)]  # no calls, no results
+    spoken = [turn for turn, after in pairwise(turns) if "tool" not in (turn.role, after.role)]  # without tools
     for turn, reply in pairwise(spoken):
         if turn.role != "user" or reply.role != "assistant":
             continue

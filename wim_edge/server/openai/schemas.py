@@ -21,9 +21,9 @@ from wim_edge.server.dependencies import ReadingChoices, StrictModel
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
 _NEUTRAL = {"modalities": ["text"], "best_of": 1, "response_format": {"type": "text"}}
-"""The value of a field that changes nothing. 0 and empty values change nothing either."""
+"""Values of unsupported fields that change nothing, besides 0 and empty values."""
 _SWITCHES = {"tools": "tool_choice", "functions": "function_call"}
-"""The field whose value "none" turns another field off, by the other field's name."""
+"""For an unsupported field, the other field that turns it off with the value "none"."""
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "confidence", "unsupported", "sources", "pattern",
                "finish_reason", "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
 _FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question",
@@ -187,7 +187,7 @@ class CompletionReply:
     progress: bool = False
     text: str = ""
     choices: list[dict[str, Any]] = field(default_factory=list)
-    """The complete choices."""
+    """The choices that are complete."""
     usage: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
     """The facts about the reading, as the last chunk's ``wim_edge`` has them."""
