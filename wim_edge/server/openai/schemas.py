@@ -23,7 +23,7 @@ _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequen
 _NEUTRAL = {"modalities": ["text"], "best_of": 1, "response_format": {"type": "text"}}
 """Values of unsupported fields that change nothing, besides 0 and empty values."""
 _SWITCHES = {"tools": "tool_choice", "functions": "function_call"}
-"""For an unsupported field, the other field that turns it off with the value "none"."""
+"""The fields that turn off an unsupported field if their value is "none", by the unsupported field."""
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "confidence", "unsupported", "sources", "pattern",
                "finish_reason", "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
 _FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question",
