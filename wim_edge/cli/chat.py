@@ -37,11 +37,11 @@ def chat(
 ) -> None:
     """Keep the model loaded and answer each question on the DOCUMENTs, which are read once, or from a library.
 
-    Questions are lines of standard input. A question that refers to the last one ("and in 2022?", "why?") is restated
-    by a model that writes, or follows the last question and its answer; the restated form is shown. /help lists the
-    commands; /quit, Ctrl-D, or Ctrl-C at the prompt ends. Ctrl-C while reading answers with what has been read, twice
-    cancels the question. On a terminal an empty line reads on if part of the text is unread. With --no-save the
-    reading lasts as long as the chat.
+    Questions are lines of standard input. A question may refer to the last one: "and in 2022?", "why?". A model that
+    writes restates it; otherwise it is asked together with the last question and its answer. The chat shows the new
+    form. /help lists the commands; /quit, Ctrl-D, or Ctrl-C at the prompt ends. Ctrl-C while reading answers with what
+    has been read, twice cancels the question. On a terminal an empty line reads on if part of the text is unread.
+    With --no-save the reading lasts as long as the chat.
     """
     if "-" in documents:
         raise InvalidRequestError("standard input brings the questions", "Give the document as a file.")

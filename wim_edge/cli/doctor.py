@@ -33,8 +33,8 @@ if TYPE_CHECKING:
                    "its memory (16GB).")  # fmt: skip
 @json_option
 def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
-    """Show what this machine and this build of llama.cpp offer, what `ask` would use with the same
-    options, and the prefill and decode speed, measured in some ten seconds."""
+    """Show this machine and this build of llama.cpp, and the models and settings that `ask` would use with the same
+    options. Measure the prefill and decode speed, in some ten seconds."""
     if machine_name is not None:
         _show_held(machine_name, as_json)
         return

@@ -29,8 +29,8 @@ def readings() -> None:
     """List and remove saved readings.
 
     A text that was read is saved for the next question, for each model and way of reading: deep (all of it in one
-    sequence) or shallow (each segment alone). The readings used longest ago are evicted when all take more than
-    WIM_EDGE_READINGS_BYTES (by default a tenth of the disk's free space, at most 20 GB).
+    sequence) or shallow (each segment alone). All readings take at most WIM_EDGE_READINGS_BYTES (by default a tenth of
+    the disk's free space, at most 20 GB); beyond, the readings used longest ago are evicted.
     """
 
 

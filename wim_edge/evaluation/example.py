@@ -28,7 +28,7 @@ class Example:
     documents: tuple[Document, ...]
     question: str
     answers: tuple[str, ...]
-    """The right answers, each of which is enough. Empty if unknown: the example then counts only for retrieval."""
+    """The right answers. Any one of them is enough. Empty if unknown: the example then counts only for retrieval."""
     gold: tuple[int, ...] = ()
     """The indices of the documents that contain the answer; empty if unknown."""
     gold_chars: tuple[int, int] | None = None
@@ -70,7 +70,7 @@ class Passage:
 def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
     """Returns passages as documents with different names, and the indices of the gold ones.
 
-    The title is the name, so that a document has the same heading in all patterns, whether alone or among others.
+    The title is the name, so that a document has the same heading alone (pattern oracle) as among other documents.
     """
     passages = tuple(passages)
     found = with_unique_names(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)

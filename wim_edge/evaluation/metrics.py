@@ -157,8 +157,8 @@ def interval(scores: Sequence[tuple[str, float]]) -> list[float] | None:
     """Returns the 95% interval [low, high] of the mean score, from (question, score) pairs; None without scores.
 
     Several scores of one question (at several positions) are not independent, and count as their mean. If every mean is
-    0 or 1, or all are equal, the interval is Wilson's (1927), which has a width even if no answer or every answer is
-    right. Otherwise it is the percentile bootstrap over questions, with 2,000 resamples and a fixed seed.
+    0 or 1, or all are equal, the interval is Wilson's (1927): it has a width even if all answers are right. Otherwise
+    it is the percentile bootstrap over questions, with 2,000 resamples and a fixed seed.
     """
     means = list(mean_by_question(scores).values())
     if not means:
@@ -224,8 +224,8 @@ def has_loop(text: str) -> float:
 
 
 def has_echo(text: str, documents: Sequence[str]) -> float:
-    """Returns 1 if the text contains four words in a row from a prompt, or a line that begins with a prompt's label
-    ("Question:"), else 0. Words and labels that are also in a document do not count."""
+    """Returns 1 if the text repeats a prompt, else 0: four words in a row, or a label such as "Question:" at the
+    beginning of a line. Words and labels that are also in a document do not count."""
     found = [label.group().strip() for label in _LABEL.finditer(text)]
     if any(all(label not in document for document in documents) for label in found):
         return 1.0

@@ -76,7 +76,7 @@ class AllowedFolders:
         """Returns a file's own path (as `printable` shows it) and its bytes. ``path``: its path, or its path in one of
         the folders.
 
-        Raises InvalidRequestError for a path that may not be read, with the same message whether it exists or not, and
+        Raises InvalidRequestError for a path that may not be read, with the same message if it does not exist. Raises
         DocumentError for a file that is too large.
         """
         for folder, named in ((folder, named) for folder in self._folders for named in _readings(path)):

@@ -21,7 +21,7 @@ Order = Literal["relevance", "random"]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    """The options for building examples, of which each task takes some. Empty or None: the task's default."""
+    """The options for building examples. Each task takes only some. Empty or None: the task's default."""
 
     data: Path | None = None
     library: Path | None = None
@@ -65,7 +65,7 @@ class Task:
     source_prompt: Callable[[Example], str] = source_qa_prompt
     """Returns the prompt of the condition ``llm:source``."""
     reorders: bool = False
-    """True if the swept values are orders of the same documents, each of which is a separate text."""
+    """True if the swept values are orders of the same documents, with each document as a separate text."""
 
     def examples(self, options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         """Returns the examples, which are the same for the same options. Raises InvalidRequestError for an option that

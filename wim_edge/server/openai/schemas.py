@@ -200,7 +200,7 @@ class CompletionReply:
     _cached: int | None = None
 
     def chunks(self, event: dict[str, Any], model: str | None = None) -> list[dict[str, Any]]:
-        """Returns an event's chunks, of which there may be none. ``model``: the model's name, once it is loaded."""
+        """Returns an event's chunks, possibly none. ``model``: the model's name, once it is loaded."""
         kind, self.model = event["type"], model or self.model
         if kind == "reading.progress":
             return self._progress(event)
