@@ -201,7 +201,7 @@ def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
 
 
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
-    """Returns the question, the first that asks: ``found`` in a long text, the texts ``beside``, or one of ``others``."""
+    """Returns the question: the first that asks of ``found`` in a long text, the texts ``beside``, and ``others``."""
     elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
     if found is not None and found.body and (asks(found.question) or not beside):
         return found
