@@ -1,7 +1,7 @@
 """The frame of a prompt: the model's chat template, split where our texts go.
 
-The template is rendered once with marks in place of the texts and split at the marks. Its own text may hold control
-tokens. Ours is data, tokenized as plain text, so no document and no question can forge a turn.
+The template is rendered once with marks in place of our texts, and split at the marks. Only the template's own parts
+may become control tokens. Our texts are tokenized as plain text, so no document and no question can forge a turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Message = tuple[str, str]
 class ChatFormat:
     """The tokens around the texts: ``before_system + system text + before_user + user text + after_user``.
 
-    For a base model they are empty, except for BOS and a blank line, and its answers end at a blank line.
+    For a base model these are only BOS and, before the user text, a blank line. Its answers end at a blank line.
     """
 
     is_chat: bool
@@ -43,7 +43,7 @@ class ChatFormat:
 
 
 def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tuple[ChatFormat, str | None]:
-    """Returns a model's format, and a warning if its template can't be used."""
+    """Returns a model's format, and a warning if its template can't be used. ``variables``: for the template."""
     template = model.info.chat_template
     bos = tuple(model.bos_tokens)
     stops = ("\n\n", "\nQuestion:", "\nNote:", "\nAnswer:")
@@ -89,8 +89,8 @@ def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, A
 def _split(
     template: str, model: Model, variables: Mapping[str, Any] | None, messages: Seq[Message]
 ) -> tuple[Seq[Message], list[str]]:
-    """Returns the messages, and the template's texts before, between and after theirs. If the template has no system
-    turn, the system text begins the first user turn. Raises TemplateError."""
+    """Returns the messages in the template's turns, and the template's own texts before, between and after them. If it
+    has no system turn, the system text begins the first user turn. Raises TemplateError."""
     marks = [f"[[wim-edge:{n}]]" for n in range(len(messages))]
     marked = [(role, mark) for (role, _), mark in zip(messages, marks, strict=True)]
     runs = []

@@ -1,8 +1,8 @@
 """A model's chat template, rendered in a child process.
 
 The template comes with the model's file and is untrusted code. Jinja's sandbox keeps it from the machine's files, but
-not from endless loops or memory exhaustion, so a child process with limits renders it. The child runs this file, which
-then imports nothing of this package.
+not from endless loops or memory exhaustion, so a child process with limits renders it. The child runs this file as a
+script, so the file imports nothing from this package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 SECONDS, MEMORY_BYTES, LONGEST = 3, 512 * 1024**2, 4 * 1024**2
 """Limits of CPU seconds, memory and rendered characters."""
-_WAITS = 10  # times ``SECONDS`` for the child: on a small or busy machine Python starts slowly
+_WAITS = 10  # the child's timeout, as a multiple of SECONDS: Python starts slowly on a small or busy machine
 
 
 class TemplateError(Exception):
@@ -40,8 +40,8 @@ def rendered(template: str, messages: Seq[tuple[str, str]], bos: str, eos: str, 
 
 @functools.lru_cache(maxsize=256)
 def _rendered(job: str, _today: datetime.date) -> dict[str, str]:
-    """Renders in a child process. ``_today`` is part of the cache's key: a template may use the date."""
-    if getattr(sys, "frozen", False):  # sys.executable is not Python
+    """Returns {"text": ...} or {"error": ...} from a child process. ``_today``: a cache key, as templates use dates."""
+    if getattr(sys, "frozen", False):  # in a frozen program sys.executable is not Python
         return _render(json.loads(job))
     command = [sys.executable, "-I", __file__]
     try:
@@ -91,7 +91,7 @@ def _limit() -> None:
 
 if __name__ == "__main__":
     sys.path[:] = json.loads(sys.stdin.readline())
-    import jinja2.sandbox  # noqa: F401 - before the limits, which are for the template alone
+    import jinja2.sandbox  # noqa: F401 - imported before the limits, which apply to the template alone
 
     _limit()
     sys.stdout.write(json.dumps(_render(json.load(sys.stdin))))

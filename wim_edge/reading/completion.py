@@ -1,6 +1,6 @@
 """Completions: the model continues a conversation or a text, without documents.
 
-The tokens that a prompt shares with the last one and its answer are in the cache and are not evaluated again.
+The last prompt and its answer stay in the cache. Tokens at the beginning of both prompts are not evaluated again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from wim_edge.reading.generate import Generation
 from wim_edge.reading.timings import Timings
 from wim_edge.settings import Settings
 
-_STEP = 1024  # cells by which a context grows, so that not every turn needs a new one
+_STEP = 1024  # a context's size is a multiple of this, so that not every turn needs a new context
 _BASE_STOPS = ("\nUser:", "\nSystem:")
 
 
 class Completer:
-    """Completes prompts. Holds a context with the last prompt; `close` frees it."""
+    """Completes prompts. Holds a context with the last prompt; `close` frees the context."""
 
     def __init__(self, model: Model, variables: Mapping[str, Any]) -> None:
         self._model, self._variables = model, variables
@@ -36,7 +36,7 @@ class Completer:
         self._sequence: Sequence | None = None
 
     def tokens(self, prompt: str | Seq[Message]) -> list[int]:
-        """Returns the prompt's tokens. Raises InvalidRequestError for an empty prompt, and as `conversation`."""
+        """Returns the prompt's tokens. Raises InvalidRequestError if it is empty, or if `conversation` does."""
         if isinstance(prompt, str):
             tokens = [*self._model.bos_tokens, *self._model.tokenize(prompt)]
         else:
@@ -46,7 +46,7 @@ class Completer:
         return tokens
 
     def open(self, tokens: Seq[int], settings: Settings) -> Context:
-        """Returns a context for a prompt with its answer. Raises ContextOverflowError, MemoryBudgetError."""
+        """Returns a context that holds a prompt and its answer. Raises ContextOverflowError, MemoryBudgetError."""
         need, most = len(tokens) + settings.answer_tokens, self._model.info.n_ctx_train
         if need > most:
             raise ContextOverflowError(
@@ -65,13 +65,13 @@ class Completer:
     ) -> Iterator[events.Event]:  # fmt: skip
         """Yields the events of a completion.
 
-        ``top``: the number of alternatives for each token; None: no logprobs. ``grammar``: restricts the text, which
-        may then repeat itself.
+        ``top``: the number of alternatives reported for each token; None: no log-probabilities. ``grammar``: restricts
+        the text; repeats then don't end it.
         """
         clock, model, context, sequence = Timings(), self._model, self._context, self._sequence
         assert context is not None
         assert sequence is not None
-        # The last token is evaluated in any case: its logits are needed
+        # The last token is always evaluated: its logits are needed
         cached = min(common_prefix_length(sequence.tokens, tokens), len(tokens) - 1)
         sequence.truncate(cached)
         sampler = _Recorder(model, settings, top, grammar)
@@ -105,13 +105,13 @@ class Completer:
 
 
 class _Recorder(Sampler):
-    """A sampler that follows a grammar, and records the tokens' log-probabilities without it."""
+    """A sampler that follows a grammar. It records the tokens' log-probabilities before the grammar restricts them."""
 
     def __init__(self, model: Model, settings: Settings, top: int | None, grammar: Grammar | None) -> None:
         super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)
         self._model, self._top, self._grammar = model, top, grammar
         self._found: list[events.TokenLogprob] = []
-        self._chars = 0  # in the tokens taken so far
+        self._chars = 0  # characters of the tokens that `taken` has returned
 
     def __call__(self, logits: Logits) -> int:
         grammar = self._grammar
@@ -126,7 +126,7 @@ class _Recorder(Sampler):
         return token
 
     def taken(self, chars: int) -> tuple[events.TokenLogprob, ...]:
-        """Returns the tokens since the last call that begin in the first ``chars`` characters of the text."""
+        """Returns the tokens that begin within the text's first ``chars`` characters, each in one call only."""
         taken = []
         while self._found and self._chars < chars:
             taken.append(self._found.pop(0))

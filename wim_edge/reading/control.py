@@ -17,7 +17,7 @@ from wim_edge.reading.events import MarginJudged
 
 
 class Decision(IntEnum):
-    """The next step; the largest of several wins."""
+    """What the reading does next. Of several decisions the largest wins."""
 
     CONTINUE = 0
     ANSWER = 1
@@ -57,13 +57,13 @@ class Control:
     def __init__(self) -> None:
         self.requested = Decision.CONTINUE
         self.verdicts: dict[int, bool] = {}
-        """Segments to verdicts: True if the answer should draw on it."""
+        """The user's verdict by segment number: True if the answer should draw on the segment."""
         self._contexts: tuple[Context, ...] = ()
         self._answering = False
-        self._lock = threading.RLock()  # reentrant: a signal handler may come while its thread holds it
+        self._lock = threading.RLock()  # reentrant: a signal handler may run while its own thread holds the lock
 
     def request(self, decision: Decision) -> None:
-        """Stops the current work and continues as decided. ANSWER does not stop an answer under way."""
+        """Interrupts the current work, to continue as decided. ANSWER does not interrupt an answer under way."""
         with self._lock:
             self.requested = max(self.requested, decision)
             begun = self._answering and decision is Decision.ANSWER
@@ -83,13 +83,13 @@ class Control:
             raise Interrupted
 
     def attach(self, *contexts: Context) -> None:
-        """Makes requests, earlier ones included, interrupt these contexts."""
+        """Sets the contexts that a request interrupts. An earlier request interrupts them now."""
         with self._lock:
             self._contexts = contexts
             self._each("interrupt" if self.requested else "resume")
 
     def add(self, context: Context) -> None:
-        """Makes CANCEL interrupt this context too; the answer is written in it."""
+        """Adds the context in which the answer is written. Only an earlier CANCEL interrupts it now."""
         with self._lock:
             self._contexts += (context,)
             (context.interrupt if self.requested is Decision.CANCEL else context.resume)()

@@ -1,9 +1,9 @@
 """Cuts in a text that a model writes, before it is shown: at a repeat, and at an echo of the prompt.
 
-    Repeats   ends the text where a run of eight words comes a second time, or a shorter one a third time in a row
-    Echoes    ends it before a line that begins with a prompt label; drops one at the text's head
+    Repeats   ends the text where a run of eight words comes a second time, or a shorter run a third time in a row
+    Echoes    ends the text before a line that begins with a prompt label; drops a label at the text's head
 
-Both take a text in pieces and return its clear part; they hold back what may become a cut.
+Both take a text in pieces and return its clear part, which is safe to show. They hold back words that may yet be cut.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RUN = 8
 """The words of a run that may not come twice."""
 LABELS = ("Question:", "The text says", "Note:", "Answer:", "Document:")
 """The labels with which the prompts begin a line (`templates/`)."""
-_INLINE = ("Question:", "Answer:")  # echoes also after a sentence's end
+_INLINE = ("Question:", "Answer:")  # labels that are echoes after a sentence's end, too
 _SENTENCE_END = tuple('!.?…”"')
 _WORD = re.compile(r"\S+")
 _EDGES = re.compile(r"^\W+|\W+$")
@@ -25,7 +25,7 @@ _NUMBERING = re.compile(r"(?:^|\n)[ \t]*(?:\d{1,3}[.)]?|[-*•–])\Z")
 
 @dataclass
 class _Cut:
-    """A text that comes in pieces, and the part of it that is clear."""
+    """A text that arrives in pieces; its clear part is safe to show."""
 
     ended: bool = False
     _text: str = ""
@@ -33,7 +33,7 @@ class _Cut:
     """The number of characters that were returned or dropped."""
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Returns the text that is clear now; with ``last`` all that is left."""
+        """Adds a piece and returns the newly clear text. ``last``: the piece ends the text, so nothing is held back."""
         if self.ended:
             return ""
         self._text += piece
@@ -48,16 +48,16 @@ class _Cut:
 
 @dataclass
 class Repeats(_Cut):
-    """Returns a text up to a repeat, without the numbering before it."""
+    """Cuts a text at a repeat, and drops a list number in front of the repeat."""
 
     _at: int = 0
-    """The offset of the first word that may not be whole."""
+    """The offset where the words begin that are not examined yet; the last word may be incomplete."""
     _words: list[tuple[str, int]] = field(default_factory=list)
     """The whole words in lower case, without punctuation, with their offsets."""
     _seen: set[tuple[str, ...]] = field(default_factory=set)
-    """The runs of 1 to `RUN` whole words."""
+    """All runs of 1 to `RUN` whole words so far."""
     _matched: int = 0
-    """The number of words at the end that came before in this order."""
+    """The length, in words, of the longest run at the end that occurred before; at most `RUN`."""
 
     def _clear(self, last: bool) -> int:
         for found in _WORD.finditer(self._text, self._at):
@@ -79,7 +79,7 @@ class Repeats(_Cut):
         self._seen.update(runs)
 
     def _in_turn(self) -> int:
-        """Returns how many words to cut once a run of different words, or of a number, came three times, else 0."""
+        """Returns how many words to cut if a run came three times in a row, else 0. One repeated word needs a digit."""
         said = [word for word, _ in self._words[-3 * RUN :]]
         for n in range(1, RUN // 2 + 1):
             last = said[-n:]
@@ -89,16 +89,16 @@ class Repeats(_Cut):
         return 0
 
     def _undecided(self) -> int:
-        """Returns the offset of the part that may yet be cut."""
+        """Returns the offset from which the text may yet be cut."""
         rest = self._text[self._at :].strip()
         plain = _EDGES.sub("", rest.casefold())
         if rest and not any(word.startswith(plain) for word, _ in self._words):
-            return len(_without_numbering(self._text))  # a new word: no run with it came before
+            return len(_without_numbering(self._text))  # a new word: no earlier run contains it
         begun = len(self._text) - len(self._text[self._at :].lstrip())
         return self._cut(self._words[-self._matched][1] if self._matched else begun)
 
     def _cut(self, start: int) -> int:
-        """Returns where the text before a word ends, without the white space, bracket or list number in front of it."""
+        """Returns the end of the text before the word at ``start``, without a space, bracket or list number there."""
         before = self._text[:start]
         attached = re.search(r"\S*\Z", before)
         assert attached is not None
@@ -107,11 +107,11 @@ class Repeats(_Cut):
 
 @dataclass
 class Echoes(_Cut):
-    """Returns a text up to a line that begins with one of the labels, without those at its head."""
+    """Cuts a text before a line that begins with a label, and drops labels at the text's head."""
 
     labels: tuple[str, ...] = LABELS
     _begun: bool = False
-    """True after the labels at the text's head."""
+    """True once the labels at the text's head are dropped."""
 
     def _clear(self, last: bool) -> int:
         if not self._begun:
@@ -125,7 +125,7 @@ class Echoes(_Cut):
         return len(self._text) if last else self._undecided()
 
     def _undecided(self) -> int:
-        """Returns the offset where a label may begin, with the white space before it."""
+        """Returns the offset of an incomplete label at the end, or of the white space before it."""
         for n in range(max(map(len, self.labels), default=0), 0, -1):
             end, at = self._text[-n:].casefold(), len(self._text) - n
             if at >= self._out and any(
@@ -135,13 +135,13 @@ class Echoes(_Cut):
         return len(self._text.rstrip())
 
     def _is_echo(self, at: int, label: str) -> bool:
-        """Returns whether a label here is an echo: at a line's beginning, or for some after a sentence's end."""
+        """Returns whether a label at ``at`` is an echo: it begins a line or, if `_INLINE`, follows a sentence's end."""
         before = self._text[:at].rstrip(" \t")
         inline = label in _INLINE and before.endswith(_SENTENCE_END) and len(before) < at
         return before.endswith("\n") or (inline and label.startswith(self._text[at : at + len(label)]))
 
     def _drop_head(self, last: bool) -> None:
-        """Drops labels at the text's head, a question with its line; sets ``_begun`` after the last one."""
+        """Drops labels at the text's head, and a question with its whole line. Sets ``_begun`` after the last label."""
         while True:
             head = self._text[self._out :].lstrip()
             label = next((one for one in self.labels if _is_at(head, 0, one)), None)
@@ -152,20 +152,19 @@ class Echoes(_Cut):
             line, end, _ = head.partition("\n")
             of_line = label in ("Question:", "The text says")
             if of_line and not end and not last and (label == "Question:" or ":" not in line):
-                return  # its end is to come
+                return  # the line's end has not arrived
             place = re.match(r"[^:\n]*:", head[len(label) :]) if label == "The text says" else None
             dropped = len(line) if label == "Question:" else len(label) + (place.end() if place else 0)
             self._out = len(self._text) - len(head[dropped:].lstrip())
 
 
 class Cuts:
-    """Both cuts, one after the other."""
+    """Both cuts: echoes first, then repeats."""
 
     def __init__(self, labels: tuple[str, ...] = LABELS) -> None:
         self.echoes, self.repeats = Echoes(labels=labels), Repeats()
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Returns the text that is clear now; with ``last`` all that is left."""
         clear = self.echoes.feed(piece, last=last)
         return self.repeats.feed(clear, last=last or self.echoes.ended)
 

@@ -14,7 +14,7 @@ Chars = tuple[int, int]
 
 @dataclass(frozen=True)
 class Event:
-    """The base of all events; ``type`` is its name in JSON."""
+    """The base of all events; ``type`` names the event in JSON."""
 
     type: ClassVar[str]
 
@@ -28,7 +28,7 @@ class Event:
 
 @dataclass(frozen=True)
 class RecalledPassage:
-    """A passage recalled from a library, with its document's name there and title."""
+    """A passage recalled from a library. ``document`` is its document's name in the library."""
 
     document: str
     title: str
@@ -42,9 +42,9 @@ class RecalledPassage:
     scores: dict[str, float]
     """The scores bm25, title, passage and likelihood (`wim_edge.recall.recaller`)."""
     chosen: bool
-    """True if it is read for the answer."""
+    """True if the passage is read for the answer."""
     last_page: int | None = None
-    """The page where it ends; ``page`` is where it begins."""
+    """The page where the passage ends; it begins on ``page``."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ class Source:
     opens: str | None = None
     """The address that opens the file at the place: "report.pdf#page=12", "notes.md:14"."""
     confidence: float | None = None
-    """The mean OCR confidence of the page, 0 to 1; None if it is not a scan."""
+    """The mean OCR confidence of the page, 0 to 1; None if the page is not a scan."""
     page_label: str | None = None
-    """The number printed on the page, if it is not ``page``."""
+    """The number printed on the page, if it differs from ``page``."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Quote:
     """The table's header, if the quotation is a row."""
     line: int | None = None
     page_label: str | None = None
-    """The number printed on the page, if it is not ``page``."""
+    """The number printed on the page, if it differs from ``page``."""
     row: int | None = None
     """The row of a sheet."""
 
@@ -140,7 +140,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class TokenLogprob:
-    """A decoded token: text, bytes (perhaps part of a character), log-probability in nats, and the top alternatives."""
+    """A decoded token: text, bytes (may be part of a character), log-probability in nats; ``top``: likeliest tokens."""
 
     text: str
     bytes: tuple[int, ...]

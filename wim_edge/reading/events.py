@@ -1,7 +1,7 @@
 """The events of a reading: frozen dataclasses with a JSON form (docs/events.md).
 
-One generator of these events is the runtime's spine; command line, server and host applications consume it. Consumers
-of the JSON should ignore unknown types; `from_dict` refuses them.
+The runtime yields these events from one generator. The command line, the server and host applications consume them.
+Consumers of the JSON should ignore unknown types; `from_dict` refuses them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class QuestionSettled(Event):
-    """The question in another form: restated from the conversation, or taken out of a longer message."""
+    """The question that replaces ``asked_as``: restated from the conversation, or taken out of a longer message."""
 
     type = "question.settled"
     question: str
@@ -50,7 +50,7 @@ class RecallStarted(Event):
 
 @dataclass(frozen=True)
 class TitlesRecalled(Event):
-    """The titles that the model recalls, best first, each with the nats that the question adds to its likelihood."""
+    """The recalled titles, best first, as (title, nats that the question adds to the title's log-likelihood)."""
 
     type = "recall.titles"
     titles: tuple[tuple[str, float], ...]
@@ -81,13 +81,13 @@ class ReadingStarted(Event):
     tokens: int
     n_ctx: int
     windows: int
-    """1: the whole context fits the cache; more: it does not; 0: each segment is read alone."""
+    """1: the whole context fits the cache; more: it is read in windows; 0: each segment is read alone."""
     relevance: str | None
     """The relevance method; None if nothing is scored."""
     within: str | None = None
     """The reading limit (`Settings.within`); None: all is read."""
     read_segments: int = 0
-    """Segments read before, if the reading continues after an answer."""
+    """The number of segments already read, if the reading continues after an answer."""
     why: str | None = None
     """The reason for the pattern; None if the user chose it."""
     judge: str | None = None
@@ -96,7 +96,7 @@ class ReadingStarted(Event):
 
 @dataclass(frozen=True)
 class ReadingOrder(Event):
-    """The order of reading, if it is not the document's."""
+    """The segments in the order of reading, if this is not the document's order."""
 
     type = "reading.order"
     segments: tuple[int, ...]
@@ -104,7 +104,7 @@ class ReadingOrder(Event):
 
 @dataclass(frozen=True)
 class SegmentsEmbedded(Event):
-    """Embedding progress, in segments; a new order follows."""
+    """Embedding progress, in segments. After the last one a new `ReadingOrder` follows."""
 
     type = "segments.embedded"
     segments: int
@@ -128,7 +128,7 @@ class PagesRecognised(Event):
     document: str
     pages: int
     of: int | None
-    """None for a picture, which may hold several pages."""
+    """None: unknown, as for an image file, which may contain several pages."""
     confidence: float | None
     """The mean confidence of the last page, 0 to 1; None before the first page."""
 
@@ -148,18 +148,18 @@ class SegmentRead(Event):
     line: int | None = None
     """The line where it begins, from 1; None: unknown."""
     page_label: str | None = None
-    """The number printed on the page, if it is not ``page``."""
+    """The number printed on the page, if it differs from ``page``."""
 
 
 @dataclass(frozen=True)
 class SegmentScored(Event):
-    """The relevance of a segment, 0 to 1, given all that is read so far."""
+    """The relevance of a segment, 0 to 1, given everything read so far."""
 
     type = "segment.scored"
     segment: int
     relevance: float
     rank: int | None
-    """The rank among the segments scored so far, from 1; None: a gate held it back."""
+    """The rank among the segments scored so far, from 1; None: too small a gain to be scored (`Cascade`)."""
     unread_probability: float | None = None
     """P(an unread segment answers better); None: unknown."""
 
@@ -175,7 +175,7 @@ class MarginDelta(Event):
 
 @dataclass(frozen=True)
 class MarginJudged(Event):
-    """A margin is complete, judged, and out of the cache; the policy is called after it."""
+    """A margin is complete and judged, and its cells are free again. The policy is called next."""
 
     type = "margin.judged"
     segment: int
@@ -188,7 +188,7 @@ class MarginJudged(Event):
     """The text's place in the document; None if it is in the model's own words. ``page``, ``section`` and ``line`` are
     the quotation's, or else the segment's; ``chars`` are the segment's."""
     relevance: float
-    """The relevance, 0 to 1, given all that is read so far."""
+    """The relevance, 0 to 1, given everything read so far."""
     relevant: bool
     """True if an answer given now would draw on the margin."""
     header: str = ""
@@ -197,7 +197,7 @@ class MarginJudged(Event):
     """The run that the model points at."""
     line: int | None = None
     page_label: str | None = None
-    """The number printed on the page, if it is not ``page``."""
+    """The number printed on the page, if it differs from ``page``."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class ReadingFinished(Event):
 
     type = "reading.finished"
     saved_tokens: int
-    """Document tokens in saved readings, of ``tokens``."""
+    """How many of the documents' ``tokens`` are in saved readings."""
     tokens: int
     model: str
     usage: Usage
@@ -222,7 +222,7 @@ class ReadingFinished(Event):
 
 @dataclass(frozen=True)
 class AnswerProvisional(Event):
-    """A sure answer while the reading continues; the next one, or the answer, replaces it."""
+    """A sure answer while the reading continues. The next event of this type, or the final answer, replaces it."""
 
     type = "answer.provisional"
     short: str
@@ -261,7 +261,7 @@ class AnswerFinished(Event):
     sources: tuple[Source, ...]
     usage: Usage
     read_segments: int = 0
-    """Segments read, of ``segments``."""
+    """How many of the ``segments`` were read."""
     segments: int = 0
     unread_probability: float | None = None
     """P(an unread segment answers better); None: unknown."""
@@ -270,25 +270,25 @@ class AnswerFinished(Event):
     short: str = ""
     """The answer in a few words; may be empty."""
     span: Chars | None = None
-    """The short answer's place in the document of the first quotation; None if it is not a run of it."""
+    """The short answer's place in the document of the first quotation; None if it is not taken from there."""
     quotes: tuple[Quote, ...] = ()
     """The quotations that carry the answer, best first; for ``not_found``, the nearest ones."""
     support: float | None = None
-    """P(the documents hold an answer) (`wim_edge.support`); None: nothing was scored."""
+    """P(the documents contain an answer) (`wim_edge.support`); None: unknown, as if nothing was scored."""
     unsupported: tuple[str, ...] = ()
-    """Numbers, codes, addresses and names in the text that are in none of its passages."""
+    """Numbers, codes, addresses and names in the answer's text that no passage contains."""
     evidence: dict[str, float] | None = None
     """The evidence for the support, by the names of `wim_edge.support.Evidence`."""
     citations: tuple[tuple[int, int], ...] = ()
-    """The ends of sentences in characters, each with its source number from 0, if a model wrote the text."""
+    """(end in characters, index in ``sources``) of each sentence that a source supports, if a model wrote the text."""
     judge: str | None = None
     """The model that judged the passages, if it is not ``model``."""
     candidates: tuple[ScoredWords, ...] = ()
     """The candidate answers, best first, with the terms of their scores."""
     confidence: float | None = None
-    """P(the short answer is right): ``support`` times its share, as the writer's sentence changes it; None: unknown."""
+    """P(the short answer is right): ``support`` times its share, adjusted by the writer's sentence. None: unknown."""
     has_more: bool = False
-    """True if segments are left that could be read on (``read_on``)."""
+    """True if unread segments are left: ``read_on`` continues with them."""
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ _BY_TYPE = {kind.type: kind for kind in EVENTS}
 
 
 def from_dict(data: Mapping[str, Any]) -> Event:
-    """Returns the event of an `Event.to_dict`, ignoring unknown fields. Raises ValueError for a wrong type or field."""
+    """Returns the event for a dict of `Event.to_dict`, ignoring unknown fields. Raises ValueError if it is invalid."""
     import msgspec
 
     if data.get("type") not in _BY_TYPE:
@@ -346,24 +346,24 @@ def from_dict(data: Mapping[str, Any]) -> Event:
 
 
 class Stream(Iterator[Event]):
-    """The events of one reading. Garbage collection closes it, and then ``stack``."""
+    """The events of one reading. When it ends, is closed or is garbage-collected, it closes ``stack``."""
 
     def __init__(self, stack: ExitStack, found: Iterator[Event]) -> None:
         self._events = _until_closed(stack, found)
         next(self._events)  # enters the stack, so that closing an unused stream frees it
         self.thread: int | None = None
-        """The thread that is in it now."""
+        """The thread that is running it now; None: no thread."""
         self.reader: int | None = None
         """The thread that took the last event."""
 
     def __next__(self) -> Event:
         self.reader = threading.get_ident()
         event = self._enter(lambda: next(self._events))
-        assert event is not None  # only the first one is
+        assert event is not None  # only the first item is None, and __init__ took it
         return event
 
     def close(self) -> None:
-        """Ends the reading. Raises ValueError while another thread is in it."""
+        """Ends the reading. Raises ValueError while another thread is running it."""
         self._enter(self._events.close)
 
     def _enter(self, step: Callable[[], _T]) -> _T:

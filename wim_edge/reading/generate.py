@@ -1,8 +1,8 @@
 """Decoding: one token at a time, returned as whole characters.
 
 Grounded decoding: every number, code, date in figures or address that a model writes is in its passages. A small model
-miscopies such values or makes them up. From its first character on, a value may only continue and end as one of the
-passages' values does. If no token is left, the model continues freely, and the value is reported
+miscopies such values or makes them up. From its first character on, a value may only continue and end like a value in
+the passages. If no token allows this, the model continues freely, and the value is reported
 (`wim_edge.answer.wording.unsupported`).
 """
 
@@ -29,7 +29,7 @@ VALUE = re.compile(
 _WORD = re.compile(r"[^\s(\[{\"'“„«]+")
 _SIGN = re.compile(r"^[^\w@]+")
 _PARTS = re.compile(r"[-/:@]")
-_OF_A_VALUE = re.compile(r"[\w@/:-]")  # next to a value, it makes a different one
+_OF_A_VALUE = re.compile(r"[\w@/:-]")  # a character that, next to a known value, makes a different value
 _NUMBERING = re.compile(r"(?:^|\n)[ \t]*\d{1,2}[.)]?\Z")
 _SEEN = 200  # characters at the written text's end that are examined
 _CANDIDATES = 256  # likeliest tokens that are examined
@@ -48,7 +48,7 @@ class Grounding:
         self._values = frozenset(part.casefold() for value in found for part in (value, *_parts(value)))
 
     def held(self, written: str, logits: Logits) -> Logits:
-        """Returns the logits after the written text, with -inf for tokens that lead to another value."""
+        """Returns the logits, with -inf for tokens after which ``written`` would contain a value that no text has."""
         before = written[-_SEEN:]
         wish = int(np.argmax(logits))
         if self._may_follow(before, wish):
@@ -64,7 +64,7 @@ class Grounding:
         return masked if np.isfinite(masked).any() else logits
 
     def _may_follow(self, before: str, token: int) -> bool:
-        """Returns whether all values of the text with this token are allowed or may become so."""
+        """Returns whether each value in the text plus this token is known, or can still become a known value."""
         ends, piece = self.model.is_eog(token), self.model.piece(token).decode("utf-8", "replace")
         if not piece and not ends:
             return False
@@ -79,7 +79,7 @@ class Grounding:
         return any(value.startswith(_begun(going)) for value in self._values)
 
     def _is_known(self, word: str) -> bool:
-        """Returns whether a whole word has no other values."""
+        """Returns whether the texts contain every value in a complete word."""
         if not _is_value(word):
             return True
         own = (match.group().casefold() in self._values for match in VALUE.finditer(word))
@@ -93,9 +93,9 @@ class Generation:
     Args:
         refusal: a text that begins with these words, in any case, ends there and is empty.
         strip: drop leading white space.
-        straight: a completion: nothing is cut from the text.
+        straight: cut neither echoes nor repeats from the text, as for a completion.
         may_loop: do not stop when the model repeats itself.
-        grounding: allows only values of the passages; None: any.
+        grounding: allows only values that are in the passages; None: allows any value.
         labels: the prompt labels that are echoes at a line's beginning (`wim_edge.reading.cuts`).
     """
 
@@ -121,7 +121,7 @@ class Generation:
     def pieces(self) -> Iterator[str]:
         """Decodes until an end-of-generation token, a stop text, ``max_tokens``, an echo or a repeat.
 
-        Yields whole characters; holds back what may become a stop text or a cut. Raises Interrupted,
+        Yields whole characters; holds back text that may become a stop text or be cut. Raises Interrupted,
         ContextOverflowError.
         """
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -169,7 +169,7 @@ class Generation:
         return self.text.strip()
 
     def _out(self, piece: str, *, last: bool = False) -> str:
-        """Adds a piece to the text and returns its clear part."""
+        """Returns the part of a piece that the cuts let through, and adds it to the text."""
         self._begun = self._begun or bool(piece)
         if not self.straight:
             piece = self._cuts.feed(piece, last=last)
@@ -190,7 +190,7 @@ class Generation:
 
 
 def is_repeating(tokens: list[int]) -> bool:
-    """Returns whether the end is a run three times or more, over 24 tokens or more: greedy decoding never leaves it."""
+    """Returns whether the last 24 or more tokens repeat one run, at least three times: greedy decoding stays in it."""
     for period in range(1, min(_LONGEST_LOOP, len(tokens) // 3) + 1):
         if tokens[-1] != tokens[-1 - period]:
             continue
@@ -216,7 +216,7 @@ def _last_word(text: str) -> str:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Yields all runs of a value's parts, which dashes, colons and slashes divide."""
+    """Yields every sequence of neighbouring parts of a value, which is divided at dashes, slashes, colons and @."""
     cuts = [0, *(match.start() for match in _PARTS.finditer(value)), len(value)]
     for first, start in enumerate(cuts[:12]):
         yield from (value[start:end].strip("-/:@") for end in cuts[first + 1 : 12])

@@ -22,12 +22,12 @@ from wim_edge.reading.timings import Timings
 
 _CHARS_A_TOKEN = 4
 WORDS = 0.6
-"""The nats that a run loses for each of its sentence's `wim_edge.words.missed_points` (docs/choices.md)."""
+"""The nats that a run loses for each missed point of its unit (`wim_edge.words.missed_points`; docs/choices.md)."""
 
 
 @dataclass(frozen=True)
 class Margin:
-    """A margin; without ``quote`` and ``pointed`` it is in the model's own words."""
+    """A margin. ``quote`` and ``pointed`` are None if it is in the model's own words."""
 
     text: str
     quote: Chars | None
@@ -54,7 +54,7 @@ class MarginWriter:
         self.pointer = Pointer(self.model, self.context, self.resolved.run_tokens)
 
     def log_odds(self, sequence: Sequence) -> float:
-        """Returns the adapter's log-odds, in nats, that the sequence holds an answer; leaves no trace."""
+        """Returns the adapter's log-odds, in nats, that the sequence contains an answer; leaves it as it was."""
         with sequence.fork() as branch, self.context.adapted():
             branch.append(self.plan.margin_prompt)
             return self.pointer.log_odds(branch.logits)
@@ -62,7 +62,7 @@ class MarginWriter:
     def write(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
         """Yields pieces of a segment's margin as they are decoded, then the margin.
 
-        The branch ends with the segment, and is spoilt afterwards. Raises Interrupted, ContextOverflowError.
+        ``branch``: ends with the segment; writing changes it. Raises Interrupted, ContextOverflowError.
         """
         if self.resolved.margins_are_pointed_at:
             yield self._verbatim(index, branch)
@@ -94,7 +94,7 @@ class MarginWriter:
         return Margin(text, (found.start, found.end), found.header, pointed)
 
     def point(self, segment: Segment, branch: Sequence) -> Pointed:
-        """Returns the runs that the model points at in a segment, which ends the branch."""
+        """Returns the runs that the model points at in the segment at the branch's end. Changes the branch."""
         document = self.plan.documents[segment.document]
         with self.clock.stage("margins"), self.context.adapted():
             branch.append(self.plan.margin_prompt)

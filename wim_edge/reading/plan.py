@@ -27,9 +27,9 @@ from wim_edge.reading.ranking import Outlook, outlook
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.settings import Settings
 
-_SLACK = 32  # tokens: joined texts may be tokenized differently
-_SMALLEST = 16  # tokens of a segment
-_COUNTED = 1 << 14  # characters that are tokenized at once
+_SLACK = 32  # spare tokens: joined texts may be tokenized differently
+_SMALLEST = 16  # the fewest tokens of a segment
+_COUNTED = 1 << 14  # characters that `check_fits` tokenizes at once
 _LABEL = 24  # tokens of a margin's place in the final prompt
 _SECTION, _HEADER = 24, 40  # tokens of a section's heading and of a table's header; longer ones are left out
 BLANK_LINE = "\n\n"  # between documents
@@ -75,9 +75,9 @@ class Plan:
     windows: tuple[tuple[PlannedSegment, ...], ...]
     n_ctx: int
     reserved: int
-    """The cells besides those for documents, final prompt and answer."""
+    """The spare cells: for scoring, and for joined texts that are tokenized differently."""
     outlook: Outlook | None = None
-    """Gives the order if there is a question and each segment is read alone; else None."""
+    """The prior that orders the segments in shallow reading; None in deep reading or without a question."""
     segments: tuple[PlannedSegment, ...] = field(init=False)
     first: tuple[int, ...] = field(init=False)
     """The number of each window's first segment."""
@@ -88,12 +88,12 @@ class Plan:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The windows in the order of reading."""
+        """The windows' numbers in the order of reading."""
         return tuple(range(len(self.windows))) if self.outlook is None else self.outlook.order
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The prompt labels that are in no document. In an answer they repeat the prompt."""
+        """The prompt labels that are in no document. In an answer they are echoes of the prompt."""
         return labels_apart_from(document.text for document in self.documents)
 
     @property
@@ -108,7 +108,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Limit:
-    """The most tokens of a context, and the advice that raises this limit."""
+    """The most tokens of a context. ``larger`` advises the user how to raise it."""
 
     tokens: int
     larger: str
@@ -121,7 +121,7 @@ def make_plan(
     """Divides the documents into segments and chooses the context's size.
 
     Args:
-        scoring: the cells that the relevance method takes.
+        scoring: the cells that the relevance method needs.
         tokenize: the model's tokenizer for documents; may raise to stop the planning.
 
     Raises ContextOverflowError, InvalidRequestError.
@@ -173,7 +173,7 @@ def make_plan(
 def make_margin_prompt(
     model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, query: str
 ) -> tuple[int, ...]:
-    """Returns the prompt for a margin: an adapter or base model continues after "Answer:", a chat model gets a turn."""
+    """Returns the prompt for a margin. An adapter or base model continues after "Answer:"; a chat model gets a turn."""
     if resolved.margins_are_pointed_at and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.ask("pointing", query)))
     name = "quotation" if resolved.margins_are_pointed_at else "extractive_summary"
@@ -181,7 +181,7 @@ def make_margin_prompt(
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
-    """Returns the most tokens of a context. ``largest``: returns the size that fits the memory."""
+    """Returns the limit of a context. ``largest``: returns the most tokens that fit the memory."""
     limit = min(settings.n_ctx or n_ctx_train, n_ctx_train)
     if settings.n_ctx is None and (fits := largest()) < limit:
         return Limit(fits, f"{memory_hint()}: memory holds no larger context of this model")
@@ -189,7 +189,7 @@ def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], in
 
 
 def check_fits(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
-    """Raises ContextOverflowError if the documents alone exceed the context; stops counting there, to save time.
+    """Raises ContextOverflowError as soon as the documents alone exceed the context.
 
     ``count``: returns the number of tokens of a text.
     """
@@ -252,14 +252,14 @@ def _segment(
 
 
 def _section(document: Document, segment: Segment, heading: str) -> str:
-    """Returns the section title above a segment; empty if the heading or the segment's beginning shows it."""
+    """Returns a segment's section title and a blank line; empty if the heading or the segment shows the title."""
     section = document.place(segment.start, segment.end).section or ""
     is_shown = section.casefold() in heading.casefold() or segment.text.lstrip(" \n#").startswith(section)
     return "" if is_shown else f"{section}{BLANK_LINE}"
 
 
 def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:
-    """Returns consecutive pieces in windows, as many to a window as fit."""
+    """Returns the pieces in windows of consecutive pieces, each of at most ``room`` tokens if possible."""
     windows: list[list[PlannedSegment]] = [[]]
     used = 0
     for piece in pieces:
@@ -274,7 +274,7 @@ def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegme
 def source_label(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
     """Returns a place in words, such as "report.pdf, page 12"; may be empty.
 
-    ``several``: True if there are several documents. ``lines``: name the line if there is no page or section.
+    ``several``: include the document's name. ``lines``: give the line if there is no page or section.
     """
     place = document.place(start, end)
     parts = [document.name] if several else []

@@ -2,8 +2,8 @@
 
 The second stage of MindRef (arXiv 2402.17010, section 3.3) within one segment: a beam search in which every token must
 continue a run of tokens of the segment. A run begins at a word and ends where the model ends the line. Its score is its
-log-probability including that end, which only falls as a run grows: the search stops once an ended run beats all
-others. A run costs a few short batches, cannot be invented, and has known offsets.
+log-probability including that end. A beam's log-probability only falls as it grows, so the search stops once an ended
+run beats all beams. A run costs a few short batches. It cannot be invented, and its offsets are known.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from wim_edge.documents.units import inked
 from wim_edge.engine.protocols import PLAIN_LETTERS, Context, Logits, Model, Sequence
 from wim_edge.engine.sampling import Step, log_softmax, search_beams
 
-BEAMS = 4  # 8 pointed no better
+BEAMS = 4  # 8 beams pointed no better
 _LEAST = 1e-9
-_ACROSS = 20.0  # nats lost by a run over two rows of a table: more than by anything else
+_ACROSS = 20.0  # nats that a run over two rows of a table loses: more than for any other reason
 LONGEST = 40
 """The most tokens of a run; it ends there if the model does not end it."""
 NONE, YES, NO = " none", " Yes", " No"
-"""An adapter writes these if the passage does not answer, and if the question asks for yes or no."""
+"""What an adapter writes if the passage does not answer, or if the question asks for yes or no."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Pointed:
 @dataclass(frozen=True)
 class _Beam:
     places: tuple[int, ...]
-    """The token numbers where the run begins: several if the segment repeats it."""
+    """The indices of the tokens where the run begins; several if the segment repeats the run."""
     prefix: tuple[int, ...] = ()
     logprob: float = 0.0
 
     def bound(self, far: list[float]) -> float:
-        """Returns the score that no run of the beam exceeds."""
+        """Returns an upper bound for the score of every run that continues the beam."""
         return self.logprob - min(far[place] for place in self.places)
 
 
@@ -82,13 +82,13 @@ class _Ground:
     """The tokens with which a run may begin."""
     may_end: list[bool]
     words: list[int]
-    """The number of tokens with a letter or digit before each token, and in all: a run needs one."""
+    """For each token and the end: how many tokens before it have a letter or digit. A run needs at least one."""
     far: list[float]
-    """The nats that a run loses if it begins with the token."""
+    """For each token: the nats that a run loses if it begins there."""
 
     def loss(self, place: int, n: int) -> float:
-        """Returns the nats that a run of n tokens from a place loses; most if it crosses from one row of a table to
-        another."""
+        """Returns the nats that the run of ``n`` tokens from token ``place`` loses: for its beginning, and `_ACROSS` if
+        it crosses from one row of a table to another."""
         text, start, end = self.text, self.chars[place], self.chars[place + n]
         stop = text.find("\n", start, end)
         crosses = stop >= 0 and text[stop:end].strip()
@@ -107,7 +107,7 @@ class Pointer:
     """The tokens that end a line or the text."""
     _forms: dict[int, int] = field(default_factory=dict)
     _verdicts: set[tuple[int, ...]] = field(default_factory=set)
-    """The tokens of `NONE`, `YES` and `NO` in all forms: such a run is likely for the wrong reason."""
+    """The tokens of `NONE`, `YES` and `NO` in all forms. No such run is found: its probability is the verdict's."""
 
     def __post_init__(self) -> None:
         if self.model.has_adapter:
@@ -122,11 +122,11 @@ class Pointer:
         return float(-none + np.log(-np.expm1(min(none, -_LEAST))))
 
     def rate(self, sequence: Sequence, texts: Seq[str]) -> list[float]:
-        """Returns the log-probability, in nats, of each text and its end after the sequence, which ends with the prompt
-        and is left as it was. Raises Interrupted, ContextOverflowError."""
+        """Returns the log-probability, in nats, of each text with its end as the continuation of the sequence.
+        ``sequence``: ends with the prompt, and is left as it was. Raises Interrupted, ContextOverflowError."""
         first, scores = log_softmax(sequence.logits), list[float]()
         forms = ([self.model.tokenize(f" {text}"), self.model.tokenize(text)] for text in texts)
-        tokens = [max(pair, key=lambda form: float(first[form[0]])) for pair in forms]  # the likelier beginning
+        tokens = [max(pair, key=lambda form: float(first[form[0]])) for pair in forms]  # with or without the space
         for at in range(0, len(tokens), BEAMS):
             some = tokens[at : at + BEAMS]
             with ExitStack() as stack:
@@ -150,7 +150,7 @@ class Pointer:
         Args:
             sequence: ends with the prompt, and is left as it was. The beams are up to four forks of it.
             avoid: characters ``[start, end)`` of the segment's text where no run begins or ends, such as headings.
-            asked: likewise, with the nats that a run loses if it begins there.
+            asked: (start, end, nats) in the same offsets: a run that begins there loses these nats.
 
         Raises Interrupted, ContextOverflowError.
         """
@@ -179,7 +179,7 @@ class Pointer:
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, float(np.logaddexp(yes, no)), spent)
 
     def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
-        """Returns runs as (place, number of tokens, score), best first, and the number of tokens decoded."""
+        """Returns runs as (first token, number of tokens, score), best first, and the number of tokens decoded."""
         found: list[tuple[int, int, float]] = []
 
         def advance(live: list[tuple[_Beam, Logits]]) -> list[Step[_Beam]]:
@@ -205,7 +205,7 @@ class Pointer:
         return found, spent
 
     def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
-        """Yields the beam with each next token that the segment allows."""
+        """Yields the beam extended by each token that follows it in the segment."""
         depth = len(beam.prefix)
         following: dict[int, list[int]] = {}
         for place in beam.places:
@@ -217,7 +217,7 @@ class Pointer:
             yield _Beam(tuple(places), (*beam.prefix, form), beam.logprob + float(logprobs[form]))
 
     def _other_form(self, token: int) -> int:
-        """Returns the token with its leading space removed, or with one added: the other form that begins a run."""
+        """Returns the token with its leading space removed or added; the token itself if there is no such token."""
         if token not in self._forms:
             piece = self.model.piece(token).decode("utf-8", "replace")
             other = piece[1:] if piece.startswith(" ") else " " + piece
@@ -238,7 +238,7 @@ _QUOTES = {"(": ")", "[": "]", "“": "”", "«": "»", "„": "“", '"': '"',
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the run without surrounding white space and brackets, and punctuation at its end."""
+    """Returns the range without surrounding white space, brackets or quotes, and without punctuation at its end."""
     start, _ = inked(text, start, end)
     while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:.!?。，；：|*"):
         closes_abbreviation = text[end - 1] == "." and "." in text[start : end - 1].rsplit(" ", 1)[-1]
@@ -253,14 +253,14 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 _SPACE = "\u2581"
-_ASTRAY = 16  # bytes to look ahead for a piece that is not at its place
+_ASTRAY = 16  # bytes to look ahead for a token's bytes that are not where they are expected
 
 
 def beginnings(
     piece: Callable[[int], bytes], text: str, tokens: Seq[int], longest: int
 ) -> tuple[list[int], dict[int, int]]:
-    """Returns the character offsets of the tokens and of the text's end, and the first tokens of sentences, each with
-    its sentence's end in characters. In a sentence of more than ``longest`` tokens (a table), every word is one.
+    """Returns the character offsets of the tokens and of the text's end, and {first token of a sentence: its end in
+    characters}. A sentence of more than ``longest`` tokens (a table) counts as begun at each of its words.
 
     ``piece``: returns the bytes of a token (`wim_edge.engine.protocols.Model.piece`).
     """
@@ -278,8 +278,8 @@ def beginnings(
 
 
 def char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> tuple[list[int], list[bool]]:
-    """Returns the character offsets of the tokens and of the text's end, and whether each token begins at a character
-    (inside one, its offset is the next character's).
+    """Returns the character offsets of the tokens and of the text's end, and for each token whether it begins at a
+    character. A token that begins inside a character has the offset of the next one.
 
     SentencePiece writes a space as U+2581, so the two are treated as equal.
     """
@@ -291,7 +291,7 @@ def char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> 
     data, starts, at = "".join(chars).encode(), [], 0
     for found in pieces:
         place = data.find(found, at, at + len(found) + _ASTRAY)
-        at = max(at, place)  # the tokenizer changed something: continue where it agrees again
+        at = max(at, place)  # the tokenizer changed the text: continue where both agree again
         starts.append(at)
         at = min(at + len(found), len(data))
     offsets = np.searchsorted(edges, starts)

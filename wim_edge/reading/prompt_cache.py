@@ -1,6 +1,6 @@
 """The prompt cache: windows of text, restored from a saved reading or evaluated and saved.
 
-The restored part of a window is held beside the sequence, which is a fork of it at each segment's end.
+The restored part of a window is a sequence of its own. While it lasts, the reading's sequence is a fork of this part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wim_edge.reading import events
 from wim_edge.reading.plan import Plan, PlannedSegment
 from wim_edge.reading.timings import Timings
 
-_SAVE_EVERY, _SAVE_OFTEN = 60.0, 10.0  # seconds between saves, and in a process at risk
+_SAVE_EVERY, _SAVE_OFTEN = 60.0, 10.0  # seconds between saves; the second in a process that may be killed
 _SAVE_SHARE = 20  # saving takes at most a twentieth of the time
 
 
@@ -32,7 +32,7 @@ class PromptCache:
     saved: SavedReading | None
     """Restores and keeps states; None: nothing is saved."""
     may_be_killed: bool
-    """True if the process is at risk, as with other machines: it saves more often."""
+    """True if the process may be killed, as when other machines take part (RPC). It then saves more often."""
     number: int = -1
     """The window being read; -1: none yet."""
     read_tokens: int = 0
@@ -54,7 +54,7 @@ class PromptCache:
 
     @property
     def sequence(self) -> Sequence:
-        """The opening and the part of this window that is read."""
+        """The reading's sequence: the opening, and the part of this window read so far."""
         assert self._sequence is not None
         return self._sequence
 
@@ -63,7 +63,7 @@ class PromptCache:
         return self.plan.windows[self.number]
 
     def open(self, number: int) -> None:
-        """Truncates the sequence to the opening, which is evaluated once for all windows."""
+        """Begins window ``number``: truncates the sequence to the opening, which is evaluated once for all windows."""
         self.number, self._grown = number, False
         with self.clock.stage("prefill"):
             self.release_restored()
@@ -73,7 +73,7 @@ class PromptCache:
                 self._sequence.truncate(len(self.plan.prefix))
 
     def restore(self) -> None:
-        """Restores the part of the window that a saved reading has, and holds it."""
+        """Restores the part of this window that the saved reading contains; `read` then moves along it."""
         if self.saved is None:
             return
         with self.clock.stage("restore"):
@@ -91,11 +91,11 @@ class PromptCache:
                 self._begin()
 
     def is_cached(self, piece: PlannedSegment) -> bool:
-        """Returns whether the next piece needs no evaluation."""
+        """Returns whether the whole next piece is restored, so that nothing is evaluated."""
         return self._held is not None and len(self.sequence) + piece.size <= len(self._held)
 
     def read(self, piece: PlannedSegment) -> Iterator[events.Event]:
-        """Extends the sequence to the piece's end; yields the progress."""
+        """Extends the sequence to the piece's end, from the restored part if possible; yields the progress."""
         begin, held = len(self.sequence), self._held
         tokens, lead = piece.tokens, len(piece.heading_tokens)
         if held is not None:
@@ -130,11 +130,11 @@ class PromptCache:
             self._save_at = now + max(self._save_every, _SAVE_SHARE * (now - begun))
 
     def retain(self, left: Iterable[int]) -> int:
-        """Keeps the saved states of other windows; returns the document tokens that they have of windows ``left``."""
+        """Keeps the saved states of other windows. Returns how many document tokens of windows ``left`` are saved."""
         if self.saved is None:
             return 0
         later = {number for number in left if number != self.number}
-        # A state of a window with several segments may have been continued, so it is not needed
+        # This reading may have saved a longer state of a window with several segments: the old one is not needed
         numbers = [number for number, pieces in enumerate(self.plan.windows) if len(pieces) == 1 or number in later]
         windows = ((number, self._tokens(number), self._ends(number)) for number in numbers)
         return sum(
@@ -144,12 +144,12 @@ class PromptCache:
         )  # fmt: skip
 
     def save_when_due(self) -> None:
-        """Saves if enough time has passed, so that a killed process loses little."""
+        """Saves if enough time has passed. A killed process then loses little."""
         if time.monotonic() > self._save_at:
             self.save()
 
     def release_restored(self) -> None:
-        """Frees the held part of the window; the sequence remains."""
+        """Frees the restored part of the window; the reading's sequence remains."""
         if self._held is not None:
             self._held.close()
             self._held = None

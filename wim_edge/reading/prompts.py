@@ -60,7 +60,7 @@ class Prompts:
             folders = [directory, *folders] if chat else [directory / "base", directory, *folders]
         environment = (_compiled if directory is None else _environment)(tuple(folders))
         self._templates = {name: self._load(environment, name) for name in NAMES}
-        # A template that fails must fail before anything is read
+        # Render each template now: a faulty one must fail before anything is read
         for read, margins in ((True, True), (True, False), (False, False)):
             self.system(read=read, margins=margins)
         for name in ("extractive_summary", "quotation", "pointing", "way_out", "verdict"):
@@ -95,7 +95,7 @@ class Prompts:
             ) from error
 
     def ask(self, which: str, query: str, **values: object) -> str:
-        """Returns the prompt with the name ``which``, one of those that ask the question."""
+        """Returns the prompt from the template ``which``, which asks the question and must not be blank."""
         text = self._render(which, query=query, **values)
         if not text.strip():
             raise InvalidRequestError(f"{which}.jinja renders to nothing", "It must ask the question.")
@@ -108,7 +108,7 @@ class Prompts:
         return self.ask("worded_answer", query, quotation=quotation, run=run)
 
     def system(self, *, read: bool = True, margins: bool = True) -> str:
-        """Returns the system text; it is without the question, so that a reading serves every question."""
+        """Returns the system text. It does not contain the question, so that a saved reading serves every question."""
         return self._render("system_message", read=read, margins=margins)
 
     def document(self, name: str, *, title: str = "", several: bool) -> str:
@@ -130,12 +130,12 @@ class Prompts:
         return before
 
     def recall(self, *, paged: bool) -> list[str]:
-        """Returns the texts before the query, the title (if ``paged``) and the passage, without a space at the end."""
+        """Returns the texts before query, title (if ``paged``) and passage, without spaces at their ends."""
         variables = ("query", "title", "passage") if paged else ("query", "passage")
         return [text.rstrip(" ") for text in self._pieces("recall", variables, paged=paged)[:-1]]
 
     def _pieces(self, which: str, variables: Seq[str], **values: object) -> list[str]:
-        """Returns the texts before, between and after these variables, which must come in this order."""
+        """Returns the template's texts before, between and after these variables, which must be in this order."""
         marks = {name: f"[[{secrets.token_hex(8)}]]" for name in variables}  # no question contains them
         pieces, rest = [], self._render(which, **values, **marks)
         for name, mark in marks.items():

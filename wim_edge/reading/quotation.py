@@ -14,7 +14,7 @@ from wim_edge.documents.tables import ROW, header_above, line_spans
 from wim_edge.documents.units import ITEM, inked, unit_spans
 
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
-_LABEL = 60  # characters of a line that introduces the next ones ("Account:")
+_LABEL = 60  # the most characters of a line that introduces the next lines ("Account:")
 _NO_WORDS = re.compile(r"[\W_]*|\W*\d{1,4}\W*")
 _LEADER = re.compile(r"(?:\. ?){4,} *\w+\s*")
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
@@ -22,12 +22,12 @@ _SLANTED = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,80}?)(?<=[^\s*])\*(?![\w
 _PARTED = re.compile(r"(?<=\w)[\u2010\u00ad]\n\s*(?=\w)")
 _MARKDOWN = re.compile(r"#{1,6} |<!--")
 _NUMBERED = re.compile(r"(?:§ ?)?(?:\d{1,2}(?:\.\d{1,2})*[.)]?|[IVX]{1,5}\.)\s+")
-_HEADING_WORDS, _LONGEST_BARE = 8, 300  # the most words of a heading, and characters of one or of a dot leader
+_HEADING_WORDS, _LONGEST_BARE = 8, 300  # the most words of a heading; the most characters of a bare line
 
 
 @dataclass(frozen=True)
 class Quotation:
-    """Characters ``[start, end)`` of a document; ``header``: the table's header if they are a row, else empty."""
+    """Characters ``[start, end)`` of a document. ``header``: the table's header for a row, else empty."""
 
     start: int
     end: int
@@ -37,8 +37,8 @@ class Quotation:
 def quotation(document: Document, segment: Segment, start: int, end: int, longest: int) -> Quotation:
     """Returns the quotation that carries characters ``[start, end)`` of the document, within the segment.
 
-    More than ``longest`` characters are cut around the run, at clauses if possible. A line that introduces the run
-    ("Account:") is included, with as many items as fit: the first one alone would look complete.
+    A quotation over ``longest`` characters is cut around these, at clauses if possible. A line that introduces it
+    ("Account:") is included, with as many list items as fit: one item alone would look like the whole list.
     """
     text, at = segment.text, start - segment.start
     spans = unit_spans(text)
@@ -62,7 +62,7 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
 
 
 def words_lost(text: str, question: str) -> list[tuple[int, int, float]]:
-    """Returns the character spans of a text's units, each with its `wim_edge.words.missed_points`."""
+    """Returns (start, end, missed points) of each unit of a text, in characters (`wim_edge.words.missed_points`)."""
     spans = unit_spans(text)
     held = [words.without_endings(text[start:end]) for start, end in spans]
     missed = words.missed_points(held, words.without_endings(question))
@@ -75,9 +75,9 @@ def on_one_line(text: str) -> str:
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
-    """Returns the spans of lines in the segment's text that are headings, dot leaders or without words.
+    """Returns the spans of bare lines in the segment's text: headings, dot leaders, and lines without words.
 
-    Returns none if no other line would be left.
+    Empty if no other line would be left.
     """
     sections = {mark.section for mark in document.marks if mark.section}
     lines = list(line_spans(segment.text))
@@ -101,14 +101,14 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
     number, n_words = _NUMBERED.match(plain), len(plain.split())
     if number is None or n_words > _HEADING_WORDS or re.search(r"\d|:", plain[number.end() :]):
         return False
-    # Below a numbered title is its text or its first sub-number; below an item, the next item
+    # A numbered title is followed by its text or its first sub-number; a numbered item, by the next item
     own = plain[: number.end()].strip(" .)")
     below = _NUMBERED.match(following) is None or following.startswith(f"{own}.")
     return below and len(following.split()) > n_words
 
 
 def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:
-    """Returns at most ``longest`` characters around the run, from a word's start to a clause's end if possible."""
+    """Returns a span of ``longest`` characters or less around the run, cut at a word and at a clause if possible."""
     spare = max(0, longest - (end - start))
     begin = max(left, start - spare // 2)
     stop = min(right, max(end, begin + longest))

@@ -1,9 +1,9 @@
 """The ranking of segments: P(segment answers | question), the softmax of one logit per segment (Bayes' rule).
 
-The outlook is a prior for each segment before it is read, which gives the order of reading where each segment is read
-alone. Words in common cost almost nothing, embeddings a seventh of the reading: only the most promising segments are
-embedded, and a vector (0.1 s) is kept with the reading, so that the next question embeds others. Tables of contents
-come last. Ties keep the document's order; of several documents, beginnings come first.
+The outlook is a prior for each segment before it is read. In shallow reading it gives the order. Counting words in
+common costs almost nothing; embedding takes a seventh of the reading's time, so only the most promising segments are
+embedded. Their vectors (0.1 s each) are saved with the reading; the next question embeds further segments. Tables of
+contents come last. Ties keep the document's order; with several documents, all beginnings come first.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from wim_edge.engine.protocols import Embedder, Vector
 from wim_edge.errors import InvalidRequestError
 from wim_edge.library import SavedReading
 
-_PROBABLE, _NEAR, _NEAR_ALONE = 0.5, 0.1, 0.03
+_PROBABLE, _NEAR, _NEAR_ALONE = 0.5, 0.1, 0.03  # the default thresholds of `Ranking.chosen`
 AT_ONCE = 96
 """The most segments that are embedded before a reading continues."""
 AFTER = 2
-"""The segments that are read before any is embedded: often these suffice."""
+"""The number of segments that are read before any is embedded: often these suffice."""
 _LAST_LATIN = "\u0250"
 _STEP = 8  # segments between two progress reports
 
@@ -37,18 +37,18 @@ _STEP = 8  # segments between two progress reports
 class Ranking:
     """The scores of a document's segments.
 
-    Without an ``outlook`` the score is the logit, and a segment without a score has logit 0, as no text would.
-    ``independent``: scores are log-odds, each for its segment alone; there is no outlook then.
+    Without an ``outlook`` a segment's score is its logit; without a score its logit is 0, as for an empty text.
+    ``independent``: a score is the log-odds of its segment alone; there is no outlook.
     """
 
     n_segments: int
     independent: bool = False
     scores: dict[int, float] = field(default_factory=dict)
-    """Raw scores; with ``answers``, only of segments that were among the first when they were read."""
+    """Raw scores by segment; with ``answers``, only of segments that ranked among the first when they were read."""
     verdicts: Mapping[int, bool] = field(default_factory=dict)
     """The user's verdicts: an accepted segment always matters, a rejected one never."""
     answers: dict[int, float] = field(default_factory=dict)
-    """An adapter's log-odds that segments answer; used with an outlook only."""
+    """An adapter's log-odds that a segment answers, by segment; used only with an outlook."""
     outlook: Outlook | None = None
     """The prior of the segments; None: uniform."""
 
@@ -58,7 +58,7 @@ class Ranking:
         return list(self.scores) if self.outlook is None else list(dict.fromkeys([*self.answers, *self.scores]))
 
     def relevance(self, index: int) -> float:
-        """Returns the relevance, 0 to 1, given all that is scored so far."""
+        """Returns the relevance of a segment, 0 to 1, given all scores so far; 0 if the segment has none."""
         if index not in self.known:
             return 0.0
         if self.independent:
@@ -67,7 +67,7 @@ class Ranking:
         return float(1 / np.exp(logits - logits[index]).sum())
 
     def unread(self) -> float | None:
-        """Returns P(a segment without a score answers better than all others); None if nothing is known of those."""
+        """Returns P(a segment that is not `known` answers better than all known ones); None without an outlook."""
         if self.outlook is None:
             return None
         logits, known = self._logits(), self.known
@@ -85,15 +85,15 @@ class Ranking:
         return sorted(by, key=lambda index: (-by[index], index))
 
     def without_verdict(self) -> list[int]:
-        """Returns the known segments without the user's verdict, most relevant first."""
+        """Returns the known segments on which the user gave no verdict, most relevant first."""
         return [index for index in self.order() if index not in self.verdicts]
 
     def chosen(self, at_most: int, threshold: float | None = None) -> list[int]:
-        """Returns up to ``at_most`` segments that matter, most relevant first, after all that the user accepts.
+        """Returns all segments that the user accepted, then the others that matter, up to ``at_most`` in total.
 
-        Log-odds: those whose relevance reaches the threshold (default 0.5). Else: those that make the question likelier
-        than no text does, and reach the best one's relevance times the threshold (default 0.1, or 0.03 with an
-        outlook): the gap decides, not the number.
+        If scores are independent, a segment matters if its relevance reaches the threshold (default 0.5). Else its
+        score must be above 0, and its relevance must reach the best segment's times the threshold (default 0.1, or 0.03
+        with an outlook).
         """
         accepted = [index for index in self.order() if self.verdicts.get(index)]
         best = self.without_verdict()[: max(0, at_most - len(accepted))]
@@ -106,7 +106,7 @@ class Ranking:
         return [*accepted, *(index for index in best if self.relevance(index) >= least)]
 
     def is_first(self, index: int, n: int) -> bool:
-        """Returns whether a segment is among the first n by prior and adapter alone; True without either."""
+        """Returns whether prior and adapter rank a segment among the first ``n``; True without an outlook."""
         if self.outlook is None:
             return True
         weight, prior = self.outlook.weights.answers, self.outlook.prior
@@ -129,7 +129,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of a segment's logit that it answers."""
+    """The weights of the terms in a segment's logit."""
 
     words: float  # of a point of BM25
     similarity: float  # of a standard deviation of the scout's similarities
@@ -138,19 +138,19 @@ class Weights:
     answers: float = 0.0  # of a nat of the adapter's log-odds
 
 
-# Fitted to the cross entropy of the gold segment after 1 to 32 scores, on the choosing parts (docs/choices.md)
+# Fitted on the choosing parts: least cross entropy of the gold segment after 1 to 32 scores (docs/choices.md)
 BY_WORDS = Weights(0.7, 0.0, 0.12, -1.2)
 BY_SIMILARITY = Weights(0.5, 1.2, 0.125, -1.5)
 BY_ADAPTER = Weights(0.55, 0.0, 0.02, 0.5, 0.7)
 BY_BOTH = Weights(0.5, 1.2, 0.02, 0.5, 0.7)
-_CONTENTS = -5.0  # logit of a table of contents: it has the question's words, but no answer
+_CONTENTS = -5.0  # added to the logit of a table of contents: it has the question's words, but no answer
 _LEADER = re.compile(r"(?:\.[ \t]?){4,}[ \t]*\w+[ \t]*$", re.MULTILINE)  # "Rainfall ........ 12"
-_CONTENTS_SHARE = 0.5  # of the lines in a table of contents have dot leaders
+_CONTENTS_SHARE = 0.5  # the least share of lines with dot leaders in a table of contents
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The facts about segments before they are read, by segment number."""
+    """The facts about segments before they are read, one value for each segment."""
 
     shared: tuple[float, ...]
     """BM25 scores."""
@@ -161,7 +161,7 @@ class Outlook:
     adapted: bool = False
     """True if an adapter gives log-odds for each segment that is read."""
     similarities: Mapping[int, float] = field(default_factory=dict)
-    """Cosine similarities to the question of embedded segments."""
+    """The cosine similarity to the question, by embedded segment."""
 
     @property
     def weights(self) -> Weights:
@@ -191,9 +191,9 @@ class Outlook:
 
 
 def outlook(texts: Sequence[str], question: str, documents: Sequence[int]) -> Outlook:
-    """Returns the outlook on the texts by the question's words. ``documents``: the document number of each text."""
+    """Returns the outlook on segments from their words in common. ``documents``: the document number of each text."""
     shared: dict[int, float] = {}
-    with suppress(InvalidRequestError):  # SQLite without FTS5: the document's order
+    with suppress(InvalidRequestError):  # without FTS5 in SQLite, the document's order stays
         shared = words.scores(texts, question)
     counts = Counter[int]()
     places = []
@@ -223,18 +223,18 @@ class Similarity:
         """The embedded segments."""
 
     def is_due(self, number: int, n_read: int) -> bool:
-        """Returns whether to embed more segments before reading this one."""
+        """Returns whether to embed more segments before segment ``number`` is read."""
         return number not in self.known and (n_read >= AFTER or not self._query)
 
     def unknown(self, order: Sequence[int]) -> list[int]:
-        """Returns the first `AT_ONCE` segments of this order that are not embedded; all of them if nothing is asked."""
+        """Returns the first `AT_ONCE` segments of ``order`` that are not embedded; without a question, all of them."""
         unknown = [number for number in order if number not in self.known]
         return unknown[:AT_ONCE] if self._query else unknown
 
     def measure(self, texts: Mapping[int, str], check: Callable[[], None]) -> Iterator[int]:
-        """Embeds texts and the question, and yields the number of texts done.
+        """Embeds the question and texts, given by segment, and yields the number of texts done so far.
 
-        ``check``: may raise to stop; the vectors made until then are kept.
+        ``check``: may raise to stop; the vectors computed until then are saved.
         """
         fingerprint = self._embedder.fingerprint
         if self._question is None and self._query:

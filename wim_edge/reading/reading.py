@@ -10,9 +10,9 @@ Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep rea
     [opening][segment 0] ... [segment n][margins][query][answer]
 
 Shallow reading has windows of one segment, in the order of ranking.py; the cache returns to the opening before each.
-The known beginning of a window is restored from a saved reading; the sequence at each segment's end is a fork of it.
-A segment gets a margin if it would be chosen now. For a method that judges margins (`verdict`) all are written first,
-as in the paper. Known segments are all scored before any margin is written.
+The beginning of a window may be restored from a saved reading. The restored segments are all scored before any margin
+is written. A segment gets a margin if an answer given now would draw on it. A method that judges margins (`verdict`)
+needs every margin before its score, as in the paper.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from wim_edge.reading.timings import Timings
 from wim_edge.settings import Within
 from wim_edge.support import SupportWeights
 
-_NEAREST = 2  # passages at most if no segment is relevant
-_OF_A_LIST = 6  # passages at most for a list that is pointed at
+_NEAREST = 2  # the most passages if no segment is relevant
+_OF_A_LIST = 6  # the most passages for a list that is pointed at, unless `max_passages` is more
 
 
 @dataclass
@@ -68,17 +68,17 @@ class Reading:
     pointed: dict[int, Pointed] = field(default_factory=dict)
     """The runs that the model points at, by segment."""
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
-    """The states of the segments that would be chosen, in shallow reading."""
+    """In shallow reading, the states of the segments that an answer given now would draw on."""
     n_read: int = 0
     is_spent: bool = False
-    """True if the reading ended at its limit."""
+    """True if the reading ended at its limit, not at the text's end or on request."""
     reads_on: bool = False
     """True if the reading continues after an answer, until another segment is the best or all are read."""
     _done_tokens: int = 0
     _at: int = -1
     """The segment at the sequence's end, while it is assessed; -1: none."""
     _pending: dict[int, int] = field(default_factory=dict)
-    """The segments that wait for their margins, with the positions of their ends."""
+    """The segments whose margins are not written yet, with the positions of their ends in the sequence."""
 
     def __post_init__(self) -> None:
         may_be_killed = self.resolved.settings.rpc is not None
@@ -88,7 +88,7 @@ class Reading:
         )
         self._within, self._begun = Within.parse(self.resolved.settings.within), time.monotonic()
         if self.kind == "list" and self._within.unread is not None:
-            self._within = replace(self._within, unread=0.0)  # items may be in segments that are not the best
+            self._within = replace(self._within, unread=0.0)  # list items may be in any segment
         self._method = self.relevance or Relevance()
         ahead = self.plan.outlook
         self._outlook = ahead and replace(ahead, adapted=self._asks_adapter)
@@ -97,9 +97,9 @@ class Reading:
         self.ranking = Ranking(len(self.plan.segments), self._method.independent, outlook=prior)
 
     def run(self) -> Iterator[events.Event]:
-        """Reads until the end, the limit, or a request for the answer.
+        """Reads to the text's end or the limit. Yields the events.
 
-        Raises Interrupted; the text read until then is saved.
+        Raises Interrupted when asked to stop; the text read until then is saved.
         """
         self._begun, self._best, self.is_spent = time.monotonic(), next(iter(self.chosen()), -1), False
         try:
@@ -121,7 +121,7 @@ class Reading:
                 self.saved.close(self.cache.read_tokens + self.cache.reused_tokens + self.cache.retain(self._left))
 
     def _look_ahead(self, similarity: Similarity) -> Iterator[events.Event]:
-        """Embeds the read segments and the most promising others, and updates the order."""
+        """Embeds the read segments and the most promising unread ones, and updates the order of reading."""
         read = sorted(set(range(len(self.plan.segments))).difference(self._left))
         unknown = similarity.unknown([*read, *self._left])
         texts = {number: self.plan.segments[number].text for number in unknown}
@@ -169,7 +169,7 @@ class Reading:
             yield from self._write_waiting()
 
     def is_enough(self) -> bool:
-        """Returns whether the limit is reached while segments are left."""
+        """Returns whether the limit is reached while segments are left, and sets ``is_spent``."""
         if self.n_read == len(self.plan.segments):
             return False
         if self.reads_on:
@@ -204,7 +204,7 @@ class Reading:
     def chosen(self) -> list[int]:
         """Returns the segments that an answer given now would draw on, most relevant first."""
         chosen = self._relevant()
-        # Without a writer the nearest passage is wanted even if it does not answer: "not found" shows it
+        # Without a writer, "not found" shows the nearest passage even if it does not answer
         return chosen if chosen or self.resolved.prose else self.ranking.without_verdict()[:1]
 
     def nearest(self) -> list[int]:
@@ -220,7 +220,7 @@ class Reading:
         return max(most, _OF_A_LIST) if self.kind == "list" and not self.resolved.prose else most
 
     def pointed_at(self, segments: Seq[int]) -> dict[int, Pointed]:
-        """Returns the runs that the model points at in these segments, by segment."""
+        """Returns {segment: what the model points at} for those of these segments that have a quotation as margin."""
         return {index: self.pointed[index] for index in segments if index in self.pointed}
 
     def close(self) -> None:
@@ -230,7 +230,7 @@ class Reading:
 
     @property
     def _needs_reading(self) -> bool:
-        """Returns whether every segment is read, not only the chosen ones."""
+        """Returns whether every segment is read, not only the chosen segments."""
         pattern = self.resolved.pattern
         if pattern.deep or self.relevance is None:
             return True
@@ -238,13 +238,13 @@ class Reading:
 
     @property
     def _asks_adapter(self) -> bool:
-        """Returns whether an adapter rates each segment: only if each is read alone."""
+        """Returns whether an adapter rates each segment: in shallow reading with quotations as margins."""
         pattern = self.resolved.pattern
         alone = pattern.margins and not pattern.deep and not self._method.scores_margins and self._needs_reading
         return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone
 
     def _assess(self, index: int, piece: PlannedSegment, known: bool) -> Iterator[events.Event]:
-        """Scores the segment at the sequence's end; writes its margin if due, or queues it."""
+        """Scores the segment at the sequence's end. Writes its margin, if it gets one, or queues it if ``known``."""
         margins = self.resolved.pattern.margins
         if margins and self._method.scores_margins:
             self._pending[index] = len(self.cache.sequence)
@@ -265,14 +265,14 @@ class Reading:
         with self.clock.stage("relevance"):
             before = self._method.evaluated_tokens
             first = True
-            if self._asks_adapter:  # it ranks the segments; scores are evidence for the first ones
+            if self._asks_adapter:  # it ranks the segments; only the first ones need a score, as evidence
                 self.ranking.answers[index] = self.writer.log_odds(self.cache.sequence)
                 first = self.ranking.is_first(index, self._max_passages)
             text = margin.text if margin else piece.segment.text
             score = self._method.score(index, self.cache.sequence, text) if first else None
         if score is not None:
             self.ranking.scores[index] = score
-        if margin is None and self._method.evaluated_tokens > before:  # in a sequence of its own
+        if margin is None and self._method.evaluated_tokens > before:  # it evaluated the segment in its own sequence
             if self._needs_reading:
                 self.cache.reread_tokens += len(piece.segment.tokens)
             else:
@@ -287,7 +287,7 @@ class Reading:
         return self.chosen() or self.nearest()
 
     def _keep_snapshot(self, index: int) -> None:
-        """Keeps the state of the segment; drops those that no answer or pending margin needs."""
+        """Keeps the segment's state, and drops states that neither an answer nor a pending margin needs."""
         wanted = {*self._wanted(), *self._pending}
         self.snapshots = {segment: state for segment, state in self.snapshots.items() if segment in wanted}
         self.snapshots[index] = self.cache.sequence.snapshot()
@@ -300,10 +300,10 @@ class Reading:
                 yield event
 
     def write_waiting_margins(self) -> Generator[events.Event, None, None]:
-        """Writes the pending margins of segments that are still chosen, most relevant first."""
+        """Writes the pending margins of segments that are still chosen, most relevant first. Yields the events."""
         wanted = [*self._pending] if self._method.scores_margins else self.chosen()
         due = [(index, self._pending[index]) for index in wanted if index in self._pending]
-        self._pending = {}  # a stop drops the others
+        self._pending = {}  # if stopped, the remaining margins are dropped
         for index, end in due:
             piece = self.plan.segments[index]
             with self._branch(index, end) as branch:
@@ -317,9 +317,9 @@ class Reading:
 
     @contextmanager
     def _branch(self, index: int, end: int) -> Iterator[Sequence]:
-        """Yields a fork that ends with the segment."""
+        """Yields a fork that ends with the segment, which is at position ``end``; restores its state if necessary."""
         sequence = self.cache.sequence
-        others = not self.resolved.pattern.deep and index != self._at  # were read since: restore it
+        others = not self.resolved.pattern.deep and index != self._at  # other segments were read since
         if others:
             with self.clock.stage("restore"):
                 sequence.restore(self.snapshots[index])

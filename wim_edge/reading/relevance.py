@@ -2,8 +2,8 @@
 
 A method returns a raw score; `Ranking` (ranking.py) turns all scores so far into relevances, 0 to 1. The likelier a
 language model finds a question after a text, the better the text answers it (Ponte and Croft 1998; Sachan et al. 2022,
-"Improving passage retrieval with zero-shot question generation"). Nothing is decoded: a segment takes one small batch,
-which is rolled back.
+"Improving passage retrieval with zero-shot question generation"). Such a score decodes nothing. It takes one small
+batch for each segment, which is rolled back.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from wim_edge.reading.prompts import Prompts
 from wim_edge.reading.ranking import Ranking
 from wim_edge.reading.resolved_settings import ResolvedSettings
 
-_SLACK = 32  # tokens: a margin may be tokenized differently from its segment
-_GATE = 2  # the gain ranks the right one of ten segments first or second in 87 to 95% of cases
+_SLACK = 32  # spare tokens: a margin may be tokenized differently from its segment
+_GATE = 2  # least width of `Cascade`: the gain ranks the right one of ten segments first or second in 87 to 95%
 _NO_TEXT = -20.0  # log-odds of an empty margin
 
 
@@ -39,25 +39,25 @@ class Scorer:
 
 
 class Relevance:
-    """A method: `open`, then `begin_window` and `score` during the reading, then `close`. The scores enter a
-    softmax in which no text has 0: their unit is the nat, and a positive one says that the segment helps."""
+    """A relevance method: call `open`, then `begin_window` and `score` during the reading, then `close`. Scores enter a
+    softmax in which an empty text has 0. Their unit is the nat; a positive score means that the segment helps."""
 
     scores_margins = False
-    """True if it scores a text (the margin, or the segment's without margins), not the segment in the cache."""
+    """True if it scores a text (the margin's; without margins, the segment's), not the segment in the cache."""
     needs_sequence = False
     """True if it needs the segment in the reading's sequence."""
     uses_own_model = False
     """True if it scores with a model of its own."""
     independent = False
-    """True if a score is the log-odds of its segment, independent of the others; the answer is then not judged."""
+    """True if a score is the log-odds of its segment alone. The answer is then not judged (`answer/judged.py`)."""
     uses_outlook = False
-    """True if the outlook, words and the scout, counts too (`wim_edge.reading.ranking.Ranking`)."""
+    """True if the outlook (words in common, the scout) is part of the ranking (`wim_edge.reading.ranking.Ranking`)."""
     scores_in_nats = True
     """True if its scores are log-likelihoods or log-odds, from which the support is computed."""
     text_tokens = 0
-    """The tokens of the longest text to score, if it takes a sequence of its own."""
+    """The tokens of the longest text to score, if the method scores in a sequence of its own."""
     evaluated_tokens = 0
-    """The tokens that it evaluated in a sequence of its own, with the reading's model."""
+    """The tokens evaluated so far in a sequence of its own, with the reading's model."""
 
     @property
     def reserved_cells(self) -> int:
@@ -71,9 +71,9 @@ class Relevance:
         """Begins a window: the reading's sequence holds only the opening."""
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
-        """Returns the score of segment ``index``, which ends the sequence; None: a gate held it back.
+        """Returns the score of segment ``index``, at the sequence's end; None: its gain was too small (`Cascade`).
 
-        ``text``: the text to score, if `scores_margins`. Raises Interrupted, ContextOverflowError.
+        ``text``: what to score, if `scores_margins`. Raises Interrupted, ContextOverflowError.
         """
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class Relevance:
 
 
 class QuestionLikelihood:
-    """The question's tokens as they follow a text."""
+    """Measures how likely the question is after a text. Its length is the tokens that this takes."""
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         before = prompts.before_question()
@@ -94,7 +94,7 @@ class QuestionLikelihood:
         return len(self._before) + len(self._tokens)
 
     def log_likelihood(self, sequence: Sequence) -> float:
-        """Returns log P(question | the sequence), in nats; leaves no trace."""
+        """Returns log P(question | the sequence), in nats; leaves the sequence as it was."""
         rows = len(self._tokens)
         with sequence.fork() as branch:
             logits = branch.append([*self._before, *self._tokens], rows=rows + 1)
@@ -151,7 +151,7 @@ class Likelihood(Relevance):
             own.truncate(min(len(own), len(self._opening)))
 
     def _put(self, own: Sequence, text: list[int]) -> None:
-        """Extends the sequence from the opening to the text's end, from the saved reading if possible."""
+        """Appends the text to a sequence that contains the opening, or restores both from the saved reading."""
         tokens = [*self._opening, *text]
         known = self._saved.find(tokens, [len(tokens)], len(tokens), aside=True) if self._saved else None
         if known is not None:
@@ -171,8 +171,8 @@ class Likelihood(Relevance):
 class LikelihoodGain(Relevance):
     """The gain in the question's log-likelihood, in nats, when a segment enters the cache.
 
-    Scaled by log P(question | nothing) / log P(question | the cache before): later segments, after which less gain is
-    possible, are not at a disadvantage.
+    It is scaled by log P(question | nothing) / log P(question | the cache before): less gain is possible for later
+    segments.
     """
 
     needs_sequence = True
@@ -195,7 +195,7 @@ class LikelihoodGain(Relevance):
 
 
 class Cascade(Likelihood):
-    """The likelihood, only for segments that are among the first ``width`` by the gain so far."""
+    """The likelihood of segments whose gain is among the best ``width`` so far; other segments get no score."""
 
     uses_outlook = False
 
@@ -230,7 +230,7 @@ class BM25(Relevance):
 
 
 class SeparateModelRelevance(Relevance):
-    """A method with a model and context of its own (Writing in the Margins, appendix A)."""
+    """Runs another method with a model and context of its own (Writing in the Margins, appendix A)."""
 
     uses_own_model = True
 
@@ -250,7 +250,7 @@ class SeparateModelRelevance(Relevance):
                 "Use smaller segments (--segment-tokens) or another --relevance-model.",
             )
         self.context = self._model.context(self._method.reserved_cells)
-        self._method.open(self.context, pieces, None)  # the saved reading is the reader's
+        self._method.open(self.context, pieces, None)  # the saved states are of the reader's model
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         return self._method.score(index, sequence, text)
@@ -262,7 +262,7 @@ class SeparateModelRelevance(Relevance):
 
 
 def verdict_tokens(model: Model, word: str) -> set[int]:
-    """Returns the tokens that begin the word, in any case, with or without a space before it."""
+    """Returns the first tokens of a word in upper, title and lower case, with and without a space before it."""
     forms = (word.upper(), word.capitalize(), word.lower())
     return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
 
@@ -270,8 +270,8 @@ def verdict_tokens(model: Model, word: str) -> set[int]:
 class VerdictRelevance(Relevance):
     """The log-odds that a margin helps with the question (Writing in the Margins, section 3.2 and appendix A).
 
-    The prompt before the margin is prefilled once; each margin is appended and truncated again. ``text_tokens``: the
-    tokens of the longest margin or segment.
+    The prompt before the margin is prefilled once. Each margin is appended to it, and truncated again.
+    ``text_tokens``: the tokens of the longest margin or segment.
     """
 
     scores_margins = independent = True
@@ -319,7 +319,7 @@ class VerdictRelevance(Relevance):
 
 
 def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, auxiliary: bool) -> Relevance:
-    """Returns the method of the settings. ``auxiliary``: the scorer is not the reader.
+    """Returns the relevance method of the settings. ``auxiliary``: True if another model than the reader scores.
 
     Raises InvalidRequestError for a method that conflicts with other settings.
     """
@@ -338,7 +338,7 @@ def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, aux
             )
         likelihood = Likelihood(scorer, query, resolved.segment_tokens, alone=False)
         return SeparateModelRelevance(likelihood, scorer.model)
-    # After a question, a text adds nothing to the question's likelihood
+    # A text after the question adds nothing to the question's likelihood
     query_first = resolved.settings.query_first
     alone = not resolved.pattern.deep and not query_first
     if name == "likelihood" or alone or (query_first and name == "cascade"):

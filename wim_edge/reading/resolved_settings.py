@@ -30,7 +30,7 @@ MEASURED_BEST = "measured best with this model"
 
 @dataclass(frozen=True)
 class ResolvedSettings:
-    """The settings with every choice made, except those that the engine makes when it loads the model."""
+    """The settings with every choice made, except for choices that the engine makes when it loads the model."""
 
     settings: Settings
     """Each field has a value if a source has one; None: the engine decides."""
@@ -60,14 +60,14 @@ class ResolvedSettings:
 
     @property
     def decoded_tokens(self) -> int:
-        """The most tokens that writing a margin takes in the cache: those of all beams together."""
+        """The most cells that decoding a margin takes; for a quotation, those of all beams together."""
         return BEAMS * self.run_tokens if self.margins_are_pointed_at else self.margin_tokens
 
     def explained(self) -> dict[str, dict[str, Any]]:
         """Returns each setting's effective ``value``, as JSON, and ``origin``, by name.
 
-        An environment variable is named as the origin. None is decided later, by the model (threads, layers) or the
-        text (context).
+        The origin of a value from the environment is the variable's name. A value of None is chosen later, by the model
+        (threads, layers) or the text (context).
         """
         environment, explained = Settings.from_environment(), {}
         for name in (field.name for field in fields(Settings)):
@@ -89,10 +89,10 @@ def resolve(
     """Returns the user's settings merged with those for the model, the machine and the text.
 
     Args:
-        settings: fields that differ from the default are given.
+        settings: fields that differ from the default count as given by the user.
         suggested: the model's settings in models.toml.
-        tuned: its settings in tuned.json.
-        automatic: the pattern by the text's length, and the reason, for settings without a pattern.
+        tuned: the model's settings in tuned.json.
+        automatic: (pattern, reason) by the text's length, used if no other source has a pattern.
     """
     usual = Settings()
     names = [field.name for field in fields(Settings)]
@@ -109,11 +109,11 @@ def resolve(
         settings, why, origins["pattern"] = settings.with_changes(pattern=automatic[0]), automatic[1], "length"
     pattern, margins = PATTERNS[settings.pattern or "wim"], settings.margins or MARGINS[0]
     is_pointed = margins == _POINTED
-    # Scoring segments alone costs another reading, but ranks them better: worth it if the answer comes from them
+    # Scoring segments alone ranks them better, but reads them twice: worth it if the answer comes from them
     is_judged_apart = settings.other_judge is not None
     again = pattern.answers_from_passages or settings.query_first or is_judged_apart
     relevance = settings.relevance or ("cascade" if again else "likelihood-gain")
-    # Verdicts need every margin anyway: all relevant ones may go into the final prompt
+    # The verdict method writes every margin anyway: all relevant ones may go into the final prompt
     most = _ALL if relevance == "verdict" and not pattern.answers_from_passages else _PASSAGES
     for name in ("relevance", "margin_tokens", "segment_tokens", "max_passages"):
         if getattr(settings, name) is None:
@@ -132,8 +132,8 @@ def resolve(
 class Pattern:
     """A way of reading a document.
 
-    ``deep``: all segments are read in one sequence, else each alone after the system text. ``answers_from_passages``:
-    the answer comes from chosen segments, else from the context.
+    ``deep``: all segments are read in one sequence; False: each alone after the system text.
+    ``answers_from_passages``: the answer comes from chosen segments; False: from the whole context.
     """
 
     name: str
@@ -169,7 +169,7 @@ _BESIDE = 1024  # tokens for prompts, margins and the answer
 
 
 def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
-    """Returns the pattern and the reason for it: `wim` if the text fits the context and is soon read, else
+    """Returns (pattern, reason): `wim` if the text fits the context and is read within `_SECONDS`, else
     `wim-shallow`.
 
     Args:

@@ -27,7 +27,7 @@ class Timings:
             self._stages[name] = self._stages.get(name, 0.0) + time.perf_counter() - started
 
     def each(self, name: str, items: Iterator[T]) -> Iterator[T]:
-        """Yields the items of an iterator, and counts the time inside it, without the consumer's."""
+        """Yields the items; counts the time in the iterator as stage ``name``, without the consumer's time."""
         while True:
             with self.stage(name):
                 try:
