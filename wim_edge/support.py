@@ -1,7 +1,7 @@
 """Support: the probability that the documents hold an answer, from absolute evidence.
 
-A share among segments ranks them, but says nothing about all of them. Absolute evidence is combined in one logit, with
-weights fitted for the model (`wim-edge eval answerable`, models.toml) or cautious defaults.
+The ranking shows which segment answers best, but not whether any of them does. So absolute evidence is combined in one
+logit, with weights fitted for the model (`wim-edge eval answerable`, models.toml) or cautious defaults.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import ClassVar, Self
 
 ANSWERED, NOT_FOUND = 0.5, 0.3
-"""Support from the first on is "answered", from the second on "unsure", below it "not_found"."""
+"""Support of at least the first is "answered", of at least the second "unsure", below that "not_found"."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Evidence:
     missing: float = 0.0
     """The share, 0 to 1, of the question's words that are in no passage."""
     writer: float | None = None
-    """The writer's log-odds that the passages answer; None if it was not asked."""
+    """The writer's log-odds that the passages answer; None if the writer was not asked."""
     judge: float | None = None
     """The log-odds of the support before the writer was asked."""
     share: float | None = None
-    """P(the best words are the answer | there is one), by the judge alone; None without any words."""
+    """P(the judge's answer is right | there is one), by the judge alone; None without candidates."""
     agreed: float | None = None
-    """1 if the writer's sentence had these words before the writer saw them, 0 if not; None: no sentence was asked."""
+    """1 if the writer, without seeing the judge's answer, wrote the same answer, else 0; None: it was not compared."""
 
     def to_dict(self) -> dict[str, float]:
         """Returns the known evidence by name."""
@@ -46,7 +46,7 @@ class _Weights:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, object]) -> Self:
-        """Returns the weights of a table in models.toml; an empty one means the defaults. Raises ValueError for missing
+        """Returns the weights in a table of models.toml; the defaults for an empty table. Raises ValueError for missing
         or unknown names, and for values that are not numbers."""
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         if given and (given.keys() != known or any(not isinstance(value, int | float) for value in given.values())):
@@ -74,7 +74,7 @@ class SupportWeights(_Weights):
 @dataclass(frozen=True)
 class Confirmation(_Weights):
     """The weights of a writer's verdict: ``bias + judge * logit(support) + writer * Evidence.writer`` is the logit of
-    the confirmed support. Agreement adds ``agreed`` nats to the logit of the share; without it they are subtracted."""
+    the confirmed support. Agreement adds ``agreed`` nats to the logit of the share; disagreement subtracts them."""
 
     table = "confirmation"
     bias: float = 0.0
@@ -83,20 +83,20 @@ class Confirmation(_Weights):
     agreed: float = 0.6
 
     def support(self, judged: float, says: float | None) -> float:
-        """Returns the support, 0 to 1, after the writer was asked; unchanged if it was not (None)."""
+        """Returns the support, 0 to 1, after the writer was asked. ``says``: its log-odds; None: support is unchanged."""
         return judged if says is None else sigmoid(self.bias + self.judge * logit(judged) + self.writer * says)
 
     def share(self, judged: float, *, is_agreed: bool) -> float:
-        """Returns P(the judge's words are the answer | there is one) after the writer's sentence was written."""
+        """Returns P(the judge's words are the answer | there is one), adjusted by the writer's sentence."""
         return sigmoid(logit(judged) + (self.agreed if is_agreed else -self.agreed))
 
 
 def logit(probability: float) -> float:
-    """Returns the log-odds of a probability, within the bounds of `SupportWeights.support`."""
+    """Returns the log-odds of a probability, clipped to about -30 to 30."""
     kept = min(max(probability, 1e-13), 1 - 1e-13)
     return math.log(kept / (1 - kept))
 
 
 def sigmoid(logit: float) -> float:
-    """Returns the probability of log-odds, within the bounds of `SupportWeights.support`."""
+    """Returns the probability of log-odds, which are clipped to -30 to 30."""
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))

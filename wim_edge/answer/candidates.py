@@ -1,16 +1,16 @@
 """Candidate answers: words of the passages, each with one score in nats, the weighted sum of its terms.
 
     passage   log P(its passage answers) (`wim_edge.reading.ranking`)
-    words     minus the points of rare question words that its sentence, item or row has less than the best one
+    words     minus the points for rare question words that its unit misses and the best unit has
     run       log P(the words | their passage, or their row alone)
-    echo      the share of its words that the question has: they are seldom the answer
-    label     for a cell: the number of question words in its column's label, not in its row
+    echo      the share of its words that are in the question: such words are seldom the answer
+    label     for a cell: the number of question words that its column's label has and its row has not
 
-Equal words of several passages add up. `--explain` prints the terms.
+The probabilities of candidates with equal words in several passages add up. `--explain` prints the terms.
 
 Likely rows of tables, and the paragraph of the best run, are read again alone. A small model confuses rows and columns
 of a whole table, but finds the right cell of a single row that has its labels. A model without an adapter may point at
-a neighbouring name or number; less text around it helps (docs/choices.md).
+a neighbouring name or number; less text around the answer helps (docs/choices.md).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LEAST = 1e-6
 MAX_ROWS = 6
 """The most rows that are read alone, of about 60 tokens each."""
 _AT_ONCE = 2  # rows in one batch: the reading and the beams need sequences too
-_LONGEST, _LONGEST_CELL = 600, 120  # characters of a row, and of a cell that can be an answer
+_LONGEST, _LONGEST_CELL = 600, 120  # the most characters read of a row; the most of a cell that can be an answer
 _NEARLY, _BETWEEN = 0.8, "\n\n"  # a paragraph of at least this share of its segment is not read again
 
 
@@ -68,7 +68,7 @@ class AnswerCandidate:
     end: int
     terms: Terms
     row: float | None = None
-    """The log-odds that its row answers, for a cell of a row that was read alone."""
+    """For a cell of a row that was read alone: the log-odds that the row answers."""
     share: float = 0.0
     """P(these words are the answer | one of the candidates is)."""
 
@@ -86,7 +86,7 @@ class AnswerCandidate:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A sentence, item or row, the log-probability that its passage answers, and its missed points."""
+    """A sentence, item or row. ``passage``: log P(its passage answers); ``missed``: its `words.missed_points`."""
 
     index: int
     start: int
@@ -112,8 +112,8 @@ def candidates_of(
 ) -> tuple[tuple[AnswerCandidate, ...], float | None]:
     """Returns the candidates, best first, and the adapter's best log-odds that a row answers (None: no row was read).
 
-    Candidates are the runs that the model points at in the passages ``used``, and cells of the best rows of all that
-    was read. ``alone``: rows and a paragraph are read for it; False: nothing is evaluated. Raises Interrupted.
+    Candidates are the runs that the model points at in the passages ``used``, and the cells of the best rows, also of
+    other passages. ``alone``: read rows and a paragraph alone; False: evaluate nothing. Raises Interrupted.
     """
     units, pointed = _units(reading, used, unread=alone), reading.pointed_at(used)
     found = _runs(reading, pointed, units)
@@ -157,7 +157,7 @@ def _cells(reading: Reading, unit: _Unit, read: RowRead) -> Iterator[AnswerCandi
 
 
 def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:
-    """Returns the candidates with their shares, best first, and each place once."""
+    """Returns the candidates with their shares, best first; of several at one place only the best."""
     places: dict[tuple[int, int, int], AnswerCandidate] = {}
     for one in sorted(found, key=lambda one: -one.terms.score):
         places.setdefault((one.index, one.start, one.end), one)
@@ -167,7 +167,7 @@ def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:
 
 
 def shares(scored: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Returns the probability of each text by its `key`, from pairs of text and score in nats."""
+    """Returns {`key` of a text: its probability} from pairs (text, score in nats); equal keys are added up."""
     pairs, total = list(scored), dict[str, float]()
     best = max((score for _, score in pairs), default=0.0)
     for text, score in pairs:
@@ -177,7 +177,7 @@ def shares(scored: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def key(text: str) -> str:
-    """Returns the words of a text without case and punctuation: equal keys mean the same answer."""
+    """Returns a text's words without case and punctuation. Texts with equal keys are the same answer."""
     return " ".join(_WORD.findall(text.casefold())) or text
 
 
@@ -187,9 +187,9 @@ def _echo(text: str, asked: set[str]) -> float:
 
 
 def _units(reading: Reading, used: Seq[int], *, unread: bool) -> list[_Unit]:
-    """Returns the sentences, items and rows of the passages ``used`` and of all that is scored.
+    """Returns the sentences, items and rows of the passages ``used`` and of all scored segments.
 
-    A table is one passage: its rows are as relevant as its best segment. ``unread``: also those of unread segments.
+    A table's rows are as relevant as its best segment. ``unread``: also rows in unread segments of such a table.
     """
     plan, own = reading.plan, {index: _passage(reading, index) for index in {*used, *reading.ranking.known}}
     spans, held, best, verdicts = [], [], dict[tuple[int, Table], float](), reading.ranking.verdicts
@@ -211,7 +211,7 @@ def _units(reading: Reading, used: Seq[int], *, unread: bool) -> list[_Unit]:
 
 
 def _tables(segment: Segment, document: Document) -> list[tuple[int, Table]]:
-    """Returns the tables with a part in a segment, each with the document's number."""
+    """Returns (document number, table) for each table with a part in the segment."""
     return [(segment.document, table) for table in tables_within(document.text, segment.start, segment.end)]
 
 
@@ -220,9 +220,9 @@ def _passage(reading: Reading, index: int) -> float:
 
 
 def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]:
-    """Reads rows, given with their segment numbers, and yields the model's result for each.
+    """Reads each row alone, from pairs (segment, row), and yields the results.
 
-    Stops early when the context has no room for more. Raises Interrupted.
+    Stops early when the context has no room for further rows. Raises Interrupted.
     """
     plan, tokenize = reading.plan, reading.model.tokenize
     texts = [

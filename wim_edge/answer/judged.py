@@ -1,6 +1,6 @@
 """The judgement: the candidates, whether the documents answer at all, and the kind of the answer.
 
-Also the answer that needs no writer: the best candidate, yes or no, or a list, with the quotation that carries it.
+Also builds the answer that needs no writer: the best candidate, yes or no, or a list, with its quotation.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from wim_edge.support import ANSWERED, NOT_FOUND, Evidence, sigmoid
 UNSURE, NOT_SAID, MAY_NOT_SAY = "Perhaps: ", "The document does not seem to say.", "The document may not say this."
 NOT_SO_FAR = "What was checked so far does not seem to say."
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
-_LONG = 8  # words of a short answer that is shown only in its quotation
+_LONG = 8  # a short answer of this many words or more is shown only in its quotation
 _NEAR = 0.08  # a list's item from another passage has at least this share of the best candidate's probability
-_LIKELY, _ALIKE = -1.0, 1.5  # nats: cells that answer alike have at least this log P, and scores at most so far apart
+_LIKELY, _ALIKE = -1.0, 1.5  # nats: cells that answer alike have at least this log P, and scores less than this apart
 _VERDICT = log(0.2)  # a question asks for yes or no if P(Yes or No) is above this
 
 
@@ -37,16 +37,16 @@ class Judged:
     candidates: tuple[AnswerCandidate, ...] = ()
     """The best first."""
     items: tuple[AnswerCandidate, ...] = ()
-    """The items in their order, if the answer is a list."""
+    """The items in the text's order, if the answer is a list."""
     verdict: str = ""
     """Yes or No, if the question asks for one."""
     quotes: tuple[events.Quote, ...] = ()
-    """The best candidate's quotation first."""
+    """The best candidate's quotation, then the margins of the other passages."""
     evidence: Evidence | None = None
     support: float | None = None
     """0 to 1; None if the scores are not in nats."""
     share: float = 1.0
-    """P(this is the answer | there is one)."""
+    """P(the best candidate, the list or the verdict is the answer | there is one)."""
     is_confirmed: bool = False
     """True if a writer gave the same verdict: the judge alone is not reliable on yes or no (docs/choices.md)."""
 
@@ -61,12 +61,12 @@ class Judged:
 
     @property
     def confidence(self) -> float | None:
-        """P(the answer is right): it is there, and it is this one; None if the scores are not in nats."""
+        """P(the answer is right), support times share; None if the scores are not in nats."""
         return None if self.support is None else self.support * self.share
 
     @property
     def status(self) -> events.AnswerStatus:
-        """The outcome; an answer is sure if it is likely right."""
+        """The status. "answered" needs enough confidence, and for yes or no a writer's confirmation."""
         support = 1.0 if self.support is None else self.support
         is_sure = support * self.share >= ANSWERED and (self.is_confirmed or not self.verdict)
         return "unsure" if support >= ANSWERED and not is_sure else status_of(support)
@@ -97,7 +97,7 @@ def status_of(support: float) -> events.AnswerStatus:
 def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     """Returns the judgement on the passages ``used``, given by segment number.
 
-    ``alone``: table rows are read alone for it; False: nothing is evaluated. Raises Interrupted.
+    ``alone``: as in `candidates_of`; False: evaluate nothing. Raises Interrupted.
     """
     found = reading.pointed_at(used)
     candidates, row_answers = candidates_of(reading, used, alone=alone)
@@ -121,8 +121,8 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
 
 
 def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], row_answers: float | None) -> Evidence:
-    """Returns the evidence that the passages in ``found``, or else ``used``, contain an answer. ``row_answers``: the
-    adapter's log-odds for the best row that was read alone."""
+    """Returns the evidence that the passages in ``found`` contain an answer; without any, those in ``used``.
+    ``row_answers``: the adapter's log-odds for the best row that was read alone; None: no row."""
     plan, passages = reading.plan, list(found) or list(used)
     odds = [pointed.answers for pointed in found.values()] + ([] if row_answers is None else [row_answers])
     answers = max(odds, default=0.0) if reading.model.has_adapter else 0.0
@@ -140,7 +140,7 @@ def _asks_for_verdict(found: Mapping[int, Pointed], best: AnswerCandidate) -> bo
 
 
 def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float:
-    """Returns P(Yes), averaged over the passages by relevance; 0.5 without any."""
+    """Returns P(Yes), averaged over the passages with relevance as weight; 0.5 without passages."""
     weights = {index: reading.ranking.relevance(index) for index in found}
     total = sum(weights.values())
     yes = sum(weights[index] * sigmoid(pointed.yes) for index, pointed in found.items())
@@ -150,9 +150,9 @@ def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float
 def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> list[AnswerCandidate]:
     """Returns the items if the answer is a list, else none.
 
-    By itself ("auto") an answer is a list if the best candidate introduces one, or if cells answer alike. Where a list
-    is wanted, its items are the best candidate's siblings; or the cells of its column whose rows share most words with
-    the question; or the best candidate of each passage.
+    With "auto" it is a list if the best candidate introduces a list, or if cells answer alike. Items are the items of
+    the best candidate's list, else the cells of its column; of these only those whose lines have most of the question's
+    words, if several do. Without both, the best candidate of each passage is an item.
     """
     best, text = candidates[0], candidates[0].document.text
     around = siblings(text, best.start, best.end)
@@ -177,7 +177,7 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
 
 
 def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
-    """Returns the cells of the best candidate's column that the question and the model don't distinguish from it."""
+    """Returns the cells of the best candidate's column that answer as well as it does; none if there is only one."""
     best = candidates[0]
     cells = {cell[0] for cell in column(rows(best.document), best.start)} if best.row is not None else set()
     found = [
@@ -196,7 +196,7 @@ def _line(text: str, start: int, end: int) -> str:
 
 
 def answer_of(judged: Judged) -> Answer:
-    """Returns a judgement as an answer without its text."""
+    """Returns an answer with the judgement's values and an empty text."""
     return Answer(
         "", judged.status, judged.short, judged.span, judged.quotes, judged.support, (), judged.evidence,
         judged.candidates, judged.confidence,
@@ -221,7 +221,7 @@ def pointed_answer(reading: Reading, judged: Judged) -> Answer:
 
 
 def not_found(reading: Reading, judged: Judged) -> Answer:
-    """Returns the answer that nothing was found, with the nearest quotation."""
+    """Returns an answer that reports "not found" and shows the nearest quotation."""
     carried = format_quotes(reading, judged.quotes[:1])
     none, hardly = NOT_SO_FAR if reading.is_stopped else NOT_SAID, (judged.support or 0.0) < _HARDLY
     first, where = (none, "Nearest") if hardly or reading.is_stopped else (MAY_NOT_SAY, "Perhaps here")

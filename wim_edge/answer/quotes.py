@@ -1,4 +1,4 @@
-"""Quotations that carry an answer, their form for a person, and citations: the passage that holds a sentence."""
+"""Quotations that carry an answer, their printed form, and citations: which passage contains a sentence's words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from wim_edge.reading.reading import Reading
 from wim_edge.words import without_endings
 
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
-"""A quotation that ends with one of these, or follows one, is whole there."""
-_LEAST = 0.5  # of a sentence's words, weighted, that its passage holds
+"""A quotation needs no ellipsis where it ends with one of these, or follows one."""
+_LEAST = 0.5  # the least share of a sentence's words, weighted by rarity, that its passage contains
 
 
 def quote(document: Document, start: int, end: int, header: str = "") -> events.Quote:
@@ -33,19 +33,19 @@ def quote_at(reading: Reading, index: int, start: int, end: int) -> events.Quote
 
 
 def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
-    """Returns the margins of these segments that are quotations."""
+    """Returns the margins of these segments as quotes; leaves out margins in the model's own words."""
     margins = [(reading.plan.document_of(index), reading.margins[index]) for index in order if index in reading.margins]
     return tuple(quote(document, *one.quote, one.header) for document, one in margins if one.quote and one.text)
 
 
 def format_quotes(reading: Reading, quotes: Seq[events.Quote]) -> str:
-    """Returns quotations with their places, in the form for a person."""
+    """Returns quotations with their places, one a line, to show to a person."""
     shown = []
     for one in quotes:
         document = next(document for document in reading.plan.documents if document.name == one.document)
         place = source_label(document, *one.chars, len(reading.plan.documents) > 1, lines=True)
         row = labelled(one.header, one.text) if one.header else ""
-        # If its cells don't match the table's labels: the row's text, without the pipes
+        # If a row's cells don't match the table's labels, show its text without the pipes
         cells = " · ".join(cell for part in one.text.split("|") if (cell := on_one_line(part)))
         text = row or (cells if one.header else f"“{_with_cuts(document.text, one)}”")
         shown.append(f"{text}{f' ({place})' if place else ''}")
@@ -61,7 +61,7 @@ def _with_cuts(text: str, one: events.Quote) -> str:
 
 
 def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
-    """Returns (end of the sentence in characters, passage number) for each sentence that a passage holds."""
+    """Returns (end of the sentence in characters, passage number) for each sentence with a `best_holder`."""
     held, found = [without_endings(passage) for passage in passages], []
     for start, end in sentences(text):
         holder = best_holder(text[start:end], held)
@@ -71,8 +71,8 @@ def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
 
 
 def best_holder(text: str, held: Seq[set[str]]) -> int | None:
-    """Returns the index in ``held`` of the word set (`wim_edge.words.without_endings`) with most of a text's words,
-    weighted by rarity; None below one half."""
+    """Returns the index of the set in ``held`` with most of a text's words, weighted by rarity; None if it has less
+    than half. ``held``: the words of each passage (`wim_edge.words.without_endings`)."""
     counts = Counter(word for words in held for word in words)
     said = without_endings(text)
     worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}

@@ -19,16 +19,16 @@ from wim_edge.reading.plan import BLANK_LINE, source_label, source_of
 from wim_edge.reading.prompts import MarginNote, Prompts
 from wim_edge.reading.reading import Reading
 
-_OTHER_TOKENIZER = 1.5  # the writer's tokens for one of the reader's, at most
+_OTHER_TOKENIZER = 1.5  # the most tokens of the writer for one token of the reader
 _SUMMED_UP = 6_000  # characters of an extract that a model sums up
-_EVALUATED = 16  # first tokens of a joined passage: they get much attention, so they must see the text before it
+_EVALUATED = 16  # first tokens of a joined passage to evaluate again: much attended to, they must see the text before
 
 
 @dataclass
 class AnswerStage:
     """Answers the question from the text that was read. Iterate `run`; afterwards the fields hold the outcome.
 
-    ``before``: the stage that answered before the reading continued; its answer stays if the best segments do.
+    ``before``: the stage that answered before the reading continued; its answer stays if the same segments are used.
     """
 
     reading: Reading
@@ -44,16 +44,16 @@ class AnswerStage:
     """The tokens decoded for the answer, without those of margins."""
     finish_reason: events.FinishReason = "stop"
     is_unchanged: bool = False
-    """True if the answer of ``before`` stays."""
+    """True if the answer of ``before`` was kept."""
     _focus: bool = False
     """True if the answer comes from passages, False if from the whole context."""
     _beside: dict[int, float] = field(default_factory=dict)
-    """The segment of the best candidate with its relevance, if it is not in ``used``: a row of another passage."""
+    """{segment: relevance} of the best candidate, if its segment is not in ``used``: a row of another passage."""
     of_whole: Answer | None = field(init=False)
-    """The summary extracted from the whole text, without reading; None: the answer is none."""
+    """The summary extracted from the whole text, without reading; None: no extract is needed."""
 
     def __post_init__(self) -> None:
-        # A pattern without margins is only a prompt, and a writer with the whole context sums that up
+        # A pattern without margins is only a prompt; a writer that has the whole context needs no extract
         pattern = self.reading.resolved.pattern
         sums_up = self.reading.kind == "summary" and pattern.margins and not (pattern.deep and self._is_written)
         self.of_whole = summary(self.reading.plan.documents) if sums_up else None
@@ -64,7 +64,7 @@ class AnswerStage:
         if self.of_whole is not None:
             yield from self._sum_up(self.of_whole)
             return
-        yield from reading.write_waiting_margins()  # some wait if known segments were still being scored
+        yield from reading.write_waiting_margins()  # pending if restored segments were still being scored
         from_passages = reading.resolved.pattern.answers_from_passages or reading.cache.number > 0
         self._focus = bool(reading.ranking.known) and from_passages
         if reading.relevance is not None:
@@ -126,7 +126,7 @@ class AnswerStage:
                 sequence.close()
 
     def _writers_turn(self, writer: LoadsModel, used: Seq[int], extract: str) -> Writing:
-        """Returns a turn of the model that is not the reader, with the passages or the extract prefilled."""
+        """Returns a turn of ``writer``, which is not the reader, with the passages or the extract prefilled."""
         reading, longest = self.reading, self._final_prompt(used)
         if reading.kind in ("auto", "fact", "yesno"):
             used = used[-writer.resolved().max_passages :]
@@ -147,7 +147,7 @@ class AnswerStage:
             self.finish_reason = self.before.finish_reason
 
     def _answer_without_writing(self) -> Answer | None:
-        """Returns the answer if the judge gives it alone, else None."""
+        """Returns the answer if it is the judge's alone, else None: a model writes it."""
         reading, judged = self.reading, self._judged
         if self._is_written:
             if judged is None or judged.support is None:
@@ -170,14 +170,15 @@ class AnswerStage:
     def _may_be_absent(self) -> bool:
         """Returns whether low support means "not found".
 
-        Not for a summary; nor without an adapter after an embedding model chose the passages: a paraphrase is likely.
+        False for a summary. Also False if a scout chose the passages and the reader has no adapter: these passages
+        probably paraphrase the question, which lowers the support.
         """
         reading = self.reading
         return reading.kind != "summary" and (reading.similarity is None or reading.model.has_adapter)
 
     @cached_property
     def _judged(self) -> Judged | None:
-        """The judgement; None if nothing was scored, or each segment by itself."""
+        """The judgement; None if nothing was scored, or if scores are independent (`verdict`)."""
         ranking = self.reading.ranking
         if not ranking.known or ranking.independent:
             return None
@@ -192,7 +193,7 @@ class AnswerStage:
         return self.writer is not None or self.reading.resolved.prose
 
     def sources(self) -> tuple[events.Source, ...]:
-        """Returns the sources of the answer: those with its first quotation, then by relevance."""
+        """Returns the answer's sources: those that contain its first quotation, then the others by relevance."""
         plan, ranking, quotes = self.reading.plan, self.reading.ranking, self.answer.quotes if self.answer else ()
         order, found = {index: place for place, index in enumerate(ranking.order())}, list[events.Source]()
 
@@ -203,7 +204,7 @@ class AnswerStage:
             margin = self.reading.margins.get(index)
             text, quote = (margin.text, margin.quote) if margin else ("", None)
             shown = next((one for one in quotes if self._holds(index, one)), None)
-            if shown is not None:  # may be another sentence than the margin
+            if shown is not None:  # the quotation may differ from the margin
                 text, quote = shown.text, shown.chars
             relevance = 1.0 if self.of_whole else self._beside.get(index, ranking.relevance(index))
             found.append(source_of(plan.document_of(index), index, plan.segments[index].chars, relevance, text, quote))
@@ -247,7 +248,7 @@ class AnswerStage:
         return events.RankedSegment(index, name, chars, ranking.relevance(index), index in self.used, score)
 
     def _that_fit(self, chosen: Seq[int]) -> list[int]:
-        """Returns as many of the segments, given by relevance, as the final prompt holds, in its order."""
+        """Returns the segments that fit the final prompt, in its order. ``chosen``: the most relevant first."""
         reading, plan, focus = self.reading, self.reading.plan, self._focus
         held = len(plan.prefix) if focus else len(reading.cache.sequence)
         room = plan.n_ctx - plan.reserved - held - reading.resolved.settings.answer_tokens
@@ -268,7 +269,7 @@ class AnswerStage:
     def _final_prompt(self, used: Seq[int]) -> str:
         reading, plan = self.reading, self.reading.plan
         notes = []
-        # A base model's examples show no quotations
+        # The examples in a base model's prompt have no quotations
         shown = used if reading.chat.is_chat or not reading.resolved.margins_are_pointed_at else ()
         for index in shown:
             margin = reading.margins.get(index)
@@ -284,9 +285,9 @@ class AnswerStage:
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
     def _passages(self, used: Seq[int]) -> Sequence:
-        """Returns a sequence of the opening and these passages: a fork, if the context has room beside what was read.
+        """Returns a sequence with the opening and these passages: a fork, or else the reading's own sequence.
 
-        In shallow reading the passages come from their kept states: the first is restored, the others are joined.
+        In shallow reading the first passage is restored from its kept state; the others are joined (`_joined`).
         """
         reading, plan = self.reading, self.reading.plan
         sequence = reading.cache.sequence
@@ -315,7 +316,7 @@ class AnswerStage:
         return sequence
 
     def _joined(self, sequence: Sequence, index: int, rest: list[int]) -> bool:
-        """Appends the rest of a passage from its kept state without evaluation; returns whether that is possible."""
+        """Appends a passage's last tokens, ``rest``, from its kept state without evaluation; False: not possible."""
         kept = self.reading.snapshots.get(index)
         at = len(kept.tokens) - len(rest) if kept else 0
         return kept is not None and kept.tokens[at:] == tuple(rest) and sequence.append_kept(kept, at)

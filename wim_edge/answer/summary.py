@@ -1,7 +1,7 @@
-"""An extractive summary: the beginning of a text, and its sections with a sentence of each.
+"""An extractive summary: a text's opening, and its sections with a sentence of each.
 
-For a text without sections, or with very many, the most central sentence of each part (centroid, Radev et al. 2004);
-for one without sentences, the columns of its tables.
+A text without sections, or with very many, is divided into four parts; each gives its most central sentence (centroid,
+Radev et al. 2004). A text without sentences gives the columns of its tables.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from wim_edge.documents.tables import ROW, cells_of, line_spans, tables
 from wim_edge.reading import events
 from wim_edge.reading.quotation import bare_lines, on_one_line
 
-_BEGINNING, _LONGEST = 4000, 400  # characters: the opening is looked for in the first, a sentence is cut at the second
-_SENTENCES, _SECTIONS = 3, 20  # the most sentences of the opening, and sections with a sentence of their own
-_WORDS = 4, 45  # the fewest words of a sentence without a full stop, and the most of one that is quoted alone
-_FEWEST = 2  # words of a sentence with a full stop
+_BEGINNING, _LONGEST = 4000, 400  # characters: the opening begins within the first; a sentence is cut at the second
+_SENTENCES, _SECTIONS = 3, 20  # the most sentences of the opening; the most sections that get a sentence each
+_WORDS = 4, 45  # the fewest words of a sentence without a full stop; the most words of a section's or central sentence
+_FEWEST = 2  # the fewest words of a sentence with a full stop
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
-_PARTS, _CENTRAL = 4, 40  # parts of a text without sections, and words that count as common
+_PARTS, _CENTRAL = 4, 40  # parts of a text without sections; how many words count as common
 _MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
 _WORDS_OF = re.compile(r"\S*\w\S*")
 
 
 def summary(documents: Seq[Document]) -> Answer:
-    """Returns each document's opening and sections with their first sentences, or central sentences, or columns."""
+    """Returns for each document its opening with sections or central sentences, or the columns of its tables."""
     parts, quotes = [], []
     for document in documents:
         spans = _telling_sentences(document)
@@ -66,7 +66,7 @@ def summary(documents: Seq[Document]) -> Answer:
 
 
 def _columns(document: Document) -> list[tuple[events.Chars, str]]:
-    """Returns of each table the header, and a line with the number of its rows and its labels."""
+    """Returns for each table its header's characters, and a line with the number of rows and the labels."""
     text, found = document.text, []
     for table in tables(text):
         header = text[slice(*table.header)]
@@ -92,7 +92,7 @@ def _sections(document: Document) -> list[tuple[str, int, int]]:
 def _section_sentence(
     document: Document, spans: list[events.Chars], start: int, end: int, opening: events.Chars
 ) -> events.Chars | None:
-    """Returns the first whole, short enough sentence of a section below its heading, outside the opening."""
+    """Returns the span of a section's first whole, short sentence below its heading, outside the opening; or None."""
     below = document.text.find("\n", start, end)
     if below >= 0 and (document.section(start) or "\n") in document.text[start:below]:
         start = below
@@ -111,7 +111,7 @@ def _heading(document: Document) -> str:
 
 
 def _telling_sentences(document: Document) -> list[events.Chars]:
-    """Returns the character spans of sentences that are neither headings nor rows; long ones are cut."""
+    """Returns the character spans of sentences that are neither headings nor rows; long sentences are cut."""
     text = document.text
     bare = set(bare_lines(document, Segment(0, 0, len(text), text, ())))
     found, parts = [], document.parts or ((0, len(text)),)
@@ -128,7 +128,7 @@ def _telling_sentences(document: Document) -> list[events.Chars]:
 
 
 def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[events.Chars]:
-    """Yields the parts of a sentence between headings, rows, blank lines and the marks of list items."""
+    """Yields the spans of a sentence's parts, separated by headings, rows, blank lines and marks of list items."""
     begun: events.Chars | None = None
     for start, end in line_spans(text, *span):
         line = text[start:end].strip()
@@ -144,7 +144,7 @@ def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[
 
 
 def _opening(document: Document, spans: list[events.Chars]) -> events.Chars | None:
-    """Returns the first whole sentence with those directly behind it, at most three in all; None if there is none."""
+    """Returns the span of the first whole sentence and up to two directly after it; None if there is no sentence."""
     spans = [span for span in spans if span[0] < _BEGINNING] or spans[:1]
     if not spans:
         return None
@@ -164,7 +164,7 @@ def _is_whole(document: Document, span: events.Chars) -> bool:
 
 
 def _central_sentences(document: Document, spans: list[events.Chars], first: events.Chars) -> list[events.Chars]:
-    """Returns one sentence of each part behind the opening: the one with most of the text's common words."""
+    """Returns the span of one sentence for each part after the opening: it has the most of the text's common words."""
     opening = _shown(document, first)
     different = {_shown(document, span): span for span in reversed(spans) if span[0] >= first[1]}
     behind = sorted(span for shown, span in different.items() if shown not in opening and _is_whole(document, span))

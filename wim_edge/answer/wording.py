@@ -2,9 +2,9 @@
 
     judged     the judge's run, its quotation and the support
     confirmed  where the judge is unsure, the writer's own log-odds change the support
-    worded     the writer's sentence. If it contains the run without having seen it, the run is likelier; else the
-               writer sees the run, and the answer is unsure. A sentence with a value or name that is in no passage is
-               replaced by the run.
+    worded     the writer's sentence, written without the run. If it contains the run, the run becomes likelier. Else
+               the writer gets the run and writes again, and the answer is unsure. The run replaces a sentence with a
+               value or name that is in no passage.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NUMBERING = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _NAMES_AT_MOST = 0.3  # share of capitalised words within sentences; above it, a capital does not mark a name
 _OPEN = ("list", "summary", "free")  # kinds of answers of any length
-_ITS_OWN_JUDGE = Confirmation(writer=0.0)  # a model that has judged is not asked again whether there is an answer
+_ITS_OWN_JUDGE = Confirmation(writer=0.0)  # a model that judged itself is not asked again whether there is an answer
 _SENTENCE = 96  # tokens of an answer to a question of fact
 
 
@@ -42,7 +42,7 @@ class Wording:
         writing: the model and the prefilled passages.
         used: the segment numbers of the passages.
         judged: the judgement; None if nothing was scored.
-        prompt: asks for an answer of any length.
+        prompt: the prompt for an answer of any length.
         writer: the model that writes, if it is not the reader.
         may_be_absent: True if the support decides whether there is an answer.
     """
@@ -62,7 +62,7 @@ class Wording:
         self.writing.labels = self.reading.plan.labels
 
     def run(self, *, from_passages: bool) -> Iterator[events.Event]:
-        """Yields the answer as it is written; an answer to a question of fact at once, after it is checked.
+        """Yields the answer as it is written. An answer to a question of fact is checked, then yielded whole.
 
         ``from_passages``: the judge points into passages; False: the whole context is asked. Raises Interrupted.
         """
@@ -81,7 +81,7 @@ class Wording:
         yield events.AnswerDelta(self.answer.text)
 
     def _confirmed(self, judged: Judged) -> Judged:
-        """Returns the judgement with the support after the writer is asked, which happens if the judge is unsure."""
+        """Returns the judgement. If it is unsure, the writer is asked, and its log-odds change the support."""
         confirmation, support = self._confirmation, judged.support or 0.0
         if not confirmation.writer or judged.evidence is None or status_of(support) != "unsure":
             return judged
@@ -93,8 +93,8 @@ class Wording:
         return replace(judged, support=confirmation.support(support, says), evidence=evidence)
 
     def _worded(self, judged: Judged) -> Answer:
-        """Returns the answer in a sentence, written before the writer sees the judge's run. If the two disagree, the
-        writer sees it, or gives its own short answer if that comes first (`Settings.short_answer`)."""
+        """Returns the answer as a sentence, which the writer writes without the judge's run. If the two disagree, the
+        writer gets the run and writes again, or gives its own short answer if that comes first (`comes_first`)."""
         if judged.verdict:
             return self._verdict(judged)
         reading, query = self.reading, self.reading.plan.query
@@ -114,7 +114,7 @@ class Wording:
         return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
 
     def _verdict(self, judged: Judged) -> Answer:
-        """Returns the writer's yes or no, which is sure if the judge agrees, with the judge's quotation."""
+        """Returns the writer's yes or no with the judge's quotation. It is sure if the judge agrees."""
         with self.reading.clock.stage("answer"):
             odds = self.writing.yes(self.reading.plan.query)
         if odds is not None:
@@ -140,13 +140,13 @@ class Wording:
 
 
 def comes_first(reading: Reading, writer: LoadsModel | None) -> bool:
-    """Returns whether the short answer of the model that writes comes before the judge's."""
+    """Returns whether the writer's short answer is shown before the judge's (`Settings.short_answer`)."""
     resolved = writer.resolved() if writer else reading.resolved
     return resolved.settings.short_answer == "writer"
 
 
 def quoted(reading: Reading, judged: Judged | None) -> tuple[str, str]:
-    """Returns the judge's quotation and run, for a writer that disagrees."""
+    """Returns the judge's quotation and run for the prompt of a writer that disagrees; empty without a judgement."""
     return (format_quotes(reading, judged.quotes[:1]), judged.short) if judged else ("", "")
 
 
@@ -162,10 +162,10 @@ def provisional_answer(reading: Reading) -> Answer | None:
 def worded_answer(
     reading: Reading, used: Seq[int], judged: Judged, text: str, own: str = "", *, is_agreed: bool
 ) -> Answer:
-    """Returns a writer's sentence with the quotation that carries it, sure if the judge is and the writer agrees.
+    """Returns a writer's sentence with its quotation; it is sure if the judge is sure and the writer agrees.
 
     The run replaces a text with a value or name that is in no passage. ``own``: the writer's short answer, if it comes
-    first and differs. ``is_agreed``: the sentence contained the run before the writer saw it.
+    first and differs. ``is_agreed``: True if the sentence contained the run before the writer saw the run.
     """
     loose = unsupported(f"{text}\n{own}", _known(reading, used))
     status, short, span, quotes = judged.status, judged.short, judged.span, judged.quotes
@@ -188,7 +188,7 @@ def worded_answer(
 
 
 def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | None:
-    """Returns the quotation that holds most of a text's words (`best_holder`)."""
+    """Returns the quotation that contains most of a text's words (`best_holder`), or None."""
     plan = reading.plan
     spans = [(index, *span) for index in used for span in sentences(plan.segments[index].segment.text)]
     units = [without_endings(plan.segments[index].segment.text[start:end]) for index, start, end in spans]
@@ -203,7 +203,7 @@ def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | Non
 
 def written_answer(reading: Reading, used: Seq[int], text: str, judged: Judged | None) -> Answer:
     """Returns an answer of any length in a model's own words. ``judged``: None if nothing was scored."""
-    if not text and judged is not None and judged.short:  # it wrote only echoes, which are cut
+    if not text and judged is not None and judged.short:  # the model wrote only echoes, which are cut
         return pointed_answer(reading, judged)
     loose = unsupported(text, _known(reading, used))
     support = judged.support if judged else None

@@ -1,7 +1,7 @@
 """The writer: the model that words an answer from the chosen passages.
 
-It is the model that read the segments, or another one (`Settings.judge`), which is loaded for its first answer: if the
-judge finds no answer in the documents, the writer is not asked.
+The writer is the model that read the segments, or another one (`Settings.judge`). Another one is loaded when its first
+sentence is due. If the judge finds no answer in the documents, it is not loaded.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.support import Confirmation
 
 _MARKERS = ("none", "None", " none", " None")
-"""The prompt asks the model for this word if the passages do not answer."""
+"""The spellings of the word that the prompt asks for if the passages do not answer."""
 _YES, _NO = ("Yes", "yes", " Yes", " yes"), ("No", "no", " No", " no")
 _MOST_SENTENCES = 2  # of an answer to a question of fact
 _LEAST = 1e-9
-_UNSPACED = "\u2e80"  # from here on, scripts without spaces between words
-_SLACK = 32  # tokens: joined texts may be tokenized differently
+_UNSPACED = "\u2e80"  # from this letter on, scripts have no spaces between words
+_SLACK = 32  # spare tokens: joined texts may be tokenized differently
 
 
 class LoadsModel(Protocol):
@@ -55,7 +55,7 @@ class LoadsModel(Protocol):
 
 @dataclass
 class Writing:
-    """The passages in a sequence of the writer. Each prompt goes to a fork of it."""
+    """A writer with the passages in its sequence. Each prompt is evaluated on a fork of the sequence."""
 
     model: Model
     chat: ChatFormat
@@ -103,7 +103,7 @@ class Writing:
                 self.finish_reason = generation.finish_reason
 
     def sentence(self, prompt: str, run: str, most: int) -> str:
-        """Returns the model's answer to a question of fact, up to the sentence that contains the run, or two."""
+        """Returns the model's answer to a question of fact: up to the sentence with the run, two sentences at most."""
         text, end = "", None
         with closing(self.pieces(prompt, most)) as pieces:
             for piece in pieces:
@@ -122,9 +122,9 @@ class Writing:
 
 
 def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
-    """Prefills as many passages as the writer's context holds, the last ones first. The caller closes the sequence.
+    """Prefills the passages; if the context can't hold all, only the last ones. The caller closes the sequence.
 
-    ``room``: tokens of the longest prompt with its answer. Raises Interrupted, ModelError, CapacityError.
+    ``room``: the tokens of the longest prompt with its answer. Raises Interrupted, ModelError, CapacityError.
     """
     model, (chat, _), settings = writer.model(), writer.chat(), writer.resolved().settings
     prompts = Prompts(settings.templates, chat=chat.is_chat)
@@ -158,7 +158,7 @@ def _plain(text: str) -> str:
 
 
 def _end(text: str, run: str) -> int | None:
-    """Returns the end of the sentence that completes the answer, once the next one has begun; else None."""
+    """Returns the end of the sentence that completes the answer, once another sentence has begun; else None."""
     spans = sentences(text)
     for number, (_, end) in enumerate(spans[:-1], 1):
         if said(run, text[:end]) or number >= _MOST_SENTENCES or not run:
