@@ -83,7 +83,7 @@ class Confirmation(_Weights):
     agreed: float = 0.6
 
     def support(self, judged: float, says: float | None) -> float:
-        """Returns the support, 0 to 1, after the writer was asked. ``says``: its log-odds; None: support is unchanged."""
+        """Returns the support, 0 to 1, after the writer was asked. ``says``: its log-odds; None: it was not asked."""
         return judged if says is None else sigmoid(self.bias + self.judge * logit(judged) + self.writer * says)
 
     def share(self, judged: float, *, is_agreed: bool) -> float:

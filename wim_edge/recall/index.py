@@ -1,13 +1,13 @@
 """The index of a library for recall with one model: its tokens, and the places where titles and sentences begin.
 
-    tokens   of each document: its title, an end, its text, an end (see `end_of`); uint16 or uint32
-    ids      of the documents, int64; ``digests`` of their titles and texts, 16 bytes each
-    heads    where each title begins, and at last the end of all; ``bodies``: where each text begins
-    starts   where each sentence begins, and ``chars``, how many characters of its document precede it
+    tokens   of each document: title, end mark, text, end mark (see `end_of`); uint16 or uint32
+    ids      of the documents, int64; ``digests``: of their titles and texts, 16 bytes each
+    heads    indices in ``tokens`` where titles begin, then the length of ``tokens``; ``bodies``: where texts begin
+    starts   indices in ``tokens`` where sentences begin; ``chars``: how many characters of the document precede each
     titles   the heads, sorted by the tokens there: a trie; ``sentences``: the starts, sorted likewise
 
-One file, checked when it is opened (`library.array_file`), then mapped into memory. It names its version of the
-library; a later version takes over the tokens of the documents that are still there.
+The index is one file, checked when it is opened (`library.array_file`), then mapped into memory. It records the
+library's version. The index of a later version takes over the tokens of unchanged documents.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from wim_edge.system.atomic_files import replace_file
 
 _KIND = (b"wim-edge  recall", 1)
 _ENDING = ".tokens"
-_LONG = 128  # tokens: inside a longer sentence (a table, a list) every token may be a beginning
+_LONG = 128  # tokens: in a longer sentence (a table, a list) every word counts as a beginning
 _AT_ONCE = 256  # documents read from the library at a time
 _ARRAYS = ("ids", "heads", "bodies", "starts", "chars", "titles", "sentences", "tokens", "digests")
 
 Told = Callable[[int, int], None]
-"""A callback for progress: the documents tokenized so far, and all of them."""
+"""A callback for progress: (documents tokenized so far, all documents)."""
 
 
 @dataclass(frozen=True)
@@ -55,28 +55,29 @@ class TokenIndex:
 
     @cached_property
     def title_runs(self) -> SuffixArray:
-        """The titles: runs from a beginning to an end."""
+        """The suffix array of the titles."""
         return SuffixArray(self.tokens, self.titles)
 
     @cached_property
     def passage_runs(self) -> SuffixArray:
-        """The beginnings of the sentences of all documents."""
+        """The suffix array of the sentences of all documents."""
         return SuffixArray(self.tokens, self.sentences)
 
     def passages_of(self, documents: list[int]) -> SuffixArray:
-        """Returns the beginnings of the sentences of these documents (their places in ``ids``)."""
+        """Returns the suffix array of the sentences of these documents, given as indices of ``ids``."""
         return self.passage_runs.inside(*((int(self.bodies[at]), int(self.heads[at + 1])) for at in documents))
 
     def document_at(self, places: Ints) -> Ints:
-        """Returns the documents, as indices of ``ids``, that contain these places of the tokens."""
+        """Returns for each place (an index of ``tokens``) its document, as an index of ``ids``."""
         return np.searchsorted(self.heads, places, side="right") - 1
 
     def char_offset(self, place: int) -> int:
-        """Returns the number of characters of its document before a sentence."""
+        """Returns how many characters of its document precede the sentence at ``place``."""
         return int(self.chars[np.searchsorted(self.starts, place)])
 
     def sentence_end(self, place: int, n_tokens: int) -> int | None:
-        """Returns the characters before the first sentence ``n_tokens`` later; None if the document ends before."""
+        """Returns the character offset of the first sentence that begins at least ``n_tokens`` after ``place``; None if
+        the document has none."""
         at = int(np.searchsorted(self.starts, place + n_tokens))
         document = int(self.document_at(np.array([place]))[0])
         if at == len(self.starts) or self.starts[at] >= self.heads[document + 1]:
@@ -89,7 +90,7 @@ class TokenIndex:
 
 
 def load_index(library: Library, model: Model) -> TokenIndex | None:
-    """Returns the library's index for a model, if it exists, is sound and is of this version of the library."""
+    """Returns the library's index for a model; None if it is missing, damaged or of another version of the library."""
     return _opened(_path(library, model), {"version": library.version})
 
 
@@ -118,7 +119,7 @@ def load_or_build_index(library: Library, model: Model, told: Told | None = None
 
 
 def without_tokens(library: Library) -> TokenIndex:
-    """Returns an index without tokens, for retrieval that asks no model."""
+    """Returns an index without tokens, for a retriever that needs no model."""
     listed = library.digests()
     none = np.zeros(0, np.uint32)
     digests = np.frombuffer(b"".join(digest for _, digest in listed), np.uint8)
@@ -133,7 +134,7 @@ def _path(library: Library, model: Model) -> Path:
 
 @dataclass
 class _IndexArrays:
-    """One document's share of the arrays, with places counted from its title's beginning."""
+    """One document's part of the arrays; places are counted from its title's beginning."""
 
     tokens: Ints
     body: int
@@ -187,7 +188,7 @@ def _tokenized(
 
 
 def _taken(index: TokenIndex, at: int) -> _IndexArrays:
-    """Returns a document's share of an earlier index."""
+    """Returns the part of an earlier index for its document ``at``."""
     head, end = index.heads[at], index.heads[at + 1]
     first, last = np.searchsorted(index.starts, (head, end))
     return _IndexArrays(
@@ -197,20 +198,20 @@ def _taken(index: TokenIndex, at: int) -> _IndexArrays:
 
 LONGEST = 64
 """The most tokens of a run."""
-_MANY = 1024  # places; the steps of larger ranges are cached
+_MANY = 1024  # the successors of a run with more places are cached
 
 Ints = NDArray[Any]
 """Integers of an unsigned type: token ids, or places in a text."""
 
 
 def end_of(tokens: Ints) -> int:
-    """Returns the token after every title and body, which no run crosses: the type's largest number."""
+    """Returns the end mark after every title and text, which no run crosses: the type's largest number."""
     return int(np.iinfo(tokens.dtype).max)
 
 
 @dataclass(frozen=True)
 class TokenRange:
-    """A run of ``length`` tokens, found at the places ``first`` to ``last`` - 1 of the sorted order."""
+    """A run of ``length`` tokens that occurs at the places ``order[first:last]`` of a `SuffixArray`."""
 
     first: int
     last: int
@@ -222,7 +223,7 @@ class TokenRange:
 
 
 class SuffixArray:
-    """The runs of ``tokens``, (n,), that begin at the places in ``order``, sorted by the `LONGEST` tokens there."""
+    """The runs of ``tokens`` that begin at the places in ``order``, which is sorted by the `LONGEST` tokens there."""
 
     def __init__(self, tokens: Ints, order: Ints) -> None:
         self.tokens, self.order, self.end = tokens, order, end_of(tokens)
@@ -231,15 +232,15 @@ class SuffixArray:
         self._kept: dict[TokenRange, tuple[Ints, Ints]] = {}
 
     def inside(self, *spans: tuple[int, int]) -> SuffixArray:
-        """Returns the runs that begin inside these spans ``[start, end)`` of the text."""
+        """Returns the suffix array of the places inside these spans ``[start, end)`` of the tokens."""
         chosen = np.zeros(len(self.order), bool)
         for start, end in spans:
             chosen |= (self.order >= start) & (self.order < end)
         return SuffixArray(self.tokens, self.order[chosen])
 
     def successors(self, run: TokenRange) -> tuple[Ints, Ints]:
-        """Returns the tokens that follow a run, (k,), ascending (the end last, if it may end), and the edges of their
-        places in the order, (k + 1,)."""
+        """Returns the k tokens that may follow a run, ascending (the end mark last), and k + 1 edges: token i follows
+        the run at the places ``order[edges[i]:edges[i + 1]]``."""
         found = self._kept.get(run)
         if found is None:
             found = self._steps(run)
@@ -259,7 +260,7 @@ class SuffixArray:
         return run
 
     def places(self, run: TokenRange) -> Ints:
-        """Returns the places where a run occurs in the text, ascending."""
+        """Returns the places where a run occurs in the tokens, ascending."""
         return np.sort(self.order[run.first : run.last])
 
     def _steps(self, run: TokenRange) -> tuple[Ints, Ints]:
@@ -272,12 +273,12 @@ class SuffixArray:
 
 
 def sorted_places(tokens: Ints, places: Ints) -> Ints:
-    """Returns the places (uint32), sorted by the `LONGEST` tokens that begin there. Needs memory for 64 tokens each."""
+    """Returns the places (uint32), sorted by the `LONGEST` tokens there. Takes the memory of 64 tokens for each."""
     if not len(places):
         return np.zeros(0, np.uint32)
     places = np.asarray(places, np.uint32)
     big_endian = tokens.dtype.newbyteorder(">")
     padded = np.concatenate([tokens, np.full(LONGEST, end_of(tokens), tokens.dtype)]).astype(big_endian)
     keys = np.lib.stride_tricks.sliding_window_view(padded, LONGEST)[places]
-    # As byte strings: their order is that of the tokens, and numpy sorts them at once
+    # Big-endian byte strings sort like the tokens, and numpy sorts them in one call
     return places[np.argsort(keys.view(f"S{LONGEST * big_endian.itemsize}").ravel(), kind="stable")]

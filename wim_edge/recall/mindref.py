@@ -2,13 +2,13 @@
 
 The cache over time; the examples are evaluated once for all questions:
 
-    [examples][question]                       titles are searched after it, by beams of forks
-    [examples][question][title 1][Passage:]    a fork for each title that was found; after all of them together
-    [examples][question][title 2][Passage:]    passages are searched, after each among its own title's documents
+    [examples][question]                       a beam search on forks finds titles
+    [examples][question][title 1][Passage:]    a fork for each title that was found, all in one batch; after each fork
+    [examples][question][title 2][Passage:]    a beam search finds passages of its title's documents
 
-In the beam search every token must continue a run that occurs in the library (section 3). A stretch of a title without
-a choice is evaluated at once. A prefix of a passage is enough (section 3.3): the `PASSAGE` tokens from its place on, up
-to the end of a sentence, are the library's own text.
+In a beam search every token must continue a run that occurs in the library (section 3). Tokens of a title that follow
+without a choice are evaluated at once. Only a prefix of a passage is decoded (section 3.3). The passage is the
+library's own text: `PASSAGE` tokens from the prefix's place on, and further to the end of a sentence.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ TITLE_WIDTH, PASSAGE_WIDTH = 15, 10
 PREFIX = 16
 """The most tokens of a passage that are decoded (section 4.1)."""
 PASSAGE = 150
-"""The tokens of the passage that is returned, before the rest of its last sentence (section 4.1)."""
+"""The tokens of a passage that is returned, without the rest of its last sentence (section 4.1)."""
 
 
 @dataclass(frozen=True)
 class Beam:
-    """A run of tokens that exists, and its probability by the model."""
+    """A run of tokens that occurs in the library, with the model's log-probability."""
 
     run: TokenRange
     tokens: tuple[int, ...] = ()
@@ -48,25 +48,25 @@ class Beam:
 
     @property
     def score(self) -> float:
-        """Returns the mean log-probability of a token, so that long titles are not penalized."""
+        """Returns the mean log-probability of a token: long titles are not penalized."""
         return self.logprob / max(1, len(self.tokens) + self.ended)
 
 
 @dataclass(frozen=True)
 class Search:
-    """A beam search among the ``runs`` of tokens that exist."""
+    """A beam search among the runs of a suffix array."""
 
     runs: SuffixArray
     width: int
-    """The most beams that continue at a step, and that are returned."""
+    """The most beams that a step continues, and the most that are returned."""
     longest: int = LONGEST - 1
-    """The tokens after which a beam is complete."""
+    """The number of tokens at which a beam is complete."""
     ends: tuple[int, ...] = ()
-    """The tokens that end a title and complete its beam; without them, a single place that is left completes it."""
+    """The tokens that end a title and complete its beam. Without any, a run with only one place is complete."""
     whole: bool = False
-    """True if a single place that is left does not complete a beam; short prefixes are compared with this."""
+    """True if a run with only one place is not complete yet; for comparison with short prefixes."""
     form: Callable[[int], int] = int
-    """Returns a token's form after a space (" The" for "The"); the likelier of the two is the first token."""
+    """Returns a token's form after a space (" The" for "The"). A run begins with the likelier form."""
 
     def find(self, context: Context, prompt: Sequence) -> tuple[list[Beam], int]:
         """Returns the best beams after this prompt, best first, and the number of evaluated tokens. Takes ``width``
@@ -82,7 +82,7 @@ class Search:
             ]
             found = sorted([*found, *(beam for beam, _ in grown if self._complete(beam))], key=_unlikely)[: self.width]
             going = sorted((pair for pair in grown if not self._complete(pair[0])), key=lambda pair: _unlikely(pair[0]))
-            # A mean may still rise, but a beam behind all complete ones hardly catches up
+            # A mean may still rise, but a beam behind all complete beams hardly catches up
             if len(found) == self.width and going and going[0][0].score < found[-1].score:
                 return []
             return [self._step(beam, parent) for beam, parent in going[: self.width]]
@@ -91,7 +91,7 @@ class Search:
         return found, spent
 
     def _grown(self, beam: Beam, logits: NDArray[np.float32]) -> Iterator[Beam]:
-        """Yields the beam with each of the likeliest next tokens, and with its end."""
+        """Yields the beam extended by each of the likeliest next tokens, and the beam ended here if possible."""
         logprobs = log_softmax(logits)
         tokens, edges = self.runs.successors(beam.run)
         if len(tokens) and tokens[-1] == self.runs.end:
@@ -119,7 +119,7 @@ class Search:
         return len(tokens) == 1 and bool(tokens[0] == self.runs.end)
 
     def _step(self, beam: Beam, parent: int) -> Step[Beam]:
-        """Returns the step for a beam: its last token, and the tokens that must follow in a title."""
+        """Returns the step for a beam: its last token and, in a title, the next tokens that leave no choice."""
         stretch, run = [beam.tokens[-1]], beam.run
         while self.ends and run.length < self.longest:
             tokens, _ = self.runs.successors(run)
@@ -131,7 +131,7 @@ class Search:
 
 
 def _scored(beam: Beam, rows: Logits) -> Beam:
-    """Returns the beam at the end of a stretch: adds the log-probabilities of all its tokens but the first."""
+    """Returns the beam with the log-probabilities of a step's tokens added; that of the first is already included."""
     more = beam.tokens[len(beam.tokens) - len(rows) + 1 :] if len(rows) > 1 else ()
     logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), list(more)].sum()) if more else 0.0
     return replace(beam, logprob=beam.logprob + logprob)
@@ -144,12 +144,12 @@ def _unlikely(beam: Beam) -> float:
 
 @dataclass(frozen=True)
 class Title:
-    """A recalled title, and its documents (places in the index)."""
+    """A recalled title, and its documents (indices of `TokenIndex.ids`)."""
 
     documents: tuple[int, ...]
     tokens: tuple[int, ...]
     score: float
-    """The gain in log-probability that the question brings, nats."""
+    """log P(title | question) - log P(title), in nats."""
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,10 @@ class Prefix:
     """The beginning of a passage that was recalled."""
 
     document: int
-    """Its place in the index."""
+    """An index of `TokenIndex.ids`."""
     start: int
     end: int
-    """The end of the passage, as ``start`` in characters of the document; -1: the document's end."""
+    """The end of the passage in characters of the document, like ``start``; -1: the document's end."""
     n_tokens: int
     """The number of the prefix's tokens."""
     score: float
@@ -180,11 +180,11 @@ class MindRef:
 
     @property
     def n_sequences(self) -> int:
-        """The number of sequences at once: three shared ones, the question's, the titles' forks and the beams."""
+        """The most sequences at a time: three shared ones, the question's, the titles' forks and the beams."""
         return 4 + 2 * TITLE_WIDTH
 
     def cells(self, query: str) -> int:
-        """Returns the most cells of a context that this question takes."""
+        """Returns the most cells of the context that a question takes."""
         fixed = 2 * sum(map(len, self._paged)) + len(self._model.tokenize(query))
         return fixed + (TITLE_WIDTH + 1) * LONGEST + PASSAGE_WIDTH * self._prefix
 
@@ -200,10 +200,10 @@ class MindRef:
     # The stages
 
     def titles(self, context: Context, query: str, most: int) -> list[Title]:
-        """Returns the titles whose probability the question raises most, of those the beams find, the best first.
+        """Returns the titles that the beams find, ordered by how much the question raises their probability.
 
-        The paper orders them by mean log-probability, which titles that are likely for any question have too: the first
-        title was right in 27% instead of 40% of questions. Raises Interrupted.
+        The paper orders them by mean log-probability, which also favours titles that are likely for any question: its
+        first title was right for 27% of questions, instead of 40%. Raises Interrupted.
         """
         runs = self.index.title_runs
         search = Search(runs, TITLE_WIDTH, ends=(self._paged[2][0],))
@@ -224,7 +224,7 @@ class MindRef:
         return [one - other for one, other in zip(after, nothing, strict=True)]
 
     def passages(self, context: Context, query: str, titles: Seq[Title], most: int) -> list[list[Prefix]]:
-        """Returns for each of these titles the likeliest beginnings of passages of its documents, the best first."""
+        """Returns for each title the ``most`` likeliest beginnings of passages of its documents, the best first."""
         with ExitStack() as stack:
             sequence = self._after_question(context, query)
             forks = [stack.enter_context(sequence.fork()) for _ in titles]
@@ -237,7 +237,7 @@ class MindRef:
     # Parts
 
     def _prefixes(self, runs: SuffixArray, context: Context, sequence: Sequence, most: int) -> list[Prefix]:
-        """Returns the likeliest beginnings of passages, each at the first of its places."""
+        """Returns the likeliest beginnings of passages, each at the first place where it occurs."""
         found = []
         for beam in self._find(self._search(runs), context, sequence)[:most]:
             place = int(runs.places(beam.run)[0])
@@ -298,7 +298,7 @@ class MindRef:
         return self._sequences[name]
 
     def _with_space(self, token: int) -> int:
-        """Returns the token in its form after the prompt: "The" at the head of a text is " The" after "Passage:"."""
+        """Returns the token with a space before it, if that is a token: "The" is " The" after "Passage:"."""
         piece = self._model.piece(token).decode("utf-8", "replace")
         tokens = [] if piece[:1].isspace() else self._model.tokenize(" " + piece)
         return tokens[0] if len(tokens) == 1 else token

@@ -43,18 +43,18 @@ from wim_edge.settings import Settings
 WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
 _HITS, _TITLES = 10, 5  # the most from BM25 and from recall
 _READ, _NEAR = 8, 3.0
-"""The most candidates that are read, and how far behind the best one they may be: reading all eight finds no more."""
-_LONGEST_READ = 512  # tokens of a candidate that are read to rank it
+"""The most candidates to read, and how far their scores may be behind the best: reading all eight finds no more."""
+_LONGEST_READ = 512  # the most tokens of a candidate that are read to rank it
 _SLACK = 64
-_WHOLE = 512  # tokens of a document that is read whole for the answer, whichever of its passages was recalled
+_WHOLE = 512  # a document of fewer tokens is read whole for the answer, not only its recalled passages
 
 
 @dataclass
 class Candidate:
-    """Characters ``[start, end)`` of a document, and their signals."""
+    """Characters ``[start, end)`` of a document, and their signals by name."""
 
     document: int
-    """Its place in the index."""
+    """An index of `TokenIndex.ids`."""
     start: int
     end: int
     """-1: the document's end."""
@@ -79,14 +79,14 @@ class Recaller:
         self._place = {int(number): at for at, number in enumerate(index.ids)}
         self._context: Context | None = None
         self._documents: dict[int, StoredDocument] = {}
-        """The documents of this question, by their places in the index."""
+        """The documents loaded for this question, by their indices in ``index.ids``."""
         self.read_tokens = 0
         """The tokens of passages that were read to rank them."""
 
     def open(self, query: str) -> Context:
-        """Returns the context for this question, which may be interrupted."""
+        """Returns a context with enough cells for this question."""
         question = len(self._model.tokenize(query))
-        own = len(self._opening) + _LONGEST_READ + question + _SLACK  # the question alone, and after a candidate
+        own = len(self._opening) + _LONGEST_READ + question + _SLACK  # a candidate, and the question after it
         need, positions = self.mindref.cells(query) + own + question, max(own, self.mindref.positions(query))
         if positions > self._model.info.n_ctx_train:
             raise InvalidRequestError(
@@ -109,10 +109,10 @@ class Recaller:
         self, query: str, retriever: str = Settings.retriever, *, most: int = 4, listed: int = 10,
         documents: int = _TITLES, read: bool | None = None,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Yields events; the last is `events.PassagesRecalled`, with ``listed`` passages, ``most`` of them chosen.
+        """Yields events; the last is `events.PassagesRecalled`, with ``listed`` passages, at most ``most`` chosen.
 
-        ``documents``: the number of titles whose documents' passages are searched. ``read``: whether the candidates are
-        read and ranked by the question's likelihood; None: in a hybrid only.
+        ``documents``: the number of titles whose documents are searched for passages. ``read``: True if candidates are
+        read, and ranked by the question's likelihood; None: only with the retriever hybrid.
         """
         listed = max(listed, most)
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
@@ -140,7 +140,7 @@ class Recaller:
         )
 
     def documents(self, passages: Seq[events.RecalledPassage]) -> list[Document]:
-        """Returns the documents of the chosen passages, best first; only those parts of long documents."""
+        """Returns the documents of the chosen passages, best first. Of long documents only these passages are read."""
         spans: dict[str, list[events.Chars]] = {}
         for passage in passages:
             if passage.chosen:
@@ -150,7 +150,7 @@ class Recaller:
         for name, chars in spans.items():
             kept = by_name[name]
             document = replace(kept.document, notes=_notes(kept))
-            # No tokenizer makes so few tokens of a longer text
+            # A token has at most 16 characters on average: a longer text needs no counting
             is_long = len(document.text) > 16 * _WHOLE or len(self._model.tokenize(document.text)) >= _WHOLE
             found.append(replace(document, parts=_merged(chars)) if is_long else document)
         return found
@@ -182,7 +182,7 @@ class Recaller:
         return candidates
 
     def _rerank(self, query: str, candidates: list[Candidate]) -> tuple[list[Candidate], int]:
-        """Reranks the best candidates, each read alone after the system text; also returns their number."""
+        """Reranks the best candidates, each read alone after the system text; also returns how many were read."""
         near = [one for one in candidates[:_READ] if _near(one, candidates)]
         question = QuestionLikelihood(self._model, self._prompts, query)
         with ExitStack() as stack:
@@ -220,7 +220,7 @@ class Recaller:
         return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
 
     def _distinct(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Returns each text once, at its best place: the library may have copies of a file."""
+        """Returns the first candidate of each text: the library may contain copies of a file."""
         by_text: dict[str, Candidate] = {}
         for candidate in candidates:
             start, end = self._chars(candidate)
@@ -238,7 +238,7 @@ class Recaller:
 
 
 def _notes(kept: StoredDocument) -> tuple[str, ...]:
-    """Returns a note if a document's file has changed since it was added. A missing file does not count."""
+    """Returns a note if a document's file has changed since it was added; none if the file is missing."""
     with suppress(OSError, ValueError):
         if has_changed(Path(kept.document.path or ""), kept.file):
             return ("its file has changed since it was added; the text and its places are from before",)
@@ -261,23 +261,23 @@ def _merged(spans: list[events.Chars]) -> tuple[events.Chars, ...]:
 
 
 def _near(candidate: Candidate, candidates: Seq[Candidate]) -> bool:
-    """Returns whether a candidate is not far behind the best one."""
+    """Returns whether a candidate's score is at most `_NEAR` behind that of the first of ``candidates``."""
     return candidate.score >= candidates[0].score - _NEAR
 
 
 class LibraryRecall:
-    """Recalls from one library after the other, with one model."""
+    """Recalls from libraries with one model, and keeps the recaller of the last library."""
 
     def __init__(self) -> None:
         self._recaller: Recaller | None = None
         self._key = ("", "", False)
-        """The folder and version of the recaller's library, and whether its index has no tokens."""
+        """The folder and version of the recaller's library, and True if its index has no tokens."""
 
     def run(
         self, library: Library, query: str, model: Model, chat: ChatFormat, settings: Settings, control: Control,
         clock: Timings,
     ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.RecalledPassage, ...]]]:  # fmt: skip
-        """Yields events; returns the recaller, and the passages. Raises LibraryError, CapacityError, Interrupted."""
+        """Yields events; returns the recaller and the passages. Raises LibraryError, CapacityError, Interrupted."""
         recaller = yield from self._open(library, model, chat, settings, control)
         if settings.retriever != "bm25":  # bm25 asks no model
             control.attach(recaller.open(query))
@@ -292,7 +292,7 @@ class LibraryRecall:
     def _open(
         self, library: Library, model: Model, chat: ChatFormat, settings: Settings, control: Control
     ) -> Generator[events.Event, None, Recaller]:
-        """Returns the last question's recaller, with its prompts in the cache, if the library has not changed."""
+        """Returns the last recaller, whose prompts are in the cache; a new one if the library is another or changed."""
         key = (str(library.folder), library.version, settings.retriever == "bm25")
         if self._recaller is None or self._key != key:
             self.close()
