@@ -18,8 +18,8 @@ def main() -> None:
 
 
 def _end_at_once(code: int) -> None:
-    """Ends the process, unless its output cannot be written. Threads of Ray outlive its shutdown and may crash while
-    the interpreter shuts down."""
+    """Ends the process without the interpreter's shutdown, during which threads that Ray leaves may crash. Does nothing
+    if the output cannot be written."""
     import os
 
     try:

@@ -18,8 +18,8 @@ class Streaming(Protocol):
 
 
 async def astream(runtime: Streaming, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
-    """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread, and raises its errors. Closing
-    the generator (`contextlib.aclosing`), or cancelling the task, cancels the reading within a batch."""
+    """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread, and raises its errors. Close the
+    generator (`contextlib.aclosing`) or cancel the task to stop the reading after the current batch."""
     loop = asyncio.get_running_loop()
     found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
     gone = False
@@ -31,7 +31,7 @@ async def astream(runtime: Streaming, *given: Any, **more: Any) -> AsyncGenerato
                 if gone:
                     break
                 loop.call_soon_threadsafe(found.put_nowait, event)
-        except BaseException as error:  # noqa: BLE001 - raised in the task
+        except BaseException as error:  # noqa: BLE001 - raised again in the task
             last = error
         loop.call_soon_threadsafe(found.put_nowait, last)
 

@@ -2,8 +2,8 @@
 
     DIR/install.py     `wim_edge.offline_install`, which needs only Python: python3 install.py [FOLDER]
     DIR/wheels/        wim-edge and its dependencies, in the versions installed here, for this kind of machine
-    DIR/models/        the models' files, in wim-edge's own layout
-    DIR/bundle.json    what to install
+    DIR/models/        the models' files, in the layout of wim-edge's folder of models
+    DIR/bundle.json    pip's ``requirement`` for wim-edge, and the names of the ``models``
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def make_bundle(
     target: Path, models: Iterable[ModelEntry], extras: Iterable[str], paths: Paths
 ) -> Iterator[tuple[str, int]]:
     """Fills a new or empty folder; yields each finished step, and the bytes that it added. Raises InvalidRequestError
-    for another folder or a model that is the user's own file, DownloadError."""
+    for a folder with contents or a model that is the user's own file, DownloadError."""
     models, extras = list(models), list(extras)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidRequestError(f"{target} exists, and is not an empty folder", "Name a new folder.")
@@ -54,7 +54,7 @@ def make_bundle(
 
 
 def _requirement(extras: Iterable[str], *, version: bool) -> str:
-    """Returns the requirement for pip: this version, or the folder or wheel that this package was installed from."""
+    """Returns pip's requirement for this version; ``version`` False: for the folder or wheel it was installed from."""
     found, named = distribution(_NAME), ",".join(extras)
     what = f"{_NAME}[{named}]" if named else _NAME
     url = json.loads(found.read_text("direct_url.json") or "{}").get("url", "")
@@ -62,7 +62,7 @@ def _requirement(extras: Iterable[str], *, version: bool) -> str:
 
 
 def _gather_wheels(wheels: Path, extras: Iterable[str]) -> int:
-    """Fetches or builds all wheels with pip, in the installed versions; returns their bytes."""
+    """Fetches or builds all wheels with pip, in the installed versions; returns their size in bytes."""
     bounds = (f"{one.metadata['Name']}=={one.version}\n" for one in distributions() if one.metadata["Name"] != _NAME)
     with tempfile.TemporaryDirectory() as scratch:
         constraints = Path(scratch, "constraints.txt")

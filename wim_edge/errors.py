@@ -14,9 +14,8 @@
     ├── EngineError              6   llama.cpp refused or failed
     └── LibraryError             8   a library, or a saved reading, is missing or unusable
 
-Each has a message (what happened) and a hint (what to do), one line each. Exit code 10 means that the reader stopped
-early and got an answer, 11 that the documents do not seem to contain one, 130 that the reader cancelled; none of these
-is an error.
+Each error has a message (what happened) and a hint (what to do), one line each. These exit codes are not errors: 10,
+the user stopped early and got an answer; 11, the documents do not seem to contain an answer; 130, the user cancelled.
 """
 
 from __future__ import annotations
@@ -71,11 +70,11 @@ class DownloadError(ModelError):
 
 
 class DiskError(DownloadError):
-    """A model could not be written, so another source does not help."""
+    """A model's file could not be written: trying another source does not help."""
 
 
 class CapacityError(WimEdgeError):
-    """The work does not fit; the message names the numbers."""
+    """The work does not fit; the message gives the numbers."""
 
     exit_code = 5
 
@@ -89,7 +88,7 @@ class MemoryBudgetError(CapacityError):
 
 
 class EngineError(WimEdgeError):
-    """llama.cpp refused or failed; ``code`` is its return value if there is one."""
+    """llama.cpp refused or failed. ``code``: its return value, if it returned one."""
 
     exit_code = 6
 
@@ -105,7 +104,7 @@ class LibraryError(WimEdgeError):
 
 
 def from_dict(given: Mapping[str, str]) -> WimEdgeError:
-    """Returns the error that `WimEdgeError.to_dict` returned; an EngineError if its class is unknown."""
+    """Returns the error for a dict of `WimEdgeError.to_dict`; an EngineError if its class is unknown."""
     kind = globals().get(given["error"])
     made = kind if isinstance(kind, type) and issubclass(kind, WimEdgeError) else EngineError
     return made(given["message"], given["hint"])

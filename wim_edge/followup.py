@@ -1,7 +1,7 @@
 """Follow-up questions: a question that refers to the turn before it is restated so that it can stand alone.
 
-A model that writes restates the question (`Restater`). Without one, or if it returns the question unchanged, a question
-of at most three words with a question mark is asked after the turn before it. A few words without a mark ("notice
+A model that writes restates the question (`Restater`). Without such a model, or if it changes nothing, a question of at
+most three words with a question mark is appended to the turn before it. A few words without a question mark ("notice
 period") are a search. Neither rule depends on the words, so both work in every language.
 """
 
@@ -23,10 +23,10 @@ from wim_edge.reading.generate import Generation, Grounding
 WHY = "it refers to the question before it"
 """The reason that is shown for a restated question."""
 _MAX_WORDS = 3
-"""The most words of a question that is asked after the turn before it."""
+"""The most words of a question that is appended to the turn before it."""
 _MARKS = ("?", "？", "؟")
 _MAX_ANSWER = 200
-"""The most characters of an answer within a question."""
+"""The most characters of an answer that is put into a question or prompt."""
 _MAX_RESTATED = 64
 """The most tokens of a restated question."""
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W\u3040-\u30ff\u3400-\u9fff]+(?:['’]\w+)?")
@@ -43,26 +43,26 @@ _EXAMPLES = (
     ("Who leads the choir?", "Anna Brandt", "Since when?", "Since when does Anna Brandt lead the choir?"),
     ("What is the fee for adults?", "9 pounds", "When does the show begin?", "When does the show begin?"),
 )
-"""Question, answer, next question, and that one restated; two of them stay unchanged."""
+"""(question, answer, next question, next question restated); two next questions stand alone and stay unchanged."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A question, as it was asked, and its answer in a few words; empty if there is none."""
+    """A question, as it was asked. ``short``: its answer in a few words; empty if there is none."""
 
     question: str
     short: str = ""
 
 
 def completed(question: str, before: Turn | None) -> str:
-    """Returns a question of a few words with the turn before it; any other unchanged."""
+    """Returns a question of a few words (`goes_on`) with the turn before it; any other question unchanged."""
     if before is None or not goes_on(question):
         return question
     return f"{_shown(before)} {question.strip()}"
 
 
 def last_turn(turns: Iterable[Turn]) -> Turn | None:
-    """Returns the last of the turns, its question completed by those before it."""
+    """Returns the last turn, its question completed by the turns before it; None without turns."""
     last = None
     for turn in turns:
         last = Turn(completed(turn.question, last), turn.short)
@@ -70,7 +70,7 @@ def last_turn(turns: Iterable[Turn]) -> Turn | None:
 
 
 def goes_on(question: str) -> bool:
-    """Returns True if a question has a question mark and so few words that it refers to the one before."""
+    """Returns True if a question has a question mark and so few words that it must refer to the turn before it."""
     return question.rstrip().endswith(_MARKS) and len(_WORD.findall(question)) <= _MAX_WORDS
 
 
@@ -82,8 +82,8 @@ class Restater:
         """The state after the examples, by context."""
 
     def restated(self, question: str, before: Turn, writer: LoadsModel | None, control: Control) -> str:
-        """Returns the question so that it stands alone; without a ``writer``, or with a base model, `completed`. Raises
-        Interrupted, ModelError, CapacityError."""
+        """Returns the question so that it stands alone; the result of `completed` if there is no ``writer``, or it is a
+        base model or changes nothing. Raises Interrupted, ModelError, CapacityError."""
         model = writer.model() if writer is not None else None
         if writer is None or model is None or model.info.chat_template is None:
             return completed(question, before)

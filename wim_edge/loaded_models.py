@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Identity:
-    """A model's name, the fingerprint of its file and llama.cpp's build, and what else answers depend on besides the
-    settings: the fingerprints of judge, scout and adapter, and the templates."""
+    """What answers depend on besides the settings: a model's name, the fingerprint of its file and llama.cpp's build,
+    those of judge, scout and adapter (``scores``), and a digest of the user's templates."""
 
     name: str
     fingerprint: str
@@ -43,13 +43,14 @@ class Identity:
 MODEL_SETTINGS = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn", "adapter")
 """The settings that cannot change on a loaded model."""
 _LONG = 1 << 15
-"""Characters above which tokens are counted before the weights are loaded; for less, that costs more than it saves."""
+"""From this many characters on, tokens are counted before the weights are loaded. Below, that costs more time."""
 
 
 class LoadedModels:
     """The model of these settings and, for other roles, its judge and an embedding model; each is loaded on first use.
 
-    ``model``, ``embedder``, ``judge``: open models of the caller, used instead. ``lender``: shares its model.
+    ``model``, ``embedder``, ``judge``: open models of the caller, used instead. ``lender``: the object whose model,
+    judge and embedding models this one uses.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class LoadedModels:
 
     @cached_property
     def confirmation(self) -> Confirmation:
-        """The weights with which the model confirms a judge's support."""
+        """The weights with which the model as a writer changes a judge's support."""
         return Confirmation.from_mapping(self._entry.confirmation if self._entry else {})
 
     @property
@@ -104,7 +105,7 @@ class LoadedModels:
         return own + (self._judge.in_memory if self._judge is not None else [])
 
     def memory_bytes(self) -> int:
-        """Estimates the bytes of the model and a context of ``n_ctx`` or a usual size, without loading it. Raises
+        """Estimates the bytes of the model and its context (``n_ctx``, or a usual size) without loading them. Raises
         ModelError."""
         from wim_edge.engine.gguf import read_header
         from wim_edge.engine.memory_estimate import estimate
@@ -118,7 +119,7 @@ class LoadedModels:
         if self._lender is not None:
             return self._lender.model()
         if self._model is None:
-            # The adapter points at answers, which is the judge's work
+            # With another judge this model needs no adapter: only the judge points
             own = self.settings if self.judge() is None else replace(self.settings, adapter=NO_ADAPTER)
             self._model = open_model(self.find(), own)
             self._opened.append(self._model)
@@ -132,8 +133,8 @@ class LoadedModels:
             check_model_file(self.find(), self.settings)
 
     def check_fits(self, documents: Sequence[Document]) -> None:
-        """Raises ContextOverflowError if the pattern reads the documents whole and no context of the model holds them,
-        before the weights are loaded. Raises what `model` raises too."""
+        """Raises ContextOverflowError if the pattern needs the whole documents in the context and they cannot fit. Does
+        so before the weights are loaded. Also raises what `model` raises."""
         size = sum(len(document.text) for document in documents)
         if self._model is not None or size < _LONG:
             return
@@ -167,24 +168,24 @@ class LoadedModels:
         self, automatic: tuple[str, str] | None = None, *, here: bool = True, pattern: str | None = None
     ) -> ResolvedSettings:
         """Returns the settings that a question is answered with; those of models.toml apply once `find` was called.
-        ``automatic``: see `resolved_settings.resolve`. ``here``: False leaves out what was tuned for this machine."""
+        ``automatic``: see `resolved_settings.resolve`. ``here``: False leaves out settings tuned for this machine."""
         settings = self.settings.with_changes(pattern=pattern)
         suggested = self._found.suggested if self._found else {}
         return resolve_settings(settings, suggested, self._tuned if here else {}, automatic)
 
     def chat(self) -> tuple[ChatFormat, str | None]:
-        """Returns the format of a conversation with the model, and a warning if it was guessed."""
+        """Returns the model's chat format, and a warning if its template can't be used."""
         return chat_format(self.model(), self.chat_variables)
 
     def judge(self) -> LoadedModels | None:
-        """Returns the model that judges segments that are read alone, if it is another one: the named one, or else the
-        embedded one, which was trained for it. Raises ModelNotFoundError."""
+        """Returns the judge if it is another model: the named one, or else the embedded model, which was trained to
+        judge. None: the model judges itself. Raises ModelNotFoundError."""
         name = self.settings.other_judge
         if name is None and not self._takes_usual_judge():
             return None
         if self._judge is None:
             own, lender = self.settings, None
-            layers = 0 if own.rpc else own.n_gpu_layers  # with RPC it runs on this machine's CPU
+            layers = 0 if own.rpc else own.n_gpu_layers  # with RPC the judge runs on this machine's CPU
             settings = replace(own, model=name or EMBEDDED, judge=ITSELF, rpc=None, n_gpu_layers=layers, prose=None)
             if self._lender is not None and self._lender.settings.judge == self.settings.judge:
                 lender = self._lender.judge()
@@ -210,7 +211,7 @@ class LoadedModels:
         return found.name != EMBEDDED and found.suggested.get("prose") is not False
 
     def embedder(self) -> Embedder | None:
-        """Returns the scout, if there is one. Raises what `model` raises."""
+        """Returns the embedding model, or None if there is none. Raises what `model` raises."""
         owner, name = self._lender or self, self.embedder_name
         if owner._given_embedder is not None or name is None:
             return owner._given_embedder
@@ -220,14 +221,14 @@ class LoadedModels:
 
     @property
     def embedder_name(self) -> str | None:
-        """The named embedding model, or else the usual scout if it is on this disk."""
+        """The named embedding model, or else the usual one if it is on this disk; None: no model."""
         named = self.settings.embedding_model
         if named is not None or self._is_given:
             return None if named == NO_MODEL else named
         return SCOUT if is_here(SCOUT, Paths.from_environment()) else None
 
     def context(self, n_ctx: int) -> Context:
-        """Returns the context for documents, with at least so many cells. Raises MemoryBudgetError."""
+        """Returns the context for documents, with at least ``n_ctx`` cells. Raises MemoryBudgetError."""
         if self._context is not None and self._context.n_ctx < n_ctx:
             self._context.close()
             self._context = None
@@ -236,8 +237,8 @@ class LoadedModels:
         return self._context
 
     def with_changes(self, **changes: object) -> LoadedModels:
-        """Returns the same models with these settings changed; this object closes them. Raises InvalidRequestError for
-        settings that belong to the loaded model."""
+        """Returns an object with these settings changed, which shares the models; this object closes them. Raises
+        InvalidRequestError if one of `MODEL_SETTINGS` changes."""
         settings = self.settings.with_changes(**changes)
         self.locate()
         own = self.resolved().settings
@@ -247,7 +248,7 @@ class LoadedModels:
         return self._sharing(settings)
 
     def _sharing(self, settings: Settings) -> LoadedModels:
-        """Returns the same model with other settings; this object loads and closes it."""
+        """Returns an object with other settings, which shares the model; this object loads and closes it."""
         other = LoadedModels(settings, lender=self._lender or self)
         other.locate()
         return other
@@ -274,7 +275,7 @@ class LoadedModels:
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
-    """Loads a model's file, with tuned settings for those that are not given. Raises ModelError, CapacityError, and
+    """Loads a model's file. Settings that are not given get their tuned values. Raises ModelError, CapacityError, and
     what `engine.rpc.register` raises."""
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
@@ -294,8 +295,8 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
 
 
 def check_model_file(found: ResolvedModel, settings: Settings) -> None:
-    """Checks the file to load for a model; one that is in no catalog is first loaded in a child process. Raises what
-    `open_model` raises."""
+    """Checks a model's file before it is loaded. A file that is in no catalog is loaded in a child process first.
+    Raises what `open_model` raises."""
     from wim_edge.engine import load_check, rpc
     from wim_edge.engine.preflight import check_weights
 
@@ -313,8 +314,8 @@ def _is_unknown(found: ResolvedModel) -> bool:
 
 
 def portable_settings(settings: Settings) -> Settings:
-    """Returns settings that mean the same on every machine: the model's name or path, its settings of models.toml, and
-    absolute paths. Raises ModelError."""
+    """Returns settings that mean the same on every machine: with the model's name or path, its settings from
+    models.toml, and absolute paths. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
     settings = resolve_settings(settings, found.suggested).settings
     templates = settings.templates
@@ -366,7 +367,7 @@ def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
 
 
 def check_same(model: Identity, settings: Settings, where: str) -> None:
-    """Raises ModelError unless these settings name the same model here; the error calls this machine ``where``."""
+    """Raises ModelError if the settings' model here is not ``model``. ``where``: this machine, for the message."""
     if model_identity(settings) != model:
         raise ModelFileError(
             f"{where} has another {model.name}, other templates or another llama-cpp-python than the run",

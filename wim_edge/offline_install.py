@@ -30,13 +30,13 @@ def install(bundle: Path, target: Path) -> Path:
     for file in (one for one in (bundle / "models").rglob("*") if one.is_file()):
         _copy(file, Path(kept, file.relative_to(bundle / "models")))
     command = programs / f"wim-edge{ending}"
-    for model in made.get("models", ()):  # verifies it, and makes its requantized copy
+    for model in made.get("models", ()):  # verifies the file, and makes its requantized copy
         subprocess.run([str(command), "--offline", "models", "pull", model, "--alone"], check=True)
     return command
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copies a model under another name and renames it, so that a running program keeps its open file."""
+    """Copies a model's file under a temporary name and renames it: a running program keeps its open file."""
     if target.is_file() and target.stat().st_size == file.stat().st_size:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", default="~/wim-edge", help="default: %(default)s")
     given = parser.parse_args()
-    if sys.version_info < (3, 11):  # noqa: UP036  # no pip has checked that before
+    if sys.version_info < (3, 11):  # noqa: UP036  # no pip has checked the version
         sys.exit("wim-edge needs Python 3.11 or newer")
     target = Path(given.folder).expanduser().absolute()
     command = install(Path(__file__).resolve().parent, target)

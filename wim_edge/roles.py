@@ -1,7 +1,7 @@
 """The roles of models for one question: which one reads and judges, and which one writes the answer.
 
-For segments that are read alone, the judge reads, scores, points, and decides whether the documents answer at all. The
-writer gets the chosen passages and nothing else. Readings are saved for the judge, whatever model writes.
+In shallow reading the judge reads, scores, points, and decides whether the documents answer at all. The writer gets
+only the chosen passages. Readings are saved for the judge, so they serve every writer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wim_edge.reading.resolved_settings import ResolvedSettings, automatic
 from wim_edge.settings import Settings
 
 _SAMPLE = 1 << 14
-"""The characters from whose tokens the tokens of all are estimated."""
+"""The most characters that are tokenized to estimate the tokens of all documents."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class Roles:
     model: LoadedModels
     """The settings' model."""
     reader: LoadedModels
-    """The model that reads, scores and points: the judge for segments that are read alone, else the model itself."""
+    """The model that reads, scores and points: in shallow reading the judge, else the model itself."""
     resolved: ResolvedSettings
     """The reader's settings."""
     writer: LoadedModels | None = None
     """The model that writes the answer, if it is not the reader; None: the reader writes or only quotes."""
     auxiliary: LoadedModels | None = None
-    """A model that scores what another one reads (Writing in the Margins, appendix A)."""
+    """A named judge in deep reading: it scores what the reader reads (Writing in the Margins, appendix A)."""
 
     @property
     def judge(self) -> LoadedModels | None:
-        """The model that judges for another one."""
+        """The model that judges for ``model``; None: ``model`` itself."""
         return self.auxiliary or (self.reader if self.reader is not self.model else None)
 
     @property
@@ -50,8 +50,8 @@ class Roles:
 
 
 def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
-    """Returns the roles for a question on these documents; without documents, the usual ones. `_usual_pattern` is the
-    pattern if neither the user nor models.toml names one. Raises what `LoadedModels.model` raises."""
+    """Returns the roles for a question on these documents; without documents, by the settings alone. `_usual_pattern`
+    chooses the pattern if no setting does. Raises what `LoadedModels.model` raises."""
     loaded.locate()
     judge, resolved = loaded.judge(), loaded.resolved()
     if resolved.settings.pattern is None and (documents or judge is not None):
@@ -63,8 +63,8 @@ def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
 
 
 def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
-    """Returns the reader's settings for these documents, with some of the model's own, to show to a person. Raises what
-    `roles_for` raises."""
+    """Returns the settings to show to a person: the reader's for these documents, but the model's own model, judge,
+    pattern, prose and rpc. Raises what `roles_for` raises."""
     roles = roles_for(loaded, documents)
     if roles.reader is loaded:
         return roles.resolved
@@ -77,7 +77,7 @@ def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSetti
 
 
 def resolved_settings(settings: Settings) -> ResolvedSettings:
-    """Returns the settings of a question, to show to a person, as far as they are known without loading a model."""
+    """Returns the settings to show to a person, as far as they are known without documents or a loaded model."""
     loaded = LoadedModels(settings)
     with suppress(ModelError):
         return resolve_for(loaded, ())
