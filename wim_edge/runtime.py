@@ -1,4 +1,4 @@
-"""The runtime: one open model that answers questions on documents. Everything above it consumes its events."""
+"""The runtime: one open model that answers questions on documents, and yields events to command line and server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from wim_edge.session import Question, QuestionSession, Run, nothing_events, pre
 from wim_edge.settings import Settings
 
 _PATIENCE = 1.0
-"""The seconds for which `Runtime.close` lets another thread take the last events of its stream."""
+"""How many seconds `Runtime.close` waits for another thread to take the last events of its stream."""
 
 _Prepared = Callable[[Run], Iterator[events.Event]]
 
@@ -73,7 +73,7 @@ class Runtime(AbstractContextManager["Runtime"]):
 
     @property
     def settings(self) -> Settings:
-        """The settings, with those of models.toml for the model once it is loaded."""
+        """The settings; after the model's file is found, with its settings from models.toml."""
         return self._loaded.resolved(here=False).settings
 
     def resolve(self, documents: Documents = ()) -> ResolvedSettings:
@@ -96,20 +96,20 @@ class Runtime(AbstractContextManager["Runtime"]):
         """Reads documents and answers a question; yields events on the way.
 
         Args:
-            documents: a path, ``"-"`` for standard input, a `Document`, or several of them. There may be none with the
-                pattern ``llm``: the model answers from what it knows.
+            documents: a path, ``"-"`` for standard input, a `Document`, or several of these. Without documents, the
+                pattern must be ``llm``: the model answers from what it knows.
             question: what to find out.
             library: the name of a library (`wim-edge library add`). Passages for the question are recalled from it
                 first, and read after the documents, if any.
-            after: the turn before the question, in a conversation. A question that refers to it is restated, and
-                `events.QuestionSettled` comes first; the errors below then come with the events.
+            after: the turn before the question, in a conversation. A question that refers to this turn is restated,
+                and `events.QuestionSettled` comes first. The errors below are then raised by the iterator.
             on_margin: called after each judged margin; returns whether to continue, answer now, or cancel.
-            verdicts: the reader's verdicts on segments, by number: True if the answer draws on the segment, False if
-                not; `judge` adds to them. If the last question is asked again with verdicts, on the same documents, it
-                is answered again without reading anything.
-            read_on: True: if the last question is asked again, on the same documents, reading continues where it
-                ended, until another segment is the best or all is read. A new answer comes after
-                `events.AnswerRevised`, and none if the best segments are the same. Another question starts anew.
+            verdicts: the user's verdicts by segment: True if the answer should draw on the segment, False if not;
+                `judge` adds verdicts. If the last question is asked again with verdicts, on the same documents, it is
+                answered again without reading anything.
+            read_on: True: if the last question is asked again, on the same documents, reading continues until another
+                segment is the best or all are read. A new answer comes after `events.AnswerRevised`; if the best
+                segments are the same, the answer stays. Another question starts a new reading.
 
         Errors of the request are raised here, before anything is read: InvalidRequestError, DocumentError, ModelError,
         CapacityError. Closing the iterator abandons the reading.
@@ -121,15 +121,15 @@ class Runtime(AbstractContextManager["Runtime"]):
         return self._begin(partial(answer, given, asked), given)
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
-        """Recalls passages of a library for a question, without reading them. The last event is
-        `events.PassagesRecalled`, or, if it was stopped, `events.AnswerFinished`, cancelled. Raises LibraryError,
+        """Recalls passages of a library for a question, without answering. The last event is
+        `events.PassagesRecalled`; after `cancel`, a cancelled `events.AnswerFinished`. Raises LibraryError,
         ModelError, CapacityError."""
         asked = Question(_checked_question(question))
         return self._begin(partial(self._recall_and_answer, library, None, asked))
 
     def read(self, documents: Documents) -> Iterator[events.Event]:
-        """Reads documents ahead, without a question, and saves the reading for this model and the pattern's way of
-        reading (deep or shallow). The last event is `events.ReadingFinished`. Raises what `stream` raises, and
+        """Reads documents before there is a question, and saves the reading for this model and for deep or shallow
+        reading, as the pattern needs. The last event is `events.ReadingFinished`. Raises what `stream` raises, and
         LibraryError if nothing can be saved."""
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving has no effect", "Leave out --no-save.")
@@ -141,18 +141,18 @@ class Runtime(AbstractContextManager["Runtime"]):
     ) -> Iterator[events.Event]:
         """Continues each text, or conversation of (role, text). No document is read.
 
-        Yields `events.ReadingProgress` of the prompt, the first for its cached part, `events.CompletionDelta`, and
+        For each prompt, yields `events.ReadingProgress` (the first for its cached part), `events.CompletionDelta`, and
         then `events.CompletionFinished`. The prefix shared with the last prompt is not evaluated again.
-        ``top_logprobs``: adds the log-probabilities of each token and of so many likeliest ones.
+        ``top_logprobs``: report each token's log-probability, and those of this many likeliest tokens.
         ``schema``: a JSON schema that the answer follows, as json.loads returns it (the extra `server`).
         Raises InvalidRequestError, ModelError, CapacityError.
         """
         return self._begin(partial(self._complete, prompts, top_logprobs, schema))
 
     def embed(self, inputs: Iterable[str | Seq[int]]) -> Iterator[events.Event]:
-        """Embeds texts, or tokens of the embedding model, without a prefix: yields `events.TextEmbedded` for each,
-        until it is cancelled. Raises InvalidRequestError without an embedding model and for an empty text, ModelError,
-        CapacityError."""
+        """Embeds texts, or tokens of the embedding model, and adds no prefix. Yields `events.TextEmbedded` for each
+        until `cancel` is called. Raises InvalidRequestError without an embedding model and for an empty text,
+        ModelError, CapacityError."""
         return self._begin(partial(self._embed, inputs))
 
     def answer_now(self) -> None:
@@ -160,7 +160,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         self._control.request(Decision.ANSWER)
 
     def judge(self, segment: int, accepted: bool | None) -> None:
-        """Makes the answer draw on a segment or not, until the answer begins, from any thread. None: undoes that."""
+        """Sets the user's verdict on a segment until the answer begins, from any thread; None removes the verdict."""
         self._control.judge(segment, accepted)
 
     def cancel(self) -> None:
@@ -183,17 +183,17 @@ class Runtime(AbstractContextManager["Runtime"]):
         return other
 
     def close(self) -> None:
-        """Frees the model and its cache. Abandons an open stream; cancels that of another thread, and waits for it.
-        Raises InvalidRequestError if a policy calls it during the reading."""
+        """Frees the model and its cache. Closes an open stream; if another thread runs it, cancels and waits for it.
+        Raises InvalidRequestError if a policy calls this method during the reading."""
         patience = time.monotonic() + _PATIENCE
         while True:
             self.cancel()
             stream, here = self._stream(), threading.get_ident()
             if here == self._beginning or (stream is not None and stream.thread == here):
                 raise InvalidRequestError("a reading cannot close its own runtime", "Let the policy return CANCEL.")
-            # Between two events another thread is outside the stream, and comes back for the last one
+            # Between two events another thread is outside the stream, and will return for the last event
             if stream is not None and (stream.reader in (None, here) or time.monotonic() > patience):
-                with suppress(ValueError):  # another thread is in it
+                with suppress(ValueError):  # another thread is running it
                     stream.close()
             if self._busy.acquire(timeout=0.01):
                 break
@@ -211,7 +211,7 @@ class Runtime(AbstractContextManager["Runtime"]):
     def _begin(
         self, prepared: _Prepared, documents: Iterable[DocumentSource] = (), *, asked: bool = True
     ) -> Iterator[events.Event]:
-        """Returns the stream of what is prepared at once, or after scans are recognised; it occupies the runtime."""
+        """Returns the stream of ``prepared(run)``, after OCR of any scans. Until it is closed, the runtime is busy."""
         if not self._busy.acquire(blocking=False):
             raise InvalidRequestError("this runtime is answering another question", "Finish or close its stream.")
         run = Run()
@@ -244,7 +244,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         yield from prepared(run)
 
     def _read_and_answer(self, documents: Documents, question: Question, run: Run) -> Iterator[events.Event]:
-        """Reads documents, and answers if there is a question; the last one, asked again, from the cache."""
+        """Reads documents, and answers if there is a question. The last question is answered again from the cache."""
         read = load_documents(documents, self.settings)
         run.stack.callback(self._forget, unless_read=True)
         with run.clock.stage("load"):
@@ -265,7 +265,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         self, answer: Callable[[Seq[DocumentSource], Question, Run], Iterator[events.Event]], after: Turn,
         documents: Seq[DocumentSource], question: Question, run: Run,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Restates a follow-up question with the model that writes, and answers that."""
+        """Restates a follow-up question with the model that writes, and answers the restated question."""
         query = question.text or ""
         try:
             with run.clock.stage("answer"):
@@ -280,7 +280,7 @@ class Runtime(AbstractContextManager["Runtime"]):
     def _recall_and_answer(
         self, name: str, documents: Documents | None, question: Question, run: Run
     ) -> Iterator[events.Event]:
-        """Recalls passages of a library, and reads and answers unless ``documents`` is None."""
+        """Recalls passages of a library. Unless ``documents`` is None, reads documents and passages, and answers."""
         given = None if documents is None else load_documents(documents, self.settings)
         pending = self._in_step.bring(Library(name), self.settings)
         return self._recalled(open_library(name), pending, given, question, run)
@@ -351,13 +351,13 @@ class Runtime(AbstractContextManager["Runtime"]):
         return stopped_events(self._loaded.name, self._loaded.resolved().pattern.name, clock, asked=asked)
 
     def _forget(self, *, unless_read: bool = False) -> None:
-        """Closes the reading of the last question; with ``unless_read``, only if it was not answered."""
+        """Closes the last question's reading. ``unless_read``: only if the question was not answered."""
         if self._session is not None and not (unless_read and self._session.is_answered):
             self._session.close()
             self._session = None
 
     def _free(self) -> None:
-        """Closes everything that uses a context of the models."""
+        """Closes whatever uses a context of the models."""
         self._forget()
         self._recall.close()
         if self._completer is not None:

@@ -43,7 +43,7 @@ _NOTHING = events.Warning("stopped before anything was found; there is nothing t
 
 @dataclass(frozen=True)
 class Question:
-    """A question and its options, as `Runtime.stream` takes them; ``text`` is None to read ahead."""
+    """A question and its options, as in `Runtime.stream`. ``text``: None to read before there is a question."""
 
     text: str | None
     on_margin: Policy | None = None
@@ -53,7 +53,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Run:
-    """One use of a runtime: what to close at its end, its clock, and the requests to stop it."""
+    """One use of a runtime. ``stack``: what to close at its end; ``control``: requests to stop it."""
 
     stack: ExitStack = field(default_factory=ExitStack)
     clock: Timings = field(default_factory=Timings)
@@ -62,28 +62,28 @@ class Run:
 
 @dataclass
 class QuestionSession:
-    """A question, its reading, and how it is answered. The reading stays in the cache until the next question, so that
-    this one can be answered again without reading, after the reader has judged margins."""
+    """A question, its reading, and its answer. The reading stays in the cache until the next question. So this question
+    can be answered again without reading, after the user has judged margins."""
 
     reading: Reading
     prompts: Prompts
     warnings: list[str]
     request: tuple[Seq[Document], str | None]
-    """The documents and the question; equal ones may be answered from this reading."""
+    """The documents and the question. An equal request may be answered from this reading."""
     writer: LoadsModel | None = None
     """The model that writes the answer, if another one reads."""
     is_answered: bool = False
-    """True if it was answered, from all of the text or from what was read when the reader stopped it."""
+    """True if the question was answered, also if the user stopped the reading early."""
     answering: AnswerStage | None = None
     """The stage of its last answer."""
 
     def can_answer(self, documents: Seq[Document], question: Question) -> bool:
-        """Returns True if a question is this one again, to be answered from its reading."""
+        """Returns True if ``question`` asks this session's question again, to be answered from its reading."""
         again = question.read_on or question.verdicts is not None
         return again and self.request == (documents, question.text)
 
     def reset(self, question: Question, run: Run) -> None:
-        """Prepares to answer once more; with ``question.read_on``, after more reading."""
+        """Prepares to answer once more; with ``question.read_on``, the reading continues first."""
         reading, window = self.reading, self.reading.cache
         reading.control, self.warnings, reading.reads_on = run.control, [], question.read_on
         reading.clock = window.clock = reading.writer.clock = run.clock
@@ -97,7 +97,7 @@ class QuestionSession:
 
     @property
     def judge(self) -> str | None:
-        """The name of the model that judges for it; None: it does so itself."""
+        """The name of the model that judges for `model`; None: `model` itself."""
         relevance = self.reading.relevance
         if self.writer is not None:
             return self.reading.model.info.name
@@ -108,8 +108,8 @@ class QuestionSession:
 
 
 def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, run: Run) -> QuestionSession:
-    """Returns the session for a question on documents; without a text, for reading them ahead. Raises
-    InvalidRequestError, ModelError, CapacityError, LibraryError if reading ahead cannot save anything, Interrupted."""
+    """Returns the session for a question on documents; with the text None, for reading only. Raises Interrupted,
+    InvalidRequestError, ModelError, CapacityError, and LibraryError if reading only cannot save anything."""
     request, query, clock = (documents, question.text), question.text, run.clock
     documents = [with_named_pages(document, query or "") for document in documents]
     roles = roles_for(loaded, documents)
@@ -162,8 +162,8 @@ def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, 
 
 
 def _scout(loaded: LoadedModels, settings: Settings, plan: Plan) -> tuple[Embedder | None, str | None]:
-    """Returns the embedding model to use: the named one, or for Latin script the usual one, with a warning if that
-    cannot be loaded. Raises what `LoadedModels.embedder` raises for a named one."""
+    """Returns the scout, or None: the named embedding model or, for long texts in Latin script, the usual one. Also
+    returns a warning if the usual one cannot be loaded; for a named one raises what `LoadedModels.embedder` raises."""
     if settings.embedding_model is not None:
         return loaded.embedder(), None
     texts = [plan.query, *(document.text[:_SAMPLE] for document in plan.documents)]
@@ -198,7 +198,7 @@ def _auxiliary(judge: LoadedModels | None) -> Scorer | None:
 def _open_saved_reading(
     context: Context, model: Model, resolved: ResolvedSettings, plan: Plan
 ) -> tuple[SavedReading | None, str | None]:
-    """Returns the saved reading for these documents; None, with the reason if it was wanted but cannot be opened."""
+    """Returns (saved reading for these documents, None), or (None, why it cannot be opened); both None: not wanted."""
     settings = resolved.settings
     if not settings.save or settings.query_first or not plan.documents:
         return None, None  # a state with the question before the text serves only that question
@@ -238,7 +238,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         saved = reading.saved.saved_tokens if reading.saved else 0
         yield events.ReadingFinished(saved, plan.tokens, reading.model.info.name, _usage(reading, 0))
         return
-    session.is_answered = cancelled = False  # not again, unless it goes well
+    session.is_answered = cancelled = False  # until the new answer is complete
     if control.requested is not Decision.CANCEL and not answering.of_whole and _nothing_read(reading):
         yield _NOTHING
         cancelled = True
@@ -250,7 +250,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
             cancelled = True
     if cancelled:
         answering.keep_before()
-    answering.before = None  # nor its own one before
+    answering.before = None  # frees the earlier answers' stages
     session.is_answered, session.answering = not cancelled or answering.is_unchanged, answering
     if reading.relevance is not None and not reading.may_read_on:
         reading.relevance.close()
@@ -258,7 +258,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
 
 
 def _with_provisional_answers(reading: Reading) -> Iterator[events.Event]:
-    """Yields the reading's events, and after a margin the answer so far, if it is sure and differs from the last."""
+    """Yields the reading's events. After a margin also yields the answer so far, if it is sure and new."""
     shown = ""
     for event in reading.run():
         yield event
@@ -274,7 +274,7 @@ def _with_provisional_answers(reading: Reading) -> Iterator[events.Event]:
 
 
 def stopped_events(model: str, pattern: str, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
-    """Yields the events of a request that was stopped before it was prepared. ``asked``: it had a question."""
+    """Yields the events of a request that was stopped before it was prepared. ``asked``: True if it was a question."""
     usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
     if not asked:
         yield events.ReadingFinished(0, 0, model, usage)
@@ -302,12 +302,12 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
 
 
 def _falls_short(reading: Reading) -> bool:
-    """Returns True if what was read no longer suffices because the reader rejected some of it."""
+    """Returns True if the segments read no longer suffice because the user rejected some of them."""
     return reading.may_read_on and False in reading.ranking.verdicts.values() and not reading.is_enough()
 
 
 def _within(reading: Reading) -> str | None:
-    """Returns the bound on what is read, in the form of `events.ReadingStarted`."""
+    """Returns the bound on the reading for `events.ReadingStarted`; None if all is read."""
     within = reading.resolved.settings.within or AUTO
     if reading.reads_on or within == ALL or (within == AUTO and reading.ranking.unread() is None):
         return None

@@ -29,22 +29,22 @@ TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
 """The variable that forbids fetching: only ``serve``, ``rpc-serve``, ``--ray`` and ``--rpc`` open network sockets."""
 NO_ADAPTER = NO_MODEL = "none"
-"""The value of ``adapter`` for the plain model, and of ``embedding_model`` for no model."""
+"""The value of ``adapter`` for the model without an adapter, and of ``embedding_model`` for no model."""
 ITSELF = "self"
 """The value of ``judge`` for the model itself."""
 FORMER_NAMES = {"relevance_model": "judge"}
-"""Former names of settings, accepted for one version, with today's names."""
+"""Former names of settings, which are accepted for one version, and their current names."""
 AUTO, ALL = "auto", "all"
 """Values of ``within`` that are neither a time nor a share."""
 UNLIKELY = 0.05
-"""The probability of a better segment below which ``auto`` stops reading."""
+"""``auto`` stops reading if the probability of a better segment is below this."""
 WITHIN_PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
 """The form of ``within``, as a regular expression for JSON Schema."""
 _WITHIN = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)")
 _WITHIN_FORMS = "auto, 20s, 5m, 10% or all"
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _MAX_SEGMENTS = 16
-"""The most segments that ``auto`` reads. If none of them fits, the rest seldom do (docs/choices.md)."""
+"""The most segments that ``auto`` reads. If none of them answers, later ones seldom do (docs/choices.md)."""
 _PATHS = ("templates", "readings")
 _MAX_SMALL_FILE = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses
@@ -65,8 +65,8 @@ _RANGES: Mapping[str, tuple[float, float | None]] = {
 
 @dataclass(frozen=True)
 class Within:
-    """The bounds of a reading: ``seconds`` from the first segment on, ``share`` of the documents' tokens (0 to 1),
-    ``unread``, the probability of a better segment below which it ends, and ``segments``. None: no bound."""
+    """The bounds of a reading: ``seconds`` since it began, ``share`` of the documents' tokens (0 to 1), number of
+    ``segments``; ``unread``: it ends if a better segment is less probable than this. None: no bound."""
 
     seconds: float | None = None
     share: float | None = None
@@ -75,7 +75,7 @@ class Within:
 
     @classmethod
     def parse(cls, text: str | None) -> Within:
-        """Returns the bounds; None is auto. Raises ValueError for a text of another form."""
+        """Returns the bounds for a value of ``within``; None is auto. Raises ValueError for another form."""
         if text is None or text == AUTO:
             return cls(unread=UNLIKELY, segments=_MAX_SEGMENTS)
         if text == ALL:
@@ -89,8 +89,8 @@ class Within:
         return cls(seconds=number * _UNIT_SECONDS[found["unit"]])
 
     def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
-        """Returns True if no further segment is read after this many seconds and segments. ``share``: of the text, with
-        the next segment; ``unread``: `Ranking.unread`, with None auto reads all of the text."""
+        """Returns True if the reading ends after this many seconds and segments. ``share``: of the text, the next
+        segment included; ``unread``: from `Ranking.unread`. If that is None, auto reads the whole text."""
         if self.unread is not None:
             return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))
         if self.seconds is not None:
@@ -100,12 +100,12 @@ class Within:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits on a document. A larger one is an error, raised before it fills memory or hangs the process."""
+    """Limits on a document. Exceeding one is an error, raised before the document fills memory or hangs the process."""
 
     document_bytes: int = 512 * 2**20
     """The bytes of a file, and of the unpacked contents of a DOCX, an EPUB or a file of rows."""
     markup_bytes: int = 64 * 2**20
-    """The bytes of the parsed parts of a DOCX or EPUB, which take many times as much memory."""
+    """The bytes of the parts of a DOCX or EPUB to parse, which takes many times as much memory."""
     html_depth: int = 10_000
     """The depth of nested elements in HTML."""
     pdf_pages: int = 100_000
@@ -125,9 +125,9 @@ class Settings(Limits):
 
     # The engine
     n_ctx: int | None = None
-    """The context size; None: what the document needs, up to what the model was trained for and what fits."""
+    """The context size; None: what the document needs, up to the model's trained context and the memory."""
     n_batch: int = 512
-    """The tokens of a prefill batch (and of its physical batch: 512 measured faster than 2,048 on a CPU)."""
+    """The tokens of a prefill batch, logical and physical (512 measured faster than 2,048 on a CPU)."""
     n_threads: int | None = None
     """The number of threads; None: the physical cores."""
     n_gpu_layers: int | None = None
@@ -140,26 +140,26 @@ class Settings(Limits):
     """True turns flash attention on; None: llama.cpp's choice on a GPU, off on a CPU, where it slows deep decoding."""
     adapter: str | None = None
     """A LoRA adapter that points at answers: the name of a shipped one, or the path of a GGUF file made for the model;
-    "none": the plain model. None: the one in models.toml, if any."""
+    "none": no adapter. None: the adapter in the model's entry of models.toml, if any."""
 
-    # The pattern; for None, models.toml may have a value for the model
+    # The pattern. If a field is None, models.toml may have a value for the model
     pattern: str | None = None
     """One of PATTERNS; `wim_edge.reading.resolved_settings` describes them and the default."""
     relevance: str | None = None
     """The method that scores segments or margins, one of RELEVANCES (`wim_edge.reading.relevance`)."""
     judge: str | None = None
-    """The model that decides which passages answer and whether any does, named as ``model`` is; "self": the model
-    itself. None: the embedded model for segments that are read alone, if it is on this disk; else the model itself."""
+    """The model that decides which passages answer and whether any does: a name or path, as for ``model``; "self": the
+    model itself. None: in shallow reading the embedded model, if it is on this disk; else the model itself."""
     embedding_model: str | None = None
-    """The scout, an embedding model that helps to choose which segments are read first, named as ``model`` is; "none":
-    no model. None: all-minilm-l6-v2 for a long text, if it is on this disk."""
+    """The scout, an embedding model that helps to choose which segments are read first: a name or path, as for
+    ``model``; "none": no model. None: all-minilm-l6-v2 for a long text, if it is on this disk."""
     relevance_threshold: float | None = None
-    """The relevance (0 to 1) from which a segment counts; None: 0.5 for verdicts, otherwise 0.1 of the best one's, 0.03
-    for segments that are read alone."""
+    """The least relevance (0 to 1) of a segment that counts: for verdicts as it is (None: 0.5), otherwise as a share of
+    the best segment's (None: 0.1, or 0.03 in shallow reading)."""
     max_passages: int | None = None
     """The most segments or margins that the answer draws on."""
     margins: str | None = None
-    """The kind of margins; verbatim: quotations of the segment, free: the model's own words."""
+    """The kind of margins, one of MARGINS; verbatim: quotations, free: the model's own words."""
     query_first: bool = False
     """True puts the question before the context too ("Lost in the Middle", section 5.2)."""
     segment_tokens: int | None = None
@@ -167,24 +167,24 @@ class Settings(Limits):
     margin_tokens: int | None = None
     """The most tokens of a margin; None: 128 for a quotation, which costs no decoding, 64 in the model's own words."""
     within: str | None = None
-    """The bound on reading for an answer: seconds ("20s", "5m"), a share of the text ("10%"), "all", or "auto": of
-    segments that are read alone the likely ones, until a better one is unlikely, 16 at most; otherwise all. None: auto.
+    """The bound on reading for an answer: a time ("20s", "5m"), a share of the text ("10%"), "all", or "auto". In
+    shallow reading auto reads until a better segment is unlikely, 16 segments at most; otherwise all. None: auto.
     """
     answer: str = "auto"
     """The kind of answer, one of ANSWERS; auto: words of the text, or yes or no, as the model chooses; free: an
     explanation of any length, by a model that writes."""
     prose: bool | None = None
-    """True: the model writes the answer, besides the short one that it points at; False: for a question of fact it only
-    points, which a small model does better. None: the model's value in models.toml, else True."""
+    """True: the model writes the answer, besides the short answer that it points at; False: for a question of fact it
+    only points, which a small model does better. None: the model's value in models.toml, else True."""
     short_answer: str | None = None
-    """The model whose short answer is shown first, one of SHORT_ANSWERS, if one judges and another one writes; None:
-    the model's value in models.toml, else the judge."""
+    """Whose short answer is shown first, one of SHORT_ANSWERS, if one model judges and another one writes; None: the
+    writer's value in models.toml, else the judge's."""
     first: bool = False
     """True ends the reading with the first answer that the judge is sure of."""
     answer_tokens: int = 256
     """The most tokens of an answer."""
     stop: tuple[str, ...] = ()
-    """The texts that end an answer, and are not part of it."""
+    """Texts that end an answer. They are not part of the answer."""
     templates: Path | None = None
     """A directory whose templates replace the shipped ones."""
 
@@ -194,9 +194,9 @@ class Settings(Limits):
     recall_passages: int = 4
     """The most passages of a library that are read for an answer."""
     save: bool = True
-    """True saves readings on disk, so that the next question on the same text need not read it again."""
+    """True saves readings on disk, so that the next question need not read the same text again."""
     readings: Path | None = None
-    """The folder of saved readings; None: in the user's cache directory."""
+    """The folder of saved readings; None: a folder in the user's cache directory."""
     readings_bytes: int | None = None
     """The most bytes of saved readings; None: a tenth of the disk's free space, at most 20 GB."""
 
@@ -211,7 +211,7 @@ class Settings(Limits):
 
     @property
     def other_judge(self) -> str | None:
-        """The named judge, if it is another model."""
+        """The named judge; None if the setting is None or the model itself."""
         return None if self.judge == ITSELF else self.judge
 
     def __post_init__(self, relevance_model: str | None) -> None:
@@ -227,7 +227,7 @@ class Settings(Limits):
                 raise InvalidRequestError(f"{name} is {getattr(self, name)!r}", hint)
 
     def _rules(self) -> Iterator[tuple[str, bool, str]]:
-        """Yields the name of each setting that has a rule, whether its value is good, and which values are."""
+        """Yields for each setting with a rule: its name, whether its value is valid, and the valid values in words."""
         for name, choices in _CHOICES.items():
             yield name, getattr(self, name) in (None, *choices), f"one of {', '.join(choices)}"
         for name, (least, most) in _RANGES.items():
@@ -278,7 +278,7 @@ def _is_within(text: str | None) -> bool:
 
 @cache
 def _kinds() -> Mapping[str, tuple[type, ...]]:
-    """The types that each field takes."""
+    """Returns the types that each field of `Settings` takes, by name."""
     hints = typing.get_type_hints(Settings)
     options = {name: typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
                for name in (field.name for field in fields(Settings)) for hint in [hints[name]]}  # fmt: skip
@@ -286,7 +286,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """Returns whether a value has one of these types. A bool is not a number, an int may be a float, NUL is invalid."""
+    """Returns whether a value has one of these types. A bool is no number; an int is a float; NUL is invalid."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):
@@ -342,15 +342,15 @@ class Paths:
 
 
 def check_online(wanted: str, instead: str = "") -> None:
-    """Raises DownloadError if fetching is forbidden. ``wanted``: why it is needed; ``instead``: an alternative."""
+    """Raises DownloadError if fetching is forbidden. ``wanted``: the reason to fetch; ``instead``: an alternative."""
     if _parse(OFFLINE_VARIABLE, os.environ.get(OFFLINE_VARIABLE, "").strip() or "no", (bool,)) is True:
         hint = f"Leave out --offline ({OFFLINE_VARIABLE}){instead}."
         raise DownloadError(f"{wanted}, and offline nothing is fetched", hint)
 
 
 def read_small_file(path: Path) -> bytes:
-    """Returns the contents of a small file that others may have replaced. Raises OSError, also for a pipe, which may
-    never end, and for a file of more than 16 MiB."""
+    """Returns the contents of a small file. It may have been replaced by something else, so a pipe, which may never
+    end, or a file over 16 MiB raises OSError."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -361,7 +361,7 @@ def read_small_file(path: Path) -> bytes:
 
 
 def adapter_file(name: str | None) -> Path | None:
-    """Returns the file of a shipped adapter, or of one named by path; None if none is named."""
+    """Returns the file of an adapter, shipped or named by its path; None for no adapter."""
     if name is None or name == NO_ADAPTER:
         return None
     own = package_file("adapters") / name

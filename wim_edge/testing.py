@@ -1,4 +1,4 @@
-"""A scripted engine without any native library, for tests of code that uses an engine.
+"""A scripted engine without native libraries, to test code that uses an engine.
 
 >>> from wim_edge import Document, Runtime, Settings
 >>> from wim_edge.testing import FakeModel
@@ -40,7 +40,7 @@ class FakeModel:
     eight letters.
 
     ``reply``: returns the reply to a prompt (the sequence's whole text, with control tokens). ``chat_template``: None
-    makes it a base model, whose reply continues the prompt.
+    makes this a base model, whose reply continues the prompt.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class FakeModel:
         chat_template: str | None = CHATML, n_batch: int = 64,
     ) -> None:  # fmt: skip
         self.reply, self.n_batch, self.has_adapter = reply, n_batch, False
-        self.fingerprint = f"fake-{next(_NUMBERS)}"  # each model has its own numbers for tokens
+        self.fingerprint = f"fake-{next(_NUMBERS)}"  # unique, since each model numbers tokens in its own way
         self.history: list[tuple[str, int, int]] = []
-        """The calls in order, as (kind, sequence, tokens or position): append, fork, truncate, close."""
+        """The calls in order, as (kind, sequence id, number of tokens or position); "together" is `append_each`."""
         self.contexts: list[FakeContext] = []
         self.grammars: list[FakeGrammar] = []
         self._ids = {text: index for index, text in enumerate(_SPECIAL)}
@@ -147,7 +147,7 @@ class FakeContext:
         return self.model.fingerprint
 
     def cells(self) -> int:
-        """Returns the number of cells in use, with shared ones counted once."""
+        """Returns the number of cells in use; shared cells count once."""
         return sum(len(sequence) - sequence.shared for sequence in self.live.values())
 
     def interrupt(self) -> None:
@@ -215,7 +215,7 @@ class FakeSequence(AbstractContextManager["FakeSequence"]):
             self.context.model.history.append(("append", self.id, len(batch)))
         if rows == 1:
             return self.logits[np.newaxis]
-        # The rows before: a unigram model of the sequence, so that a text's own words are likelier
+        # Earlier rows come from a unigram model of the sequence, so that a text's own words are likelier
         unigrams = np.zeros(_N_VOCAB, np.float32)
         unigrams[self.tokens[: len(self.tokens) - rows]] = 5
         return np.stack([*[unigrams] * (rows - 1), self.logits])

@@ -1,7 +1,7 @@
 """Measurements of models on this machine: the settings that `wim-edge tune` found, and reading speeds.
 
-``tuned.json``, in the configuration folder, has one entry a line, so that damage to one does not affect others.
-``speeds.json``, in the cache folder, is a convenience: if it cannot be read, no speed is known.
+``tuned.json``, in the configuration folder, has one entry a line: damage to one line leaves the other entries readable.
+``speeds.json`` is in the cache folder. If it cannot be read, no speed is known.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from wim_edge.system.atomic_files import move_over, replace_file, write_text
 
 TUNABLE = ("n_threads", "flash_attn", "n_batch", "kv_type")
 _MIN_TOKENS = 256
-"""The fewest tokens whose reading time is a measure of speed."""
+"""The fewest tokens of a reading whose speed is saved."""
 _MAX_SPEEDS = 64
 """The most models whose speeds are kept."""
 
 
 def load(paths: Paths, model: Path) -> dict[str, Any]:
-    """Returns the fastest settings for this file; none if it, the machine or the build has changed since."""
+    """Returns the fastest settings for a model's file; empty if the file, the machine or the build has changed."""
     entry = _read(paths)[0].get(str(model.absolute()))
     if not isinstance(entry, dict):
         return {}
@@ -43,7 +43,7 @@ def load(paths: Paths, model: Path) -> dict[str, Any]:
 
 
 def save(paths: Paths, model: Path, settings: Mapping[str, Any] | None) -> None:
-    """Saves the fastest settings for this file, or removes its entry if they are None. Moves a damaged file aside, and
+    """Saves the fastest settings for a model's file; None removes its entry. Moves a damaged tuned.json aside, and
     keeps its readable entries. Raises LibraryError."""
     from wim_edge.engine.tune import machine
 
@@ -71,7 +71,7 @@ def changes(settings: Settings) -> dict[str, Any]:
 
 
 def known_speed(model: Model) -> float | None:
-    """Returns the tokens a second of the model's last long reading on this machine; None if there was none."""
+    """Returns the speed of the model's last long reading here, in tokens a second; None if there was none."""
     try:
         speed = _object(_speeds()).get(model.fingerprint)
     except OSError:  # the model's file is gone
@@ -80,7 +80,7 @@ def known_speed(model: Model) -> float | None:
 
 
 def note_speed(model: Model, tokens: int, seconds: float) -> None:
-    """Saves the speed of a reading, if it was long enough to measure."""
+    """Saves the speed of a reading of at least `_MIN_TOKENS`."""
     if tokens < _MIN_TOKENS or seconds <= 0:
         return
     with suppress(OSError):
@@ -90,7 +90,7 @@ def note_speed(model: Model, tokens: int, seconds: float) -> None:
 
 
 def _read(paths: Paths) -> tuple[dict[str, Any], bool]:
-    """Returns the entries, and whether the file is damaged; if it is, the entries whose lines are whole."""
+    """Returns the entries by model path, and whether the file is damaged; if so, only the readable entries."""
     try:
         data = read_small_file(_store(paths))
     except OSError as error:

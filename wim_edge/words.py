@@ -30,16 +30,16 @@ _STEMMED = {
     "greek": "\u0370-\u03ff", "russian": "\u0400-\u04ff", "armenian": "\u0530-\u058f",
     "arabic": "\u0600-\u06ff", "hindi": "\u0900-\u097f", "tamil": "\u0b80-\u0bff",
 }  # fmt: skip
-"""Snowball's algorithm for a script, and the script's characters."""
+"""The name of Snowball's algorithm for a script, and the script's range of characters."""
 _OTHER_SCRIPT = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in _STEMMED.items()))
-# Common words of English questions: they cost most of the search and decide nothing
+# Common words of English questions: they take most of the search's time and decide nothing
 _STOPWORDS = frozenset(
     _WORD.findall(
         "a an and are as at be but by did do does for from had has have how if in into is it its no not of on or s "
         "such that the their then there these they this to was were what when where which who whom whose why will with"
     )
 )
-_K1, _B = 1.2, 0.75  # the defaults of FTS5 and Lucene: saturation by repetition, and by a text's length
+_K1, _B = 1.2, 0.75  # saturation by repetition, and by a text's length: the defaults of FTS5 and Lucene
 
 
 def any_of_its_words(question: str) -> str | None:
@@ -48,8 +48,8 @@ def any_of_its_words(question: str) -> str | None:
 
 
 def searchable(text: str) -> str:
-    """Returns a text as FTS5 indexes it: stemmed or in bigrams, except for what SQLite stems itself; letters of
-    other widths or heights are the plain ones (NFKC)."""
+    """Returns a text to be indexed or searched: its words stemmed or in bigrams, except for words that SQLite stems
+    itself. Full-width, raised and lowered letters become plain letters (NFKC)."""
     if text.isascii():
         return text.replace("\0", " ")
     text = _UNSPACED.sub(lambda run: f" {_in_pairs(run[0])} ", unicodedata.normalize("NFKC", text))
@@ -89,7 +89,7 @@ class WordIndex:
         self._norms = _K1 * (1 - _B + _B * np.array(lengths) / mean)
 
     def scores(self, question: str) -> dict[int, float]:
-        """Returns the BM25 scores, above 0, of the texts that share a word with the question, by number.
+        """Returns {number of a text: BM25 score} for the texts that share a word with the question.
 
         A word in n of N texts weighs log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene. FTS5's own weight is 0 for
         words in most texts, which are frequent within one document.
@@ -111,7 +111,7 @@ class WordIndex:
         return 1 - found / len(stems) if stems else 0.0
 
     def _stems(self, question: str) -> list[str]:
-        """Returns the question's words as they are in the index."""
+        """Returns the question's distinct words in the form in which texts are indexed."""
         self._db.execute("INSERT INTO question (question) VALUES ('delete-all')")
         self._db.execute("INSERT INTO question (rowid, text) VALUES (1, ?)", (" ".join(_words(searchable(question))),))
         return [stem for (stem,) in self._db.execute("SELECT DISTINCT term FROM asked ORDER BY term")]
@@ -130,12 +130,12 @@ def scores(texts: Iterable[str], question: str) -> dict[int, float]:
 
 
 def without_endings(text: str) -> set[str]:
-    """Returns the words of a text without the most common ones, in lower case, without accents and a final s."""
+    """Returns the words of a text except common English words, in lower case, without accents and a final s."""
     return set(_in_order(text))
 
 
 def with_pairs(text: str) -> set[str]:
-    """Returns `without_endings` and its pairs of neighbours: "lift 4", where the cells of other rows have a 4, too."""
+    """Returns `without_endings` plus pairs of neighbouring words: other rows may contain a 4, but not "lift 4"."""
     found = _in_order(text)
     return {*found, *map(" ".join, pairwise(found))}
 
@@ -148,13 +148,13 @@ def _in_order(text: str) -> list[str]:
 
 
 def missed_points(held: Sequence[set[str]], asked: set[str]) -> list[float]:
-    """Returns how many points each unit of a text has less than the best one. ``held``: the units' words.
+    """Returns for each unit of a text how many points it is behind the best unit. ``held``: the words of each unit.
 
     A word of ``asked`` in n of N units is worth log(1 + N / n) points, so no list of common words is needed.
     """
     counts = Counter(word for unit in held for word in unit & asked)
     worth = {word: math.log(1 + len(held) / n) for word, n in counts.items()}
-    points = [sum(worth[word] for word in sorted(unit & asked)) for unit in held]  # sorted: a run is reproducible
+    points = [sum(worth[word] for word in sorted(unit & asked)) for unit in held]  # sorted: sums are reproducible
     most = max(points, default=0.0)
     return [most - own for own in points]
 
@@ -169,6 +169,6 @@ def missing(texts: Iterable[str], question: str) -> float:
 
 
 def _words(question: str) -> list[str]:
-    """Returns the question's distinct words, without the most common ones if others remain."""
+    """Returns the question's distinct words; leaves out common English words if other words remain."""
     words = list(dict.fromkeys(_WORD.findall(question)))
     return [word for word in words if word.lower() not in _STOPWORDS] or words

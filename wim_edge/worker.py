@@ -5,8 +5,8 @@
 ...     for event in worker.stream(["contract.pdf"], "Who may end the contract?"):
 ...         print(event)
 
-A worker that crashes, or is killed, restarts with the next request; the current one raises EngineError. The other half,
-with the messages between the two, is `wim_edge.server.worker_protocol`.
+If the process crashes or is killed, the current request raises EngineError, and the next request starts a new process.
+The child's side, and the messages between the processes, are in `wim_edge.server.worker_protocol`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from wim_edge.reading import events
 from wim_edge.reading.control import Decision, Policy
 from wim_edge.system import subprocesses
 
-_SECONDS = 10.0  # for a closed worker to end by itself
-_PATIENCE = 5.0
+_SECONDS = 10.0  # the time in which a closed worker must end by itself
+_PATIENCE = 5.0  # seconds after which a second call of `cancel` kills the process
 _Events = Generator[events.Event, None, None]
 
 
 class Worker(AbstractContextManager["Worker"]):
     """A runtime in a child process; a context manager. ``settings`` are fields of `wim_edge.Settings`.
 
-    One request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. ``command``: the command to
-    start instead of ``wim-edge worker``.
+    One request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. ``command``: starts the
+    child; by default ``wim-edge worker``.
     """
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
@@ -52,14 +52,14 @@ class Worker(AbstractContextManager["Worker"]):
         """The number of the current request."""
         self._writing = threading.Lock()
         self._cancelled: float | None = None
-        """The time of the first call of `cancel`."""
+        """The time of the first call of `cancel` in this request; None: not called."""
 
     def stream(
         self, documents: Documents, question: str, *, library: str | None = None, on_margin: Policy | None = None,
         verdicts: Mapping[int, bool] | None = None, read_on: bool = False, settings: Mapping[str, Any] | None = None,
     ) -> _Events:  # fmt: skip
-        """Yields the events of `Runtime.stream`. Closing the iterator cancels. ``settings`` change only for this
-        question. Raises the errors of the runtime, and EngineError if the process ended."""
+        """Yields the events of `Runtime.stream`. Closing the iterator cancels. ``settings``: changes for this question
+        only. Raises the errors of the runtime, and EngineError if the process ended."""
         found = self._events(
             do="ask", documents=_all_shown(documents), question=question, library=library,
             judged=dict(verdicts or {}), read_on=read_on, settings={**self._settings, **_plain(settings or {})},
@@ -78,7 +78,7 @@ class Worker(AbstractContextManager["Worker"]):
 
     @property
     def running(self) -> bool:
-        """True while there is a process. The next request restarts a crashed one."""
+        """True while the process runs. After a crash the next request starts a new process."""
         return self._process is not None and self._process.poll() is None
 
     def answer_now(self) -> None:
@@ -86,8 +86,8 @@ class Worker(AbstractContextManager["Worker"]):
         self._control(do="answer_now")
 
     def cancel(self) -> None:
-        """Stops reading or answering. A second call after five seconds kills the process, which may wait for ever for a
-        lost machine."""
+        """Stops reading or answering. A second call after five seconds kills the process: with RPC it may wait forever
+        for a lost machine."""
         now = time.monotonic()
         if self._cancelled is None:
             self._cancelled = now
@@ -96,7 +96,7 @@ class Worker(AbstractContextManager["Worker"]):
         self._control(do="cancel")
 
     def judge(self, segment: int, accepted: bool) -> None:
-        """Passes on the reader's verdict on a margin during the reading."""
+        """Sets the user's verdict on a segment during the reading, as `Runtime.judge` does."""
         self._control(do="judge", segment=segment, accepted=accepted)
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class Worker(AbstractContextManager["Worker"]):
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.close()  # which ends it
+            process.stdin.close()  # the process ends at the end of its input
             process.wait(_SECONDS)
         except (OSError, subprocess.TimeoutExpired):
             process.kill()
@@ -118,7 +118,7 @@ class Worker(AbstractContextManager["Worker"]):
         self.close()
 
     def _asking(self, policy: Policy, found: _Events) -> _Events:
-        """Yields the events, and asks the policy after each margin while the process continues."""
+        """Yields the events, and asks the policy after each margin; the process does not wait for the policy."""
         with closing(found):
             for event in found:
                 yield event
@@ -139,7 +139,7 @@ class Worker(AbstractContextManager["Worker"]):
             assert child.stdout is not None
             for line in child.stdout:
                 if not line.endswith("\n"):
-                    break  # killed while it wrote
+                    break  # the process was killed while writing
                 told = json.loads(line)
                 if told.pop("id") != number or told["type"] == "queued":
                     continue  # an event of an abandoned request
@@ -178,7 +178,7 @@ class Worker(AbstractContextManager["Worker"]):
                 process.stdin.write(json.dumps(request) + "\n")
                 process.stdin.flush()
             except (OSError, ValueError):
-                pass  # it has ended, as the next read from it shows
+                pass  # the process has ended; the next read shows that
 
     def _control(self, **request: Any) -> None:
         if self._number is not None:
@@ -191,17 +191,17 @@ class Worker(AbstractContextManager["Worker"]):
 
 
 def _verbosity() -> list[str]:
-    """Returns the option for llama.cpp's log if this process logs it."""
+    """Returns the child's option to log llama.cpp's messages if this process logs them."""
     return ["--debug"] if logging.getLogger("wim_edge.llama").isEnabledFor(logging.DEBUG) else []
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings as plain data for JSON, without those that are None, which mean the default."""
+    """Returns the settings as plain data for JSON, without values of None: they mean the default."""
     return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
 
 
 def _all_shown(documents: Documents) -> list[Any]:
-    return [_shown(read_document("-") if one == "-" else one) for one in listed(documents)]  # it has its own stdin
+    return [_shown(read_document("-") if one == "-" else one) for one in listed(documents)]  # its stdin has requests
 
 
 def _shown(document: DocumentSource) -> Any:
