@@ -80,7 +80,6 @@ class LoadedModels:
 
     @property
     def _entry(self) -> ModelEntry | None:
-        """The model's entry in a catalog."""
         return self._found.entry if self._found else None
 
     @property

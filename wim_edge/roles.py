@@ -28,7 +28,7 @@ class Roles:
     """The models of a question by role, and the settings of its reading."""
 
     model: LoadedModels
-    """The settings' model."""
+    """The model that the settings name."""
     reader: LoadedModels
     """The model that reads, scores and points: in shallow reading the judge, else the model itself."""
     resolved: ResolvedSettings

@@ -37,7 +37,7 @@ _MIN_SEGMENTS = 17
 _MAX_EXPLAINED = 16
 """The most candidates in an answer's event."""
 _SAMPLE = 4096
-"""The characters of a document that show its script."""
+"""The characters of each document that are examined for its script."""
 _NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
 
 
@@ -75,7 +75,7 @@ class QuestionSession:
     is_answered: bool = False
     """True if the question was answered, also if the user stopped the reading early."""
     answering: AnswerStage | None = None
-    """The stage of its last answer."""
+    """The stage that gave the last answer."""
 
     def can_answer(self, documents: Seq[Document], question: Question) -> bool:
         """Returns True if ``question`` asks this session's question again, to be answered from its reading."""

@@ -111,7 +111,7 @@ class Limits:
     pdf_pages: int = 100_000
     """The pages of a PDF."""
     scan_pages: int = 1_000
-    """The scanned pages of a file whose text is recognised; further ones are left out. 0: none."""
+    """The scanned pages of a file whose text is recognised; further pages are left out. 0: none."""
     markdown_lines: int = 200_000
     """The lines of Markdown; a longer text is read without its headings."""
 
@@ -315,7 +315,7 @@ def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 NO_DEVICE = r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z))"
-"""The beginning of a pattern for file names: Windows reserves these for devices, with any extension."""
+"""Begins a regular expression for file names: excludes names that Windows reserves for devices, with any extension."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class Evidence:
     """The evidence for an answer in the documents, in nats unless noted."""
 
     likelihood: float = 0.0
-    """The gain in log P(question) by the best passage over no text."""
+    """log P(question | best passage) - log P(question)."""
     answers: float = 0.0
     """An adapter's log-odds that the best passage answers; 0 without an adapter."""
     run: float = 0.0

@@ -43,7 +43,7 @@ _K1, _B = 1.2, 0.75  # saturation by repetition, and by a text's length: the def
 
 
 def any_of_its_words(question: str) -> str | None:
-    """Returns the FTS5 expression for any word of the question; None if it has no word."""
+    """Returns an FTS5 expression that matches any word of the question; None if the question has no word."""
     return " OR ".join(f'"{word}"' for word in _words(searchable(question))) or None
 
 

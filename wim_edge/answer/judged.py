@@ -35,7 +35,7 @@ class Judged:
     """The outcome of a reading for a question, before anything is written."""
 
     candidates: tuple[AnswerCandidate, ...] = ()
-    """The best first."""
+    """The candidate answers, best first."""
     items: tuple[AnswerCandidate, ...] = ()
     """The items in the text's order, if the answer is a list."""
     verdict: str = ""
@@ -44,7 +44,7 @@ class Judged:
     """The best candidate's quotation, then the margins of the other passages."""
     evidence: Evidence | None = None
     support: float | None = None
-    """0 to 1; None if the scores are not in nats."""
+    """P(the documents contain an answer); None if the scores are not in nats."""
     share: float = 1.0
     """P(the best candidate, the list or the verdict is the answer | there is one)."""
     is_confirmed: bool = False

@@ -20,7 +20,7 @@ from wim_edge.reading.prompts import MarginNote, Prompts
 from wim_edge.reading.reading import Reading
 
 _OTHER_TOKENIZER = 1.5  # the most tokens of the writer for one token of the reader
-_SUMMED_UP = 6_000  # characters of an extract that a model sums up
+_SUMMED_UP = 6_000  # the most characters of an extract that a model sums up
 _EVALUATED = 16  # first tokens of a joined passage to evaluate again: much attended to, they must see the text before
 
 
@@ -41,7 +41,7 @@ class AnswerStage:
     ("Lost in the Middle", section 6)."""
     answer: Answer | None = None
     n_tokens: int = 0
-    """The tokens decoded for the answer, without those of margins."""
+    """The tokens decoded for the answer, not counting margins."""
     finish_reason: events.FinishReason = "stop"
     is_unchanged: bool = False
     """True if the answer of ``before`` was kept."""
@@ -162,7 +162,7 @@ class AnswerStage:
 
     @property
     def _points(self) -> bool:
-        """Returns whether the answer comes from passages into which the judge points, not from the whole context."""
+        """Returns whether the judge points into passages for the answer; False if it is from the whole context."""
         resolved = self.reading.resolved
         return self._focus and resolved.margins_are_pointed_at and resolved.pattern.margins
 

@@ -31,7 +31,7 @@ _WORD = re.compile(r"\w+")
 _NAMES_AT_MOST = 0.3  # share of capitalised words within sentences; above it, a capital does not mark a name
 _OPEN = ("list", "summary", "free")  # kinds of answers of any length
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)  # a model that judged itself is not asked again whether there is an answer
-_SENTENCE = 96  # tokens of an answer to a question of fact
+_SENTENCE = 96  # the most tokens of an answer to a question of fact
 
 
 @dataclass
@@ -151,7 +151,7 @@ def quoted(reading: Reading, judged: Judged | None) -> tuple[str, str]:
 
 
 def provisional_answer(reading: Reading) -> Answer | None:
-    """Returns the answer from what is read so far if it is a sure run, else None. Evaluates nothing."""
+    """Returns the answer from the text read so far if it is a run and sure, else None. Evaluates nothing."""
     if reading.kind not in ("auto", "fact"):
         return None
     judged = judge(reading, reading.chosen(), alone=False)
@@ -214,15 +214,15 @@ def written_answer(reading: Reading, used: Seq[int], text: str, judged: Judged |
 
 
 def _known(reading: Reading, used: Seq[int]) -> list[str]:
-    """Returns the texts whose values an answer may contain: passages, or else all documents, and the question."""
+    """Returns the texts whose values an answer may contain: the passages (if none, all documents), and the question."""
     passages = [reading.plan.segments[index].text for index in used]
     return [*(passages or [document.text for document in reading.plan.documents]), reading.plan.query]
 
 
 def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
-    """Returns the numbers, codes, addresses and names of a text that are in none of the known texts.
+    """Returns the numbers, codes, addresses and names of a text that no known text contains.
 
-    Case and thousands separators do not count. List numbering is ignored.
+    Case, thousands separators and list numbering are ignored.
     """
     plain = "\n".join(known).translate(PLAIN_LETTERS).casefold()
     plain += f"\n{_THOUSANDS.sub('', plain)}"

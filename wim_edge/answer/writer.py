@@ -32,7 +32,7 @@ from wim_edge.support import Confirmation
 _MARKERS = ("none", "None", " none", " None")
 """The spellings of the word that the prompt asks for if the passages do not answer."""
 _YES, _NO = ("Yes", "yes", " Yes", " yes"), ("No", "no", " No", " no")
-_MOST_SENTENCES = 2  # of an answer to a question of fact
+_MOST_SENTENCES = 2  # the most sentences of an answer to a question of fact
 _LEAST = 1e-9
 _UNSPACED = "\u2e80"  # from this letter on, scripts have no spaces between words
 _SLACK = 32  # spare tokens: joined texts may be tokenized differently

@@ -1,7 +1,7 @@
 """Control of a reading by the user: early exit, cancellation, and verdicts on segments.
 
 Early exit is the paper's interactive retrieval (Writing in the Margins, section 5): margins show progress, and the user
-asks for the answer as soon as they suffice.
+asks for the answer as soon as the margins suffice.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def stop_after(n: int) -> Policy:
 
 
 def stop_at(relevance: float) -> Policy:
-    """Returns a policy that answers after a margin of this relevance. Raises InvalidRequestError if not 0 to 1."""
+    """Returns a policy that answers after a margin of at least this relevance; InvalidRequestError unless 0 to 1."""
     if not 0 <= relevance <= 1:
         raise InvalidRequestError(f"a relevance of {relevance}", "It takes 0 to 1.")
     return lambda margin: Decision.ANSWER if margin.relevance >= relevance else Decision.CONTINUE

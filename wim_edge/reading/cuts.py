@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 RUN = 8
-"""The words of a run that may not come twice."""
+"""The number of words of a run that may not occur twice."""
 LABELS = ("Question:", "The text says", "Note:", "Answer:", "Document:")
 """The labels with which the prompts begin a line (`templates/`)."""
 _INLINE = ("Question:", "Answer:")  # labels that are echoes after a sentence's end, too

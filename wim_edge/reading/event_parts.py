@@ -56,10 +56,10 @@ class RankedSegment:
     chars: Chars
     relevance: float
     chosen: bool
-    """True if the answer draws on it."""
+    """True if the answer draws on the segment."""
     score: float | None = None
     """The relevance method's score, comparable across documents: gain in log P(question) in nats (likelihood), log-odds
-    (verdict), or BM25. None if an adapter ranks the segments and this one was not among the first when it was read."""
+    (verdict), or BM25. None if an adapter ranks the segments and ranked this one too low when it was read."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class ScoredWords:
     score: float
     """The weighted sum of ``terms``."""
     terms: dict[str, float]
-    """The terms by the names of `wim_edge.answer.candidates.Terms`, unweighted."""
+    """The unweighted terms, by their names in `wim_edge.answer.candidates.Terms`."""
     is_cell: bool = False
     """True for a cell of a row that was read alone."""
 

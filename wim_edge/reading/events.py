@@ -65,7 +65,7 @@ class PassagesRecalled(Event):
     decoded_tokens: int
     """Tokens evaluated for the beams."""
     prefilled_tokens: int
-    """Tokens of passages that were read to judge them."""
+    """Tokens of passages that were read to rank them."""
     seconds: float
 
 
@@ -146,7 +146,7 @@ class SegmentRead(Event):
     chars: Chars
     tokens: int
     line: int | None = None
-    """The line where it begins, from 1; None: unknown."""
+    """The line where the segment begins, from 1; None: unknown."""
     page_label: str | None = None
     """The number printed on the page, if it differs from ``page``."""
 
@@ -194,7 +194,7 @@ class MarginJudged(Event):
     header: str = ""
     """The table's header, if the margin is a row."""
     short: Chars | None = None
-    """The run that the model points at."""
+    """The best run that the model points at; None if there is none."""
     line: int | None = None
     page_label: str | None = None
     """The number printed on the page, if it differs from ``page``."""
@@ -350,7 +350,7 @@ class Stream(Iterator[Event]):
 
     def __init__(self, stack: ExitStack, found: Iterator[Event]) -> None:
         self._events = _until_closed(stack, found)
-        next(self._events)  # enters the stack, so that closing an unused stream frees it
+        next(self._events)  # enters the stack, so that closing an unused stream closes the stack
         self.thread: int | None = None
         """The thread that is running it now; None: no thread."""
         self.reader: int | None = None

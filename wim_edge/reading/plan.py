@@ -30,15 +30,15 @@ from wim_edge.settings import Settings
 _SLACK = 32  # spare tokens: joined texts may be tokenized differently
 _SMALLEST = 16  # the fewest tokens of a segment
 _COUNTED = 1 << 14  # characters that `check_fits` tokenizes at once
-_LABEL = 24  # tokens of a margin's place in the final prompt
+_LABEL = 24  # tokens reserved for a margin's place in the final prompt
 _SECTION, _HEADER = 24, 40  # tokens of a section's heading and of a table's header; longer ones are left out
-BLANK_LINE = "\n\n"  # between documents
+BLANK_LINE = "\n\n"  # separates documents
 _MARGINS_AT_LEAST = 2  # relevant margins that must fit beside the whole context
 
 
 @dataclass(frozen=True)
 class PlannedSegment:
-    """A segment with its heading: the document's name, and for a segment read alone its section and table header."""
+    """A segment with its heading: the document's name and, in shallow reading, the section and table header."""
 
     segment: Segment
     heading: str
@@ -71,7 +71,7 @@ class Plan:
     prefix: tuple[int, ...]
     """The system text and the opening of the user's turn."""
     margin_prompt: tuple[int, ...]
-    """Asks for a margin and ends the turn."""
+    """The prompt that asks for a margin and ends the turn."""
     windows: tuple[tuple[PlannedSegment, ...], ...]
     n_ctx: int
     reserved: int
@@ -102,7 +102,6 @@ class Plan:
         return sum(len(piece.segment.tokens) for piece in self.segments)
 
     def document_of(self, index: int) -> Document:
-        """Returns the document of segment ``index``."""
         return self.documents[self.segments[index].segment.document]
 
 

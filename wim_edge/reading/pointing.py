@@ -77,9 +77,9 @@ class _Ground:
     text: str
     tokens: tuple[int, ...]
     chars: list[int]
-    """Each token's offset, and the text's end."""
+    """The character offset of each token, and of the text's end."""
     places: tuple[int, ...]
-    """The tokens with which a run may begin."""
+    """The indices of the tokens with which a run may begin."""
     may_end: list[bool]
     words: list[int]
     """For each token and the end: how many tokens before it have a letter or digit. A run needs at least one."""

@@ -24,7 +24,7 @@ _SAVE_SHARE = 20  # saving takes at most a twentieth of the time
 
 @dataclass
 class PromptCache:
-    """The text being read. `open` a window, `restore` its known part, `read` its pieces."""
+    """The text being read. `open` a window, `restore` its saved part, then `read` its pieces."""
 
     context: Context
     plan: Plan

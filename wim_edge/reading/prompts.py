@@ -43,7 +43,7 @@ def _environment(folders: tuple[Path, ...]) -> ImmutableSandboxedEnvironment:
     )  # fmt: skip
 
 
-_compiled = lru_cache(_environment)  # the shipped templates do not change
+_compiled = lru_cache(_environment)  # compiled once: the shipped templates do not change
 
 
 class Prompts:

@@ -131,11 +131,11 @@ class Ranking:
 class Weights:
     """The weights of the terms in a segment's logit."""
 
-    words: float  # of a point of BM25
-    similarity: float  # of a standard deviation of the scout's similarities
-    nats: float  # of a nat of the segment's score
+    words: float  # for each point of BM25
+    similarity: float  # for each standard deviation of the scout's similarities
+    nats: float  # for each nat of the segment's score
     known: float  # added once the segment is read
-    answers: float = 0.0  # of a nat of the adapter's log-odds
+    answers: float = 0.0  # for each nat of the adapter's log-odds
 
 
 # Fitted on the choosing parts: least cross entropy of the gold segment after 1 to 32 scores (docs/choices.md)
@@ -153,7 +153,7 @@ class Outlook:
     """The facts about segments before they are read, one value for each segment."""
 
     shared: tuple[float, ...]
-    """BM25 scores."""
+    """The BM25 score of each segment."""
     contents: tuple[bool, ...]
     """True for a table of contents."""
     ties: tuple[int, ...]
@@ -186,7 +186,7 @@ class Outlook:
         return tuple(sorted(self.ties, key=lambda n: (self.contents[n], -self.prior[n])))
 
     def nearer(self, similarities: Mapping[int, float]) -> Outlook:
-        """Returns the outlook with the similarities of more segments."""
+        """Returns a copy with the similarities of more segments."""
         return replace(self, similarities={**self.similarities, **similarities})
 
 

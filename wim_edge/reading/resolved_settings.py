@@ -21,7 +21,7 @@ from wim_edge.reading.pointing import BEAMS, LONGEST
 from wim_edge.settings import MARGINS, Settings
 
 _ALL = 1 << 16
-_SEGMENT, _SEGMENT_ALONE = 1024, 256  # tokens; the weights in ranking.py were fitted with the latter
+_SEGMENT, _SEGMENT_ALONE = 1024, 256  # tokens; the weights in ranking.py were fitted with segments of 256
 _QUOTATION, _OWN_WORDS = 128, 64  # tokens of a margin; a quotation's length costs no decoding
 _PASSAGES, _POINTED = 4, "verbatim"
 _MEASURED_TOGETHER = frozenset({"flash_attn", "kv_type"})
@@ -35,7 +35,7 @@ class ResolvedSettings:
     settings: Settings
     """Each field has a value if a source has one; None: the engine decides."""
     origins: Mapping[str, str]
-    """Field names to origins (see above)."""
+    """The origin of each field's value, by field name (see above)."""
     pattern: Pattern
     relevance: str
     margins: str

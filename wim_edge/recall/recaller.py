@@ -41,7 +41,7 @@ from wim_edge.recall.mindref import MindRef, Title
 from wim_edge.settings import Settings
 
 WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
-_HITS, _TITLES = 10, 5  # the most from BM25 and from recall
+_HITS, _TITLES = 10, 5  # the most passages from BM25, and the most titles from recall
 _READ, _NEAR = 8, 3.0
 """The most candidates to read, and how far their scores may be behind the best: reading all eight finds no more."""
 _LONGEST_READ = 512  # the most tokens of a candidate that are read to rank it
