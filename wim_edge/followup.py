@@ -1,7 +1,7 @@
 """Follow-up questions: a question that refers to the turn before it is restated so that it can stand alone.
 
-A model that writes restates the question (`Restater`). Without such a model, or if it changes nothing, a question of at
-most three words with a question mark is appended to the turn before it. A few words without a question mark ("notice
+A model that writes restates the question (`Restater`). Without a model, or if it changes nothing, a question of at most
+three words with a question mark is appended to the turn before it. A few words without a question mark ("notice
 period") are a search. Neither rule depends on the words, so both work in every language.
 """
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Identity:
-    """What answers depend on besides the settings: a model's name, the fingerprint of its file and llama.cpp's build,
-    those of judge, scout and adapter (``scores``), and a digest of the user's templates."""
+    """All that answers depend on besides the settings: a model's name, the fingerprint of its file and llama.cpp's
+    build, those of judge, scout and adapter (``scores``), and a digest of the user's templates."""
 
     name: str
     fingerprint: str

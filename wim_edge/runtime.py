@@ -33,7 +33,7 @@ from wim_edge.session import Question, QuestionSession, Run, nothing_events, pre
 from wim_edge.settings import Settings
 
 _PATIENCE = 1.0
-"""How many seconds `Runtime.close` waits for another thread to take the last events of its stream."""
+"""The seconds that `Runtime.close` waits for another thread to take the last events of its stream."""
 
 _Prepared = Callable[[Run], Iterator[events.Event]]
 

@@ -177,8 +177,8 @@ class Settings(Limits):
     """True: the model writes the answer, besides the short answer that it points at; False: for a question of fact it
     only points, which a small model does better. None: the model's value in models.toml, else True."""
     short_answer: str | None = None
-    """Whose short answer is shown first, one of SHORT_ANSWERS, if one model judges and another one writes; None: the
-    writer's value in models.toml, else the judge's."""
+    """The model whose short answer is shown first, one of SHORT_ANSWERS, if one judges and another one writes. None:
+    the writer's value in models.toml, else the judge."""
     first: bool = False
     """True ends the reading with the first answer that the judge is sure of."""
     answer_tokens: int = 256

@@ -68,7 +68,7 @@ class AnswerCandidate:
     end: int
     terms: Terms
     row: float | None = None
-    """For a cell of a row that was read alone: the log-odds that the row answers."""
+    """The log-odds that the cell's row answers, if the row was read alone; else None."""
     share: float = 0.0
     """P(these words are the answer | one of the candidates is)."""
 

@@ -150,9 +150,9 @@ def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float
 def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> list[AnswerCandidate]:
     """Returns the items if the answer is a list, else none.
 
-    With "auto" it is a list if the best candidate introduces a list, or if cells answer alike. Items are the items of
-    the best candidate's list, else the cells of its column; of these only those whose lines have most of the question's
-    words, if several do. Without both, the best candidate of each passage is an item.
+    With "auto" it is a list if the best candidate introduces one, or if cells answer alike. The items are those of the
+    best candidate's list or column; if several lines have most of the question's words, only those. Without a list or
+    column, the best candidate of each passage is an item.
     """
     best, text = candidates[0], candidates[0].document.text
     around = siblings(text, best.start, best.end)

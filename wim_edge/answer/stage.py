@@ -140,7 +140,6 @@ class AnswerStage:
             return read_passages(writer, passages, reading.sampler, reading.control, room)
 
     def keep_before(self) -> None:
-        """Keeps the answer of ``before``, if there is one."""
         if self.before is not None:
             self.used, self._beside = self.before.used, self.before._beside
             self.answer, self.is_unchanged = self.before.answer, True

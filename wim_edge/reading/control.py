@@ -17,7 +17,7 @@ from wim_edge.reading.events import MarginJudged
 
 
 class Decision(IntEnum):
-    """What the reading does next. Of several decisions the largest wins."""
+    """The reading's next step. Of several decisions the largest wins."""
 
     CONTINUE = 0
     ANSWER = 1

@@ -214,7 +214,7 @@ class ReadingFinished(Event):
 
     type = "reading.finished"
     saved_tokens: int
-    """How many of the documents' ``tokens`` are in saved readings."""
+    """The number of the documents' ``tokens`` that are in saved readings."""
     tokens: int
     model: str
     usage: Usage
@@ -261,7 +261,7 @@ class AnswerFinished(Event):
     sources: tuple[Source, ...]
     usage: Usage
     read_segments: int = 0
-    """How many of the ``segments`` were read."""
+    """The number of ``segments`` that were read."""
     segments: int = 0
     unread_probability: float | None = None
     """P(an unread segment answers better); None: unknown."""

@@ -30,7 +30,7 @@ _ACROSS = 20.0  # nats that a run over two rows of a table loses: more than for 
 LONGEST = 40
 """The most tokens of a run; it ends there if the model does not end it."""
 NONE, YES, NO = " none", " Yes", " No"
-"""What an adapter writes if the passage does not answer, or if the question asks for yes or no."""
+"""The words that an adapter writes if the passage does not answer, or if the question asks for yes or no."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class _Ground:
     """The indices of the tokens with which a run may begin."""
     may_end: list[bool]
     words: list[int]
-    """For each token and the end: how many tokens before it have a letter or digit. A run needs at least one."""
+    """The number of tokens with a letter or digit before each token, and before the end. A run needs one."""
     far: list[float]
-    """For each token: the nats that a run loses if it begins there."""
+    """The nats that a run loses if it begins there, for each token."""
 
     def loss(self, place: int, n: int) -> float:
         """Returns the nats that the run of ``n`` tokens from token ``place`` loses: for its beginning, and `_ACROSS` if

@@ -68,7 +68,7 @@ class Reading:
     pointed: dict[int, Pointed] = field(default_factory=dict)
     """The runs that the model points at, by segment."""
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
-    """In shallow reading, the states of the segments that an answer given now would draw on."""
+    """The states, in shallow reading, of segments that an answer given now would draw on."""
     n_read: int = 0
     is_spent: bool = False
     """True if the reading ended at its limit, not at the text's end or on request."""
