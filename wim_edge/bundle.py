@@ -54,7 +54,7 @@ def make_bundle(
 
 
 def _requirement(extras: Iterable[str], *, version: bool) -> str:
-    """Returns pip's requirement for this version; ``version`` False: for the folder or wheel it was installed from."""
+    """Returns pip's requirement for this version; ``version`` False: for the local folder or wheel, if from one."""
     found, named = distribution(_NAME), ",".join(extras)
     what = f"{_NAME}[{named}]" if named else _NAME
     url = json.loads(found.read_text("direct_url.json") or "{}").get("url", "")

@@ -43,7 +43,7 @@ class Identity:
 MODEL_SETTINGS = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn", "adapter")
 """The settings that cannot change on a loaded model."""
 _LONG = 1 << 15
-"""From this many characters on, tokens are counted before the weights are loaded. Below, that costs more time."""
+"""The fewest characters for which tokens are counted before the weights are loaded. For less, that costs more time."""
 
 
 class LoadedModels:

@@ -154,7 +154,7 @@ class Settings(Limits):
     """The scout, an embedding model that helps to choose which segments are read first: a name or path, as for
     ``model``; "none": no model. None: all-minilm-l6-v2 for a long text, if it is on this disk."""
     relevance_threshold: float | None = None
-    """The least relevance (0 to 1) of a segment that counts: for verdicts as it is (None: 0.5), otherwise as a share of
+    """The least relevance (0 to 1) of a segment that counts: absolute for verdicts (None: 0.5), otherwise as a share of
     the best segment's (None: 0.1, or 0.03 in shallow reading)."""
     max_passages: int | None = None
     """The most segments or margins that the answer draws on."""

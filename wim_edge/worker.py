@@ -201,7 +201,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _all_shown(documents: Documents) -> list[Any]:
-    return [_shown(read_document("-") if one == "-" else one) for one in listed(documents)]  # its stdin has requests
+    return [_shown(read_document("-") if one == "-" else one) for one in listed(documents)]  # worker stdin: requests
 
 
 def _shown(document: DocumentSource) -> Any:

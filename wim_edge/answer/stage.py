@@ -161,7 +161,7 @@ class AnswerStage:
 
     @property
     def _points(self) -> bool:
-        """Returns whether the judge points into passages for the answer; False if it is from the whole context."""
+        """Returns whether the judge points into passages for the answer; else the whole context gives the answer."""
         resolved = self.reading.resolved
         return self._focus and resolved.margins_are_pointed_at and resolved.pattern.margins
 

@@ -1,7 +1,7 @@
 """The writer: the model that words an answer from the chosen passages.
 
 The writer is the model that read the segments, or another one (`Settings.judge`). Another one is loaded when its first
-sentence is due. If the judge finds no answer in the documents, it is not loaded.
+sentence is due, so it is not loaded if the judge finds no answer in the documents.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def stop_after(n: int) -> Policy:
 
 
 def stop_at(relevance: float) -> Policy:
-    """Returns a policy that answers after a margin of at least this relevance; InvalidRequestError unless 0 to 1."""
+    """Returns a policy: answer after a margin of at least this relevance. Raises InvalidRequestError if not 0 to 1."""
     if not 0 <= relevance <= 1:
         raise InvalidRequestError(f"a relevance of {relevance}", "It takes 0 to 1.")
     return lambda margin: Decision.ANSWER if margin.relevance >= relevance else Decision.CONTINUE

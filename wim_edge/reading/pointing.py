@@ -84,7 +84,7 @@ class _Ground:
     words: list[int]
     """The number of tokens with a letter or digit before each token, and before the end. A run needs one."""
     far: list[float]
-    """The nats that a run loses if it begins there, for each token."""
+    """The nats that a run loses if it begins at the token, for each token."""
 
     def loss(self, place: int, n: int) -> float:
         """Returns the nats that the run of ``n`` tokens from token ``place`` loses: for its beginning, and `_ACROSS` if

@@ -37,7 +37,7 @@ class Quotation:
 def quotation(document: Document, segment: Segment, start: int, end: int, longest: int) -> Quotation:
     """Returns the quotation that carries characters ``[start, end)`` of the document, within the segment.
 
-    A quotation over ``longest`` characters is cut around these, at clauses if possible. A line that introduces it
+    A quotation over ``longest`` characters is cut around this range, at clauses if possible. A line that introduces it
     ("Account:") is included, with as many list items as fit: one item alone would look like the whole list.
     """
     text, at = segment.text, start - segment.start

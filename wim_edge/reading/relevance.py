@@ -82,7 +82,7 @@ class Relevance:
 
 
 class QuestionLikelihood:
-    """Measures how likely the question is after a text. Its length is the tokens that this takes."""
+    """Measures how likely the question is after a text. `len` returns the tokens that this takes."""
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         before = prompts.before_question()
@@ -171,8 +171,8 @@ class Likelihood(Relevance):
 class LikelihoodGain(Relevance):
     """The gain in the question's log-likelihood, in nats, when a segment enters the cache.
 
-    It is scaled by log P(question | nothing) / log P(question | the cache before): less gain is possible for later
-    segments.
+    It is scaled by log P(question | nothing) / log P(question | the cache before), because less gain is possible for
+    later segments.
     """
 
     needs_sequence = True
@@ -338,7 +338,7 @@ def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, aux
             )
         likelihood = Likelihood(scorer, query, resolved.segment_tokens, alone=False)
         return SeparateModelRelevance(likelihood, scorer.model)
-    # A text after the question adds nothing to the question's likelihood
+    # If the question comes before the text, the text adds nothing to its likelihood
     query_first = resolved.settings.query_first
     alone = not resolved.pattern.deep and not query_first
     if name == "likelihood" or alone or (query_first and name == "cascade"):

@@ -200,7 +200,7 @@ class MindRef:
     # The stages
 
     def titles(self, context: Context, query: str, most: int) -> list[Title]:
-        """Returns the titles that the beams find, ordered by how much the question raises their probability.
+        """Returns up to ``most`` titles that the beams find, sorted by how much the question raises their probability.
 
         The paper orders them by mean log-probability, which also favours titles that are likely for any question: its
         first title was right for 27% of questions, instead of 40%. Raises Interrupted.
