@@ -140,7 +140,7 @@ def test_a_document_offers_questions_and_their_kind_is_asked_for(
     expect(page.locator("#first")).to_contain_text("Add a document first")
     add(page, tmp_path / "Ferry.md", STORY)
     expect(page.locator("#first")).to_be_hidden()
-    expect(page.locator(".chip").first).to_have_text("Summarize this document.")
+    expect(page.locator(".chip").first).to_have_text("A summary of the document")
     script(monkeypatch, begun("Ferry"), finished("two", short="two"))
     with page.expect_request("**/api/questions") as asked:
         page.locator(".chip").first.click()
@@ -155,7 +155,8 @@ def test_an_item_of_a_list_leads_to_its_place(page: Any, tmp_path: Path, monkeyp
                    (("Bring boots.", (0, 12)), ("Bring a map.", (13, 25))))  # fmt: skip
     told(page, monkeypatch, "What to bring?", begun("a"),
          finished("2 found:\n- boots\n- a map", short="boots; a map", quotes=quotes))  # fmt: skip
-    expect(last(page).locator(".items li")).to_have_text(["boots", "a map"])
+    expect(last(page).locator(".items .link")).to_have_text(["boots", "a map"])
+    expect(last(page).locator(".items .place")).to_have_count(2)
     last(page).locator(".items button", has_text="a map").click()
     expect(page.locator("mark")).to_have_text("Bring a map.")
 

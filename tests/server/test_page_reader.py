@@ -81,7 +81,7 @@ def test_an_answer_is_shown_in_its_parts(
     assert card.get_by_text("Closest passages").is_visible() == (status == "not_found")
     assert ("Not certain" in card.locator(".advice").inner_text()) == (status == "unsure")
     assert "In no passage: 123" in card.locator(".advice").inner_text()
-    assert "| who |" in card.locator(".quotes").inner_text()
+    assert "who: Anna Lind signed it." in card.locator(".quotes").inner_text()
     card.locator(".quotes .link").click()
     assert page.inner_text("mark") == "Anna Lind signed it."
 

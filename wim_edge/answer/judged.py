@@ -113,7 +113,8 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
         items: tuple[AnswerCandidate, ...] = ()
     else:
         items = tuple(_items(reading, candidates, found))
-        share = 1.0 if reading.kind == "list" and items else best.share
+        is_whole = len({item.index for item in items}) == 1  # words gathered from several passages may not be all
+        share = 1.0 if reading.kind == "list" and is_whole else best.share
     others = margin_quotes(reading, [index for index in used if index != best.index])
     quotes = (quote_at(reading, best.index, best.start, best.end), *others)
     evidence = replace(evidence, share=share) if evidence else None

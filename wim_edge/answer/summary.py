@@ -43,8 +43,9 @@ def summary(documents: Seq[Document]) -> Answer:
             parts += ["\n".join([title, *(line for _, line in columns)]).strip()] if columns else []
             continue
         quotes.append(quote(document, *first))
-        sections = [section for section in _sections(document) if section[0] != title]
-        shown = []
+        sections, shown = [section for section in _sections(document) if section[0] != title], list[str]()
+        if sections and not any(sections[0][1] <= start < sections[0][2] for start, _ in spans):  # a title on the page
+            del sections[0]
         if len(sections) > _SECTIONS:
             shown.append(f"Sections: {' · '.join(name for name, _, _ in sections[:_SECTIONS])} …")
         elif sections:

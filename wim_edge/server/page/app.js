@@ -7,7 +7,7 @@ import { options, showMachine } from "./machine.js";
 import { Places } from "./places.js";
 import { Shelf } from "./shelf.js";
 import { chip, offered, Thread } from "./thread.js";
-import { isBusy, others } from "./told.js";
+import { isBusy } from "./told.js";
 
 // A document on the shelf has a number, one of a library is called by its path in the API
 const inLibrary = (library, name) => `libraries/${encodeURIComponent(library)}/document?name=${encodeURIComponent(name)}`;
@@ -66,8 +66,7 @@ async function showText(id) {
   const { told } = thread.current ?? {};
   if (told) {
     for (const event of told.read.values()) if (told.names.get(event.document) === id) desk.read(event);
-    told.scores.forEach((relevance, segment) => desk.score(segment, relevance));
-    for (const one of others(told)) if (told.names.get(one.document) === id) desk.tick(one.segment, one.quote ?? one.chars);
+    told.scores.forEach((relevance, segment) => desk.view.score(segment, relevance));
     if (!isBusy(told)) desk.view.rest();
   }
   if (desk.at) desk.view.mark(desk.at);  // in this view too
@@ -100,9 +99,8 @@ function toDesk(card, event) {
       changed();
       break;
     case "segment.read": if (isHere) desk.read(event); break;
-    case "segment.scored": desk.score(event.segment, event.relevance); break;
-    case "margin.judged": if (isHere) desk.tick(event.segment, event.quote ?? event.chars); break;
-    case "reading.ranked": event.ranking.forEach((one) => desk.score(one.segment, one.relevance)); break;
+    case "segment.scored": desk.view.score(event.segment, event.relevance); break;
+    case "reading.ranked": event.ranking.forEach((one) => desk.view.score(one.segment, one.relevance)); break;
     case "answer.provisional": markQuote(told, event.quote); break;
     case "answer.finished":
       desk.view.rest();
@@ -155,7 +153,8 @@ function drawOffers() {
   fill($("offer-list"), found, (one) => chip(one, doing(ask)));
   if (shelf.hasAny) $("first").hidden = true;
   $("to-answer").textContent = thread.cards.length ? "Back to the answer" : "Ask a question";
-  $("empty").hidden = documents.length > 0 || Boolean(library) || thread.cards.length > 0;
+  $("empty").hidden = isOne || thread.cards.length > 0;
+  $("empty").textContent = `${documents.length || library ? "Questions about these together" : "Questions and answers"} appear here.`;
 }
 
 async function ask(question = $("question").value, kind = $("kind").value) {
@@ -254,22 +253,11 @@ $("to-shelf").onclick = () => $("to-shelf").setAttribute("aria-expanded", $("to-
 $("to-answer").onclick = () => pane("talk");
 for (const one of $("panes").children) one.onclick = () => pane(one.dataset.to);
 
-function toQuestion() {
-  pane("talk");
-  $("question").select();
-}
-
-function toFind() {
-  if ($("reader").hidden) return;
-  pane("desk");
-  $("find").select();
-}
-
 const press = (name) => () => thread.current?.acts[name].hidden === false && thread.current.acts[name].click();
 const KEYS = {
-  "/": toQuestion, "?": () => $("keys").showModal(), a: press("now"), r: press("more"), g: press("again"), x: press("stop"), c: press("copy"),
+  "/": () => [pane("talk"), $("question").select()], "?": () => $("keys").showModal(), a: press("now"), r: press("more"), g: press("again"), x: press("stop"), c: press("copy"),
   j: () => thread.current?.step(1), k: () => thread.current?.step(-1), "+": () => thread.current?.judgeAt(true), "-": () => thread.current?.judgeAt(false),
-  q: () => thread.current?.parts.quotes.querySelector("button")?.click(), f: toFind, u: () => $("undo").hidden || $("undo").querySelector("button").click(),
+  q: () => thread.current?.parts.quotes.querySelector("button")?.click(), f: () => $("reader").hidden || [pane("desk"), $("find").select()], u: () => $("undo").hidden || $("undo").querySelector("button").click(),
 };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;

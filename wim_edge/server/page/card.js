@@ -2,7 +2,7 @@
 // left alone, so that the keyboard's place and what is unfolded stay.
 
 import { button, fill, item, make, place, plain, show, span } from "./dom.js";
-import { advice, begin, details, elapsed, isBusy, isChanged, labelled, line, markdown, others, own, quoted, says, share, state, tell, word } from "./told.js";
+import { advice, begin, details, elapsed, headline, isBusy, isChanged, labelled, line, markdown, others, own, quoted, quoteOf, share, state, tell, word } from "./told.js";
 
 export class Card {
   // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, remove, select
@@ -22,6 +22,7 @@ export class Card {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
       this.draw();
+      this.page.drawn(this);
     });
   }
 
@@ -42,7 +43,7 @@ export class Card {
     this.othersBox = make("details", { className: "others" }, this.othersTitle, parts.others);
     this.acts = {
       now: button("Answer now", ask("now"), "now"), stop: button("Stop", ask("stop"), "stop"), more: button("Keep checking", ask("more"), "keep"),
-      again: button("Answer again", ask("again"), "again"),
+      again: button("Answer again", ask("again"), "again"), summary: button("Summarize instead", ask("summary"), "quiet"),
       copy: button("Copy", () => this.copy(), "quiet copy"),
     };
     this.acts.copy.title = "Copy the answer with its citations";
@@ -58,14 +59,12 @@ export class Card {
     show(parts.settled, settled && settled.asked_as !== settled.question ? `Asked as: ${settled.asked_as}` : "");
     show(parts.word, word(told));
     this.drawSaid();
-    const text = answer ? own(answer) : "", short = answer?.short ?? "";
-    const isSaid = !short || says(text, short) || text.includes("\n- ") || (answer.quotes ?? []).some((one) => plain(one.text) === plain(short));
-    show(parts.short, isFound && !isSaid ? short : "");
+    show(parts.short, headline(told));
     show(parts.advice, advice(told));
-    const isItem = (one) => text.includes("\n- ") && plain(text).includes(`“${plain(one.text)}”`);
+    const text = answer ? own(answer) : "", isItem = (one) => text.includes("\n- ") && plain(text).includes(`“${plain(one.text)}”`);
     const quotes = answer ? quoted(answer).filter((one) => !isItem(one)) : provisional ? [provisional.quote] : [];
     parts.near.hidden = !answer || isFound || !quotes.length;
-    fill(parts.quotes, quotes.map((one) => ({ ...one, labelled: answer && labelled(answer, one), titles: told.titles.size })), (one) => this.quote(one));
+    fill(parts.quotes, quotes.map((one) => ({ ...one, titles: told.titles.size })), (one) => this.quote(one));
     this.drawOthers();
     fill(parts.warnings, told.warnings, (one) => item(one));
     const done = share(told);
@@ -83,7 +82,7 @@ export class Card {
     const { told, parts } = this, { answer, error, provisional, written, question } = told;
     const text = error ? `${error.message}. ${error.hint}` : answer ? own(answer) : provisional ? provisional.short : written || (told.live ? "" : question.short || (question.answer ?? ""));
     parts.said.classList.toggle("large", Boolean((provisional && !answer) || (answer?.short && answer.status !== "not_found" && text.length <= 120)));
-    fill(parts.said, [{ text, cites: answer?.sources?.length > 1 && text === answer.text ? answer.citations : [] }], (one) => this.said(one));
+    fill(parts.said, [{ text, isWhole: Boolean(answer), cites: answer?.sources?.length > 1 && text === answer.text ? answer.citations : [] }], (one) => this.said(one));
   }
 
   said({ text, cites }) {
@@ -93,16 +92,20 @@ export class Card {
       if (items.length) {
         const before = lines.filter((one) => !one.startsWith("- ")).join("\n").replace(/( \([^()]*\))?:$/, "");
         made.append(...(before ? [make("p", {}, before)] : []), make("ul", { className: "items" }, ...items.map((one) => this.item(one.slice(2)))));
-      } else made.append(make("p", {}, ...(cites.length ? this.cited(part, cites) : [part])));
+      } else {
+        const quote = quoteOf({ quotes: this.told.answer?.quotes?.filter((one) => plain(part) === `“${plain(one.text)}”`) }, part);
+        made.append(quote ? this.quote(quote, "div") : make("p", {}, ...(cites.length ? this.cited(part, cites) : [part])));
+      }
     }
     return made;
   }
 
   // An item leads to the quotation that holds it, or that it holds
   item(text) {
-    const said = plain(text.replace(/ \([^()]*\)$/, "")), isOfIt = (quote) => quote.includes(said) || said.includes(`“${quote}”`);
-    const quote = (this.told.answer?.quotes ?? []).find((one) => isOfIt(plain(one.text)));
-    return make("li", {}, quote ? button(text, () => this.page.go(this, quote), "link") : text);
+    const quote = quoteOf(this.told.answer ?? {}, text), said = text.replace(/ \((?:page|line) [^()]*\)$/, "");
+    if (!quote) return make("li", {}, text);
+    const section = text.startsWith(quote.section) ? null : quote.section;  // which is not said again
+    return make("li", {}, button(said, () => this.page.go(this, quote), "link"), " ", this.place({ ...quote, section }));
   }
 
   // The number of the source stands behind each sentence that one carries
@@ -118,12 +121,14 @@ export class Card {
   }
 
   // A quotation, and its place below it: both lead there
-  quote(one) {
-    const go = () => this.page.go(this, one), said = one.labelled?.replace(/ \([^()]*\)$/, "") ?? `“${one.text}”`;
-    const place = button(this.where(one), go, "place");
-    place.tabIndex = -1;
-    const made = item(button(said, go, "link quoted"), place);
-    if (one.header && !one.labelled) made.prepend(span(one.header, "where header"));
+  quote(one, tag = "li") {
+    const said = labelled(one) ?? `“${one.text}”`;
+    return make(tag, { className: "quotation" }, button(said, () => this.page.go(this, one), "link quoted"), this.place(one));
+  }
+
+  place(one) {
+    const made = button(this.where(one), () => this.page.go(this, one), "place");
+    made.tabIndex = -1;
     return made;
   }
 
@@ -161,6 +166,7 @@ export class Card {
     acts.stop.textContent = told.answer ? "Stop checking" : "Stop";
     acts.more.hidden = !rest || !told.answer.has_more;
     acts.again.hidden = !rest || !isChanged(told);
+    acts.summary.hidden = !rest || told.answer.status === "answered" || Boolean(told.question.options.answer) || !(told.answer.evidence?.missing >= 0.5);  // it names nothing of the text
     acts.copy.hidden = !told.answer?.text;
   }
 

@@ -1,14 +1,13 @@
-// The document on the desk, as text or as its own pages, and above it the whole of it as a strip: what is read, the
-// darker the more it matters, and a tick for each margin. Both views have the same methods.
+// The document on the desk, as text or as its own pages. Both views have the same methods.
 
-import { $, make } from "./dom.js";
+import { $ } from "./dom.js";
 import { Pages } from "./pages.js";
 import { Reader } from "./reader.js";
 
 export class Desk {
   // `turned` is called where the reader wishes to see the other view
   constructor(turned) {
-    Object.assign(this, { text: new Reader($("text")), pages: new Pages($("sheets")), spots: new Map(), asText: false, zoom: 1 });
+    Object.assign(this, { text: new Reader($("text")), pages: new Pages($("sheets")), seen: 0, asText: false, zoom: 1 });
     this.view = this.text;
     for (const [id, asText] of [["as-pages", false], ["as-text", true]]) {
       $(id).onclick = () => {
@@ -21,7 +20,6 @@ export class Desk {
     $("page").onchange = () => (this.pages.page = Number($("page").value));
     $("sheets").onscroll = () => ($("page").value = this.pages.page);
     // Where one reads stays where it is, however wide the pane becomes
-    this.seen = 0;
     for (const id of ["sheets", "text"]) $(id).addEventListener("scroll", () => (this.seen = this.document?.text ? this.view.top : 0), { passive: true });
     new ResizeObserver(() => this.seen && (this.view.top = this.seen)).observe($("reader"));
   }
@@ -34,8 +32,6 @@ export class Desk {
     this.seen = top;
     this.document = document;
     this.anew = false;
-    this.spots.clear();
-    $("map").replaceChildren();
     const asPages = Boolean(document.sheets) && !this.asText;
     this.view = asPages ? this.pages : this.text;
     $("sheets").hidden = !asPages;
@@ -72,32 +68,7 @@ export class Desk {
 
   read(event) {
     if (this.anew) this.show(this.document);  // a question answered again without reading keeps all
-    if (this.spots.has(event.segment)) return;
-    this.view.read(event);
-    const [start, end] = event.chars;
-    this.spots.set(event.segment, this.spot("i", start, end, () => this.view.reveal(event.segment)));
-  }
-
-  // Something in its place on the strip
-  spot(tag, start, end, onclick = null) {
-    const share = (chars) => `${(100 * chars) / Math.max(1, this.document.chars)}%`;
-    const made = make(tag, { onclick });
-    made.style.left = share(start);
-    if (end > start) made.style.width = share(end - start);
-    $("map").append(made);
-    return made;
-  }
-
-  score(segment, relevance) {
-    this.spots.get(segment)?.style.setProperty("--r", relevance.toFixed(3));
-    this.view.score(segment, relevance);
-  }
-
-  // A tick for characters that matter; once for each segment
-  tick(segment, [start]) {
-    const spot = this.spots.get(segment);
-    if (!spot || spot.tick) return;
-    spot.tick = this.spot("b", start, start);
+    if (!this.view.segments.has(event.segment)) this.view.read(event);
   }
 
   // Scroll to characters, of a segment where one is named, and mark exactly these

@@ -31,7 +31,25 @@ export function laidOut(document, unit) {
   }
   found.sort((one, other) => one.start - other.start || one.end - other.end);
   let last = 0;
-  return { text, marks: found.filter((one) => (one.start >= last ? ((last = one.end), true) : false)) };
+  const apart = found.filter((one) => (one.start >= last ? ((last = one.end), true) : false)), rows = [];
+  for (const [at, one] of apart.entries()) {
+    if (one.kind === "row") rows.push(one);
+    if (rows.length && apart[at + 1]?.start !== one.end) setColumns(text, rows.splice(0));
+  }
+  return { text, marks: apart };
+}
+
+// The rows of a table have columns that hold their longest words, so that none is broken
+function setColumns(text, rows) {
+  const sizes = [];
+  for (const { start, end } of rows) {
+    text.slice(start, end).split(SIGNS.row).filter(Boolean).forEach((cell, at) => {
+      const { word = 3, all = 3 } = sizes[at] ?? {};
+      sizes[at] = { word: Math.max(word, ...cell.split(/\s+/).map((one) => Math.min(one.length, 16))), all: Math.max(all, Math.min(cell.length, 40)) };
+    });
+  }
+  const columns = sizes.map(({ word, all }) => `minmax(${(0.66 * word + 0.2).toFixed(1)}em, ${all}fr)`).join(" ");
+  for (const row of rows) row.columns = columns;
 }
 
 // What Markdown sets apart within a text; what stands in a fence or a row before it goes first

@@ -183,18 +183,13 @@ export class Pages {
     this.mark(null);
   }
 
-  async reveal(segment, block = "center") {
-    const { start, end } = this.segments.get(segment);
-    await this.scrollTo(start, end, block);
-  }
-
   // Scroll to where characters stand on their page; returns the page
-  async scrollTo(start, end, block) {
+  async scrollTo(start, end) {
     const sheet = this.sheetAt(start);
     await this.write(sheet).catch(() => {});
     const boxes = this.boxes(sheet, start, end), probe = placed("b", boxes.length ? boxes.reduce(around) : { left: 0, right: 1, top: 0, bottom: 0.1 });
     sheet.made.append(probe);
-    probe.scrollIntoView({ block });
+    probe.scrollIntoView({ block: "center" });
     probe.remove();
     return sheet;
   }
@@ -204,7 +199,7 @@ export class Pages {
     this.mark(mark);
     await this.write(this.sheetAt(start)).catch(() => {});
     if (this.marked !== mark) return;  // another place was wanted in the meantime
-    const sheet = await this.scrollTo(...mark, "center");
+    const sheet = await this.scrollTo(...mark);
     await this.draw(sheet, true);
     this.tintNear(mark);
     if (focus) sheet.made.querySelector("mark")?.focus({ preventScroll: true });

@@ -41,7 +41,7 @@ export class Reader {
       if (from > at) children.push(this.text.slice(at, from));
       const part = make(isPage ? "i" : "span", { className: mark.kind }, ...contents(mark.kind, this.text.slice(from, to)));
       part.dataset.label = mark.label;
-      if (mark.kind === "row") part.style.setProperty("--cells", part.querySelectorAll(".cell").length);
+      if (mark.columns) part.style.gridTemplateColumns = mark.columns;
       children.push(part);
       at = Math.max(at, to);
     }
@@ -68,10 +68,6 @@ export class Reader {
     const [start, end] = event.chars, made = make("span", { className: "segment now" });
     this.put(made, this.unit(start), this.unit(end));
     this.segments.set(event.segment, { made, start, end });
-  }
-
-  reveal(segment, block = "center") {
-    this.segments.get(segment)?.made.scrollIntoView({ block });
   }
 
   // Have the segment stand in the place of its text, which was unread; segments come in any order
@@ -142,6 +138,7 @@ export class Reader {
 
   // The character at the top of what is seen
   get top() {
+    if (!this.element.scrollTop) return 0;  // the middle of a row is not where its text begins
     const { left, top, width } = this.element.getBoundingClientRect();
     const block = this.blocks.find(({ made }) => made.getBoundingClientRect().bottom > top + 8) ?? this.blocks[0];
     const nodes = block ? [...this.nodes(block.made, block.start)] : [];

@@ -79,7 +79,9 @@ export class Shelf {
     show($("files-left"), left > 0 ? `and ${left.toLocaleString()} more: search for them` : "");
     const { documents, library } = this.asked, n = this.chosen.size;
     const of = [n && (n === 1 ? "the ticked document" : `the ${n} ticked documents`), library && `the library ${library}`];
-    show($("asking-of"), n || library ? `Asking ${of.filter(Boolean).join(" and ")}` : "");
+    const isOne = !n && !library, asked = isOne ? this.get(this.here)?.title : of.filter(Boolean).join(" and ");
+    show($("asking-of"), asked ? `Asking ${asked}` : "");
+    $("asking-of").classList.toggle("one", isOne);
     this.hasAny = documents.length > 0 || Boolean(library);
   }
 

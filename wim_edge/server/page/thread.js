@@ -31,8 +31,7 @@ export class Thread {
     const isOfThis = (one) => same({ documents: [...one.documents].sort((a, b) => a - b), library: one.library }, about) && !this.gone.has(one.id);
     const asked = found.filter(isOfThis).slice(0, SHOWN).reverse();
     this.cards = asked.map((one) => Object.assign(new Card(one, this.page), { isWhole: false }));
-    for (const card of this.cards) card.told.live = false;
-    this.cards.forEach((card) => card.draw());
+    this.cards.forEach((card) => [card.told.live = false, card.draw()]);
     this.draw();
     const at = this.cards.find((card) => card.id === question) ?? this.cards.at(-1);
     if (at) this.select(at);
@@ -53,15 +52,21 @@ export class Thread {
   }
 
   draw() {
-    $("thread").replaceChildren(...this.cards.map((card) => card.element));
-    this.cards.forEach((card) => this.near.observe(card.element));
+    $("thread").replaceChildren();
+    this.cards.toReversed().forEach((card) => this.put(card));
     this.desk.changed();
+  }
+
+  // Put a card where it belongs; the others stay as they are scrolled
+  put(card) {
+    $("thread").insertBefore(card.element, this.cards[this.cards.indexOf(card) + 1]?.element ?? null);
+    this.near.observe(card.element);
   }
 
   // Have the last card in view, from its question on
   toEnd() {
     const last = $("thread").lastElementChild;
-    if (last) $("thread").scrollTop = Math.min($("thread").scrollHeight, last.offsetTop - $("thread").offsetTop - 16);
+    if (last) $("thread").scrollTop = last.offsetTop - $("thread").offsetTop - 16;
   }
 
   // What a card's buttons do
@@ -81,7 +86,9 @@ export class Thread {
       stop: doing((card) => this.end(card, "cancel", "Stopping")),
       more: doing((card) => this.again(card, true)),
       again: doing((card) => this.again(card, false)),
+      summary: doing(({ told: { question: { question, documents, library, options } } }) => this.ask({ question, documents, library, options: { ...options, answer: "summary" } })),
       remove: (card) => this.remove(card),
+      drawn: (card) => this.follows && card === this.cards.at(-1) && this.toEnd(),
     };
   }
 
@@ -108,7 +115,6 @@ export class Thread {
         card.tell(event, (name, at) => this.desk.idOf(told.question, name, at));
         if (card === this.current) this.desk.told(card, event);
         if (event.type === "reading.started" && isNew) this.desk.machine();
-        if (event.type === "answer.finished" && isNew && card === this.cards.at(-1)) requestAnimationFrame(() => this.toEnd());
       },
       onLost: (lost) => ($("lost").hidden = !lost),
       onEnd: (ended) => {
@@ -129,6 +135,7 @@ export class Thread {
     const { about } = this, before = this.cards.at(-1), running = this.cards.find((card) => card.told.live && card.watch);
     const sent = make("li", { className: "card" }, make("div", { className: "head" }, span(body.question, "asked")));
     $("thread").append(sent);
+    this.follows = true;
     this.toEnd();
     try {
       if (running?.told.answer) await api(`questions/${running.id}/cancel`, { method: "POST" });  // it checks on in the background
@@ -139,7 +146,7 @@ export class Thread {
       sent.remove();
     }
     const card = this.cards.at(-1);
-    $("thread").append(card.element);
+    this.put(card);
     this.select(card);
     this.desk.machine();
     this.toEnd();
@@ -161,8 +168,8 @@ export class Thread {
   async again(card, readOn) {
     if (card.watch) card.last = card.watch.last;
     card.watch?.close();
-    const toTheEnd = readOn && ($("keep").checked || card.told.answer?.status === "not_found");
-    const question = await api(`questions/${card.id}/again?read_on=${readOn}&to_the_end=${toTheEnd}`, { method: "POST" });
+    const toTheEnd = readOn && ($("keep").checked || card.told.answer?.status === "not_found"), how = `read_on=${readOn}&to_the_end=${toTheEnd}`;
+    const question = await api(`questions/${card.id}/again?${how}`, { method: "POST" });
     Object.assign(card.told, { question: { ...question, state: "running" }, live: true, readsOn: readOn, phase: "waiting", before: 0, warnings: [] });
     if (!readOn) Object.assign(card.told, { answer: null, written: "" });
     this.select(card);
@@ -181,12 +188,15 @@ export class Thread {
       if (this.cards.length) this.select(this.cards.at(-1));
       else this.desk.shown(null);
     }
-    this.draw();
+    card.element.remove();
+    this.desk.changed();
     removable(`“${card.told.question.question}”`, () => {
       this.gone.delete(card.id);
       if (this.about !== about) return;
       this.cards.splice(at, 0, card);
-      this.draw();
+      this.put(card);
+      this.select(card);
+      card.element.scrollIntoView({ block: "nearest" });
     }, () => api(`questions/${card.id}`, { method: "DELETE", keepalive: true }));
   }
 }
@@ -196,9 +206,9 @@ export function offered({ text = "", marks = [], title = "" }) {
   const sections = [...new Set(marks.map((one) => one.section).filter((one) => one && one !== title && one.length < 60))];
   const third = Math.max(1, Math.floor(sections.length / 3)), found = sections.filter((_, at) => at % third === 0).slice(0, 2);
   const row = /^\|[^|\n]+\|[^\n]*\n(?:\|[\s|:-]+\n)?\|? ?([^|\n]*[^|\s])[ \t]*\|/m.exec(text)?.[1];
-  const ofTable = row ? [`What does the table say about ${row}?`] : [];
-  return [{ question: "Summarize this document.", kind: "summary" }, ...ofTable.map((question) => ({ question })),
-    ...found.map((section) => ({ question: `What does “${section.replace(title, "").replace(/^[#\d.\s]+/, "")}” say?` }))].slice(0, 3);
+  const ofTable = row ? [`${row}: what does the table say?`] : [];
+  return [{ question: "A summary of the document", kind: "summary" }, ...ofTable.map((question) => ({ question })),
+    ...found.map((section) => ({ question: `What does the section “${section.replace(title, "").replace(/^[#\d.\s]+/, "")}” say?` }))].slice(0, 3);
 }
 
 export const chip = ({ question, kind }, ask) => button(question, () => ask(question, kind), "chip");

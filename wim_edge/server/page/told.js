@@ -107,7 +107,7 @@ export function line(told) {
     case "waiting": return told.before ? `Behind ${many(told.before, "other question")}` : "";
     case "recalling": return `Looking through ${many(told.recall.documents, "document")} of ${told.recall.library}`;
     case "comparing": return `Comparing ${told.compared.segments} of ${many(told.compared.of, "passage")}`;
-    case "writing": return plan?.judge || told.written ? "Writing the answer" : "Comparing the likeliest answers";
+    case "writing": return "Answering";
   }
   if (told.question.options.answer === "summary" && !told.nRead && !told.tokens) return "Summarizing";
   if (chooses(told)) return `${still}${plan.within ? " likely passages first" : ""}: ${told.nRead} of ${plan.segments.toLocaleString()}`;
@@ -143,10 +143,9 @@ export function share(told) {
 export function advice({ answer, judged }) {
   if (!answer) return "";
   const { status, short, unsupported = [] } = answer, differ = answer.evidence?.agreed === 0 && !says(own(answer), short);
-  const isAside = Object.values(judged).includes(false);
   return [
     status === "unsure" ? `${differ ? "The two models disagree" : "Not certain"}. Check the quotation.` : "",
-    status === "not_found" && isAside ? "Nothing else than what you ignore answers it." : "",
+    status === "not_found" && Object.values(judged).includes(false) ? "Nothing else than what you ignore answers it." : "",
     unsupported.length ? `In no passage: ${unsupported.join(", ")}` : "",
   ].filter(Boolean).join(" ");
 }
@@ -158,8 +157,6 @@ export function details(told) {
   if (from) rows.push(["Model", `${models(from)} · ${from.pattern}`]);
   if (answer?.status === "not_found" && answer.support != null) rows.push(["The documents answer this", percent(answer.support)]);
   else if (answer?.confidence != null) rows.push(["This answer is right", percent(answer.confidence)]);
-  const unread = answer?.unread_probability;
-  if (answer?.has_more && unread != null) rows.push(["A better passage elsewhere", unread > 0.99 ? "nothing found so far" : percent(unread)]);
   if (answer) {
     const { prefilled_tokens: read, reused_tokens: known } = answer.usage;
     if (read || known) rows.push(["Tokens read", `${read.toLocaleString()}${known ? `, ${known.toLocaleString()} known from before` : ""}`]);
@@ -172,7 +169,20 @@ export function details(told) {
 
 // The quotations that carry an answer: of a summary there are several; where nothing was found, those that come nearest
 export function quoted({ text, status, quotes = [] }) {
-  return status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || carries(text, one));
+  const found = status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || carries(text, one));
+  return found.filter((one, at) => found.findIndex((other) => other.document === one.document && plain(other.text) === plain(one.text)) === at);
+}
+
+// The quotation that an item of a list holds, or that holds the item
+export function quoteOf({ quotes = [] }, item) {
+  const said = plain(item.replace(/ \([^()]*\)$/, ""));
+  return quotes.find((one) => plain(one.text).includes(said) || said.includes(`“${plain(one.text)}”`));
+}
+
+// The short answer, where the answer's own text does not say it
+export function headline({ answer }) {
+  const { short = "", status, quotes = [] } = answer ?? {}, text = answer ? own(answer) : "";
+  return !short || status === "not_found" || says(text, short) || text.includes("\n- ") || quotes.some((one) => plain(one.text) === plain(short)) ? "" : short;
 }
 
 // A sentence may begin with the words of a short answer
@@ -180,18 +190,19 @@ export const says = (text, short) => plain(text).toLowerCase().includes(plain(sh
 
 export const carries = (text, quote) => plain(text).includes(`“${plain(quote.text)}”`);
 
-// The paragraph of an answer that shows a row of a table with its labels, if there is one
-export function labelled(answer, { text, header }) {
-  const cells = header ? text.split(/\s*(?<!\\)\|\s*|\t/).filter(Boolean) : [];
-  return cells.length ? answer.text.split("\n\n").find((one) => one.includes(" · ") && cells.every((cell) => one.includes(cell))) : undefined;
+// A row of a table as "label: cell · label: cell"; undefined for other text
+export function labelled({ text, header }) {
+  const [labels, cells] = [header, text].map((one) => (one ?? "").replace(/^\s*\||\|\s*$/g, "").split(/(?<!\\)\||\t/).map((cell) => cell.trim()));
+  if (header) return cells.map((cell, at) => cell && (labels[at] ? `${labels[at]}: ${cell}` : cell)).filter(Boolean).join(" · ");
 }
 
-// The text of an answer without the quotations that are shown below it; a sentence that holds one stays
+// The text of an answer without the quotations at its end, which are shown below it; a sentence that holds one stays
 export function own(answer) {
-  const { text, quotes = [], status } = answer;
+  const { text, quotes = [], status } = answer, parts = text.split("\n\n");
   const beside = (part) => quotes.reduce((left, one) => left.replaceAll(`“${plain(one.text)}”`, ""), plain(part)).replace(/\([^()]*\)|\s/g, "");
-  const isShown = (part) => quotes.some((one) => (carries(part, one) && (status === "not_found" || !beside(part))) || labelled(answer, one) === part);
-  return text.split("\n\n").filter((part) => !isShown(part)).join("\n\n").replace(/^Perhaps: /, "");
+  const isRow = (part, one) => labelled(one) && part.includes(" · ") && labelled(one).split(" · ").every((cell) => part.includes(cell));
+  while (parts.length && quotes.some((one) => (carries(parts.at(-1), one) && (status === "not_found" || !beside(parts.at(-1)))) || isRow(parts.at(-1), one))) parts.pop();
+  return parts.join("\n\n").replace(/^Perhaps: /, "");
 }
 
 // The passages besides those that are quoted already, in the document's order
@@ -202,15 +213,20 @@ export function others({ answer, passages }) {
   return [...found.values()].filter((one) => !shown.has(plain(one.text))).sort((one, other) => one.segment - other.segment);
 }
 
-// The answer as Markdown, with its citations
-export function markdown({ answer, question, titles }) {
-  const { status, quotes = [], sources = [] } = answer, isFound = status !== "not_found", seen = new Set(), notes = [];
-  const cited = [...quotes.map((one) => [one, one.text]), ...sources.map((one) => [one, one.quote && one.margin])];
-  for (const [one, said] of cited) {
-    if (!said || seen.has(plain(said))) continue;
-    seen.add(plain(said));
-    notes.push(`${notes.length + 1}. “${plain(said)}” (${[titles.get(one.document) ?? one.document, place(one)].filter(Boolean).join(", ")})`);
-  }
-  const text = own(answer), said = text && isFound && notes.length && text !== answer.text ? `${text} [1]` : text;
-  return [`**${question.question}**`, said, isFound || !notes.length ? "" : "Nearest passages:", notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
+// The answer as Markdown, with a number behind each part that a note below quotes
+export function markdown(told) {
+  const { answer, question, titles } = told, isFound = answer.status !== "not_found", notes = [], numbers = new Map();
+  const shown = quoted(answer), lines = [headline(told), ...own(answer).split("\n")].filter((one, at) => at || one);
+  const numberOf = (one) => {
+    const said = plain(one.text ?? one.margin);
+    if (!numbers.has(said)) numbers.set(said, notes.push(`${notes.length + 1}. “${said}” (${[titles.get(one.document) ?? one.document, place(one)].filter(Boolean).join(", ")})`));
+    return numbers.get(said);
+  };
+  const said = lines.map((line) => {
+    const quote = isFound && (line.startsWith("- ") ? quoteOf(answer, line.slice(2)) : shown.find((one) => carries(line, one)));
+    return quote ? `${line} [${numberOf(quote)}]` : line;
+  });
+  if (isFound && shown.length && !numbers.size && said[0]) said[0] += ` [${numberOf(shown[0])}]`;
+  [...shown, ...(answer.citations?.length ? answer.sources : [])].forEach(numberOf);
+  return [`**${question.question}**`, said.join("\n"), isFound || !notes.length ? "" : "Nearest passages:", notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
 }
