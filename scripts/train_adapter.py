@@ -29,10 +29,8 @@ def main() -> None:
         "--begin-with", type=Path, metavar="FILE", help="an adapter to train further, on a new schedule"
     )
     parser.add_argument("--passages", type=int, default=1600, help="the length of the schedule")
-    parser.add_argument("--first", type=int, default=0, help="the first passage's number, for a further training")
     parser.add_argument("--rate", type=float, default=1e-3, help="the highest learning rate")
     parser.add_argument("--minutes", type=float, default=float("inf"))
-    parser.add_argument("--stop-after", type=int, metavar="STEP", help="end there, for a schedule that is to change")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--resume", action="store_true")
@@ -69,11 +67,11 @@ def main() -> None:
     training_data = mixture.load(options.data, options.seed, options.hold_out, shares or mixture.SHARES)
     trainer = Trainer(
         model, Tokenizer(path), training_data, lora,
-        Schedule(options.passages, peak=options.rate), options.out, options.first,
+        Schedule(options.passages, peak=options.rate), options.out,
     )  # fmt: skip
     if options.resume:
         trainer.resume()
-    print("done" if trainer.run(options.minutes, options.stop_after) else "stopped; --resume goes on")
+    print("done" if trainer.run(options.minutes) else "stopped; --resume goes on")
 
 
 if __name__ == "__main__":

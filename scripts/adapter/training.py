@@ -48,21 +48,14 @@ class Trainer:
     """One training; its state can be saved after any step."""
 
     def __init__(
-        self,
-        model: Llama,
-        tokenizer: Tokenizer,
-        mixture: Mixture,
-        lora: Lora,
-        schedule: Schedule,
-        out: Path,
-        first: int = 0,
+        self, model: Llama, tokenizer: Tokenizer, mixture: Mixture, lora: Lora, schedule: Schedule, out: Path
     ) -> None:
         self._model, self._tokenizer, self._mixture, self._lora = model, tokenizer, mixture, lora
         self._schedule, self._out = schedule, out
         self._optimizer = torch.optim.AdamW(
             lora.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.0, foreach=True
         )
-        self._step, self._number = 0, first
+        self._step = self._number = 0
         self._losses: dict[str, list[float]] = defaultdict(list)
 
     @property
@@ -79,8 +72,8 @@ class Trainer:
         self._step, self._number = state["step"], state["number"]
         print(f"goes on after step {self._step}", flush=True)
 
-    def run(self, minutes: float, stop_after: int | None = None, save_every: float = 3.0) -> bool:
-        """Train until the schedule's end, which returns True, or for ``minutes``, or up to the step ``stop_after``."""
+    def run(self, minutes: float, save_every: float = 3.0) -> bool:
+        """Train until the schedule's end, which returns True, or for ``minutes``."""
         begun = saved = time.monotonic()
         tokens = 0
         while self._step < self._schedule.n_steps:
@@ -88,7 +81,7 @@ class Trainer:
             now = time.monotonic()
             if self._step % 5 == 0:
                 self._report(now - begun, tokens)
-            done = now - begun > minutes * 60 or self._step == stop_after
+            done = now - begun > minutes * 60
             if done or now - saved > save_every * 60:
                 self.save()
                 saved = now

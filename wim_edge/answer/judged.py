@@ -95,10 +95,8 @@ def status_of(support: float) -> events.AnswerStatus:
 
 
 def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
-    """Returns the judgement on the passages ``used``, given by segment number.
-
-    ``alone``: as in `candidates_of`; False: evaluate nothing. Raises Interrupted.
-    """
+    """Returns the judgement on the passages ``used``, given by segment number. ``alone``: as in `candidates_of`; False:
+    nothing is evaluated. Raises Interrupted."""
     found = reading.pointed_at(used)
     candidates, row_answers = candidates_of(reading, used, alone=alone)
     in_nats = reading.relevance is not None and reading.relevance.scores_in_nats
@@ -106,14 +104,13 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     support = reading.support.support(evidence) if evidence else None
     if not candidates:
         return Judged(evidence=evidence, support=support, quotes=margin_quotes(reading, used))
-    best, verdict = candidates[0], ""
+    best, verdict, items = candidates[0], "", tuple[AnswerCandidate, ...]()
     if reading.kind == "yesno" or (reading.kind == "auto" and _asks_for_verdict(found, best)):
         yes = _probability_of_yes(reading, found)
         verdict, share = "Yes" if yes > 0.5 else "No", max(yes, 1 - yes)
-        items: tuple[AnswerCandidate, ...] = ()
     else:
         items = tuple(_items(reading, candidates, found))
-        is_whole = len({item.index for item in items}) == 1  # words gathered from several passages may not be all
+        is_whole = len({item.index for item in items}) == 1  # words of several passages may not be all
         share = 1.0 if reading.kind == "list" and is_whole else best.share
     others = margin_quotes(reading, [index for index in used if index != best.index])
     quotes = (quote_at(reading, best.index, best.start, best.end), *others)

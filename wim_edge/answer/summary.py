@@ -35,17 +35,15 @@ def summary(documents: Seq[Document]) -> Answer:
     parts, quotes = [], []
     for document in documents:
         spans = _telling_sentences(document)
-        first = _opening(document, spans)
-        title = document.own_title or _heading(document) or (document.name if len(documents) > 1 else "")
+        first, heading = _opening(document, spans), _heading(document, spans)
+        title = document.own_title or heading or (document.name if len(documents) > 1 else "")
         if not first:
             columns = _columns(document)
             quotes += [quote(document, *header) for header, _ in columns]
             parts += ["\n".join([title, *(line for _, line in columns)]).strip()] if columns else []
             continue
         quotes.append(quote(document, *first))
-        sections, shown = [section for section in _sections(document) if section[0] != title], list[str]()
-        if sections and not any(sections[0][1] <= start < sections[0][2] for start, _ in spans):  # a title on the page
-            del sections[0]
+        sections, shown = [one for one in _sections(document) if one[0] not in (title, heading)], list[str]()
         if len(sections) > _SECTIONS:
             shown.append(f"Sections: {' · '.join(name for name, _, _ in sections[:_SECTIONS])} …")
         elif sections:
@@ -105,10 +103,12 @@ def _section_sentence(
     return next(fits, None)
 
 
-def _heading(document: Document) -> str:
-    """Returns the Markdown heading of level 1 that begins the text, or an empty string."""
-    first = next((mark for mark in document.marks if mark.section), None)
-    return first.section or "" if first and document.text.lstrip().startswith("# ") else ""
+def _heading(document: Document, spans: list[events.Chars]) -> str:
+    """Returns the text's title if it begins with one: a first section without sentences, or Markdown's level 1."""
+    for name, start, end in _sections(document)[:1]:
+        if document.text.lstrip().startswith("# ") or not any(start <= left < end for left, _ in spans):
+            return name
+    return ""
 
 
 def _telling_sentences(document: Document) -> list[events.Chars]:

@@ -41,15 +41,12 @@ export function laidOut(document, unit) {
 
 // The rows of a table have columns that hold their longest words, so that none is broken
 function setColumns(text, rows) {
-  const sizes = [];
-  for (const { start, end } of rows) {
-    text.slice(start, end).split(SIGNS.row).filter(Boolean).forEach((cell, at) => {
-      const { word = 3, all = 3 } = sizes[at] ?? {};
-      sizes[at] = { word: Math.max(word, ...cell.split(/\s+/).map((one) => Math.min(one.length, 16))), all: Math.max(all, Math.min(cell.length, 40)) };
-    });
-  }
-  const columns = sizes.map(({ word, all }) => `minmax(${(0.66 * word + 0.2).toFixed(1)}em, ${all}fr)`).join(" ");
-  for (const row of rows) row.columns = columns;
+  const cells = rows.map(({ start, end }) => text.slice(start, end).split(SIGNS.row).filter(Boolean));
+  const columns = Array.from({ length: cells.reduce((most, row) => Math.max(most, row.length), 0) }, (_, at) => {
+    const column = cells.map((row) => row[at] ?? ""), longest = (parts, most) => parts.reduce((found, one) => Math.max(found, Math.min(one.length, most)), 3);
+    return `minmax(${(0.66 * longest(column.flatMap((cell) => cell.split(/\s+/)), 16) + 0.2).toFixed(1)}em, ${longest(column, 40)}fr)`;
+  });
+  for (const row of rows) row.columns = columns.join(" ");
 }
 
 // What Markdown sets apart within a text; what stands in a fence or a row before it goes first

@@ -175,8 +175,8 @@ export function quoted({ text, status, quotes = [] }) {
 
 // The quotation that an item of a list holds, or that holds the item
 export function quoteOf({ quotes = [] }, item) {
-  const said = plain(item.replace(/ \([^()]*\)$/, ""));
-  return quotes.find((one) => plain(one.text).includes(said) || said.includes(`“${plain(one.text)}”`));
+  const said = plain(item.replace(/ \([^()]*\)$/, "")), isOfIt = (quote) => quote.includes(said) || said.includes(`“${quote}”`);
+  return quotes.find((one) => isOfIt(plain(one.text)));
 }
 
 // The short answer, where the answer's own text does not say it
