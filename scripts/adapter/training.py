@@ -81,14 +81,13 @@ class Trainer:
             now = time.monotonic()
             if self._step % 5 == 0:
                 self._report(now - begun, tokens)
-            done = now - begun > minutes * 60
-            if done or now - saved > save_every * 60:
+            if now - saved > save_every * 60:
                 self.save()
                 saved = now
-            if done:
-                return self._step >= self._schedule.n_steps
+            if now - begun > minutes * 60:
+                break
         self.save()
-        return True
+        return self._step >= self._schedule.n_steps
 
     def save(self) -> None:
         """Write the checkpoint and the adapter's file."""
