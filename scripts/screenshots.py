@@ -27,7 +27,7 @@ from wim_edge.server.app import create_app
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZES = ((1440, 900), (1024, 768), (768, 1024), (390, 844))
-RENT, ABSENT = "How much may the rent be raised?", "What is the telephone number of the dentist?"
+RENT, ABSENT = "When is the rent due?", "What is the telephone number of the dentist?"
 SOLD = "The boat of Sandvik was sold for 4,000 crowns."
 OTHER = "The caretaker's list\n\nBring these:\n\n- a key\n- a lamp\n- the meter readings\n"
 
