@@ -71,8 +71,8 @@ def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
 
 
 def best_holder(text: str, held: Seq[set[str]]) -> int | None:
-    """Returns the index of the set in ``held`` with most of a text's words, weighted by rarity; None if it has less
-    than half. ``held``: the words of each passage (`wim_edge.words.without_endings`)."""
+    """Returns the index of the passage with most of a text's words, weighted by rarity; None if no passage has half of
+    that weight. ``held``: the words of each passage (`wim_edge.words.without_endings`)."""
     counts = Counter(word for words in held for word in words)
     said = without_endings(text)
     worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}

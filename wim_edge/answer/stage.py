@@ -284,7 +284,8 @@ class AnswerStage:
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
     def _passages(self, used: Seq[int]) -> Sequence:
-        """Returns a sequence with the opening and these passages: a fork, or else the reading's own sequence.
+        """Returns a sequence with the prompt's opening and these passages. In deep reading it is a fork, if it fits the
+        context beside the reading's own sequence; else it is that sequence.
 
         In shallow reading the first passage is restored from its kept state; the others are joined (`_joined`).
         """

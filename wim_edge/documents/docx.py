@@ -147,7 +147,7 @@ class _BodyWriter:
         return self._looks[style]
 
     def _switched(self, properties: Any) -> Look:
-        """Returns the look that a properties element (or None) sets, including the character style that it names."""
+        """Returns the look that a run's properties and the character style named in them set; none for None."""
         look: Look = {}
         for one in () if properties is None else properties:
             if one.tag == _STYLE:

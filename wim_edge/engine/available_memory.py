@@ -74,7 +74,7 @@ def _limits() -> list[tuple[int, int]]:
 
 def _cgroups() -> Iterator[tuple[int, int]]:
     """Yields (limit, usage without reclaimable pages), in bytes, for this process's control group and all its parents.
-    The root counts too: in a container the group's path may be the host's, and may not exist."""
+    The root is among them: in a container the group's own path may be one of the host, which does not exist here."""
     with suppress(OSError, ValueError):  # not Linux
         for line in _OWN.read_text(encoding="utf-8").splitlines():
             _, controllers, own = line.split(":", 2)

@@ -222,7 +222,7 @@ def verify(seq: Sequence) -> None:
 
 
 def _nearest(seq: Sequence, at: int) -> int:
-    """Returns the last position up to ``at`` that has a state; 0 if there is none."""
+    """Returns the last position up to ``at`` whose state was kept, to go back to; 0 if there is none."""
     if at == len(seq):
         return at
     return max((p for p in seq.marks if p <= at), default=0)

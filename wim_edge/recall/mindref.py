@@ -69,8 +69,8 @@ class Search:
     """Returns a token's form after a space (" The" for "The"). A run begins with the likelier form."""
 
     def find(self, context: Context, prompt: Sequence) -> tuple[list[Beam], int]:
-        """Returns the best beams after this prompt, best first, and the number of evaluated tokens. Takes ``width``
-        sequences of the context. Raises Interrupted, ContextOverflowError."""
+        """Returns the best beams after this prompt, best first, and the number of evaluated tokens. Meanwhile each beam
+        uses a sequence of the context. Raises Interrupted, ContextOverflowError."""
         found: list[Beam] = []
 
         def advance(live: list[tuple[Beam, Logits]]) -> list[Step[Beam]]:

@@ -84,8 +84,8 @@ class Service:
         self.history.remove(question)
 
     def of_shelf(self, name: str) -> Service:
-        """Returns this service with the documents and questions of the shelf ``name``; for an empty name, of the common
-        shelf. Raises LibraryError."""
+        """Returns the service of the shelf ``name``, with its own documents and questions but the same models; for an
+        empty name this service. Raises LibraryError."""
         if not name:
             return self
         with self.lock:
