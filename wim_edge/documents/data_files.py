@@ -63,7 +63,7 @@ def text_of(value: Any) -> str:
 
 
 def bytes_of_file(path: Path, limits: Limits | None = None) -> bytes:
-    """Returns all bytes of a file. Raises InvalidRequestError, and DocumentError if the file is above the limits."""
+    """Returns all bytes of a file. Raises InvalidRequestError for a pipe, DocumentError above the limits."""
     try:
         if path.exists() and not path.is_file():  # such as a pipe, which can be read only once
             raise InvalidRequestError(f"{path} is no regular file", "Write it to a file first.")

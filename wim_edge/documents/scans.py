@@ -300,7 +300,7 @@ def folder() -> Path:
 
 
 def forget() -> None:
-    """Removes all recognised pages."""
+    """Deletes all recognised pages that are kept in memory and on disk."""
     _known.cache_clear()
     shutil.rmtree(folder(), ignore_errors=True)
 

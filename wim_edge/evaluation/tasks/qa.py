@@ -56,10 +56,10 @@ def build(
 def stretch(
     question: QAExample, pool: Sequence[Passage], length: int, count: Callable[[Passage], int], rng: random.Random
 ) -> tuple[list[Passage], dict[str, Any]]:
-    """Returns (paragraphs, facts). Paragraphs have at most ``length`` tokens together, titles included.
+    """Returns (paragraphs, facts): all gold paragraphs, and others as long as the tokens stay within ``length``.
 
-    Gold paragraphs come first, even if they are longer than ``length``. The question's other paragraphs follow, then
-    the pool's, as far as they fit. Facts: ``tokens``, and ``longer_than_asked`` if the gold ones exceed the length.
+    Titles count. Gold paragraphs come first, then the question's other paragraphs, then those of the pool, as far as
+    they fit. Facts: ``tokens``, and ``longer_than_asked`` if the gold ones exceed the length.
     """
     kept = [passage for passage in question.passages if passage.gold]
     total = sum(map(count, kept))

@@ -38,7 +38,7 @@ def load_multidoc(path: Path) -> list[QAExample]:
 
 
 def load_hotpotqa(path: Path) -> list[QAExample]:
-    """Returns HotpotQA (Yang et al. 2018): context [[title, [sentences]]], supporting_facts [[title, sentence]]."""
+    """Loads a file of HotpotQA (Yang et al. 2018), in the format that `_load` is given."""
     return _load(path, _hotpotqa, "{question, answer, context: [[title, [sentences]]], supporting_facts}")
 
 

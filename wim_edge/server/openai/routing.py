@@ -325,7 +325,7 @@ def _first(text: str) -> FoundQuestion | None:
 
 
 def _plain(question: str) -> str:
-    """Returns a question without a label of one word ("Question: ...")."""
+    """Removes a label of one word from the beginning of a question, such as "Question:"."""
     return _LABEL.sub("", question.strip(), count=1)
 
 
