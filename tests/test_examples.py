@@ -65,14 +65,13 @@ def test_a_crash_costs_one_question_and_nothing_that_was_kept(tmp_path: Path) ->
     assert found["first_event_ms"] > 0
 
 
-PLAYED = """#!{python}
-import json, sys
+PLAYED = """import json, sys
 for line in sys.stdin:
     request = json.loads(line)
     if request["do"] == "ask":
         kinds = ["queued"] if request["question"] == "wait" else ["queued", "answer.finished"]
         for kind in kinds:
-            print(json.dumps({{"id": request["id"], "type": kind}}), flush=True)
+            print(json.dumps({"id": request["id"], "type": kind}), flush=True)
 """
 HOST = """
 import {{ Worker }} from '{host}'
@@ -95,7 +94,8 @@ console.log(JSON.stringify(told))
 def test_what_comes_after_a_process_is_not_told_of_its_end(tmp_path: Path) -> None:
     """A worker that is played: closed or killed, it fails its own requests, and none that came later."""
     found = shutil.which("node") or pytest.skip("no Node on this machine")
-    (tmp_path / "played").write_text(PLAYED.format(python=sys.executable))
+    (tmp_path / "played.py").write_text(PLAYED)
+    (tmp_path / "played").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path}/played.py"\n')
     (tmp_path / "played").chmod(0o755)
     (tmp_path / "host.mjs").write_text(HOST.format(host=WORKER / "worker.mjs", command=tmp_path / "played"))
     done = subprocess.run([found, tmp_path / "host.mjs"], capture_output=True, text=True, check=False, timeout=60)

@@ -92,7 +92,7 @@ def test_output_that_fails_never_kills_the_process(
     story = tmp_path / "story.txt"
     story.write_text("The house is blue. " * 15, encoding="utf-8")
     options = f"-m {model_file('llama')} --judge self --segment-tokens 128 --margin-tokens 8 --answer-tokens 8"
-    command = f"{sys.executable} -m wim_edge ask {options} {story} 'Which colour?' {redirection}"
+    command = f"'{sys.executable}' -m wim_edge ask {options} {story} 'Which colour?' {redirection}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode in codes, done.stderr
     assert "Traceback" not in done.stderr
