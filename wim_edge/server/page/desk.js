@@ -19,9 +19,9 @@ export class Desk {
     $("farther").onclick = () => this.zoomed(0.8);
     $("page").onchange = () => (this.pages.page = Number($("page").value));
     $("sheets").onscroll = () => ($("page").value = this.pages.page);
-    // Where one reads stays where it is, however wide the pane becomes
+    // Where one reads stays where it is, however wide the pane becomes; not if that came with going to a place
     for (const id of ["sheets", "text"]) $(id).addEventListener("scroll", () => (this.seen = this.document?.text ? this.view.top : 0), { passive: true });
-    new ResizeObserver(() => this.seen && (this.view.top = this.seen)).observe($("reader"));
+    new ResizeObserver(() => this.seen && !(performance.now() - this.went < 500) && (this.view.top = this.seen)).observe($("reader"));
   }
 
   // `document.sheets` are its pages, where they can be shown
@@ -73,8 +73,7 @@ export class Desk {
 
   // Scroll to characters, of a segment where one is named, and mark exactly these
   async go(chars, segment, focus) {
-    this.at = chars;
-    this.missed = !this.view.element.clientHeight;
+    Object.assign(this, { at: chars, missed: !this.view.element.clientHeight, went: performance.now() });
     await this.view.go(chars, segment, focus);
   }
 }

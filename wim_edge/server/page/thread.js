@@ -170,7 +170,7 @@ export class Thread {
     card.watch?.close();
     const toTheEnd = readOn && ($("keep").checked || card.told.answer?.status === "not_found"), how = `read_on=${readOn}&to_the_end=${toTheEnd}`;
     const question = await api(`questions/${card.id}/again?${how}`, { method: "POST" });
-    Object.assign(card.told, { question: { ...question, state: "running" }, live: true, readsOn: readOn, phase: "waiting", before: 0, warnings: [] });
+    Object.assign(card.told, { question: { ...question, state: "running" }, live: true, readsOn: readOn, phase: "waiting", before: 0, warnings: [], error: null });
     if (!readOn) Object.assign(card.told, { answer: null, written: "" });
     this.select(card);
     this.watch(card, card.last);
