@@ -284,11 +284,9 @@ class AnswerStage:
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
     def _passages(self, used: Seq[int]) -> Sequence:
-        """Returns a sequence with the prompt's opening and these passages. In deep reading it is a fork, if it fits the
-        context beside the reading's own sequence; else it is that sequence.
-
-        In shallow reading the first passage is restored from its kept state; the others are joined (`_joined`).
-        """
+        """Returns a sequence with the prompt's opening and these passages. In deep reading it is a fork, if the context
+        has room for it; else the reading's own sequence. In shallow reading the first passage is restored from its kept
+        state, and the others are joined (`_joined`)."""
         reading, plan = self.reading, self.reading.plan
         sequence = reading.cache.sequence
         passages = [self._passage(index) for index in used]

@@ -35,15 +35,17 @@ def summary(documents: Seq[Document]) -> Answer:
     parts, quotes = [], []
     for document in documents:
         spans = _telling_sentences(document)
-        first, heading = _opening(document, spans), _heading(document, spans)
+        first, sections = _opening(document, spans), _sections(document)
+        heading = _heading(document, sections, spans)
         title = document.own_title or heading or (document.name if len(documents) > 1 else "")
         if not first:
             columns = _columns(document)
             quotes += [quote(document, *header) for header, _ in columns]
             parts += ["\n".join([title, *(line for _, line in columns)]).strip()] if columns else []
             continue
+        shown = [title, f"“{_shown(document, first)}”"]
         quotes.append(quote(document, *first))
-        sections, shown = [one for one in _sections(document) if one[0] not in (title, heading)], list[str]()
+        sections = [section for section in sections if section[0] not in (title, heading)]
         if len(sections) > _SECTIONS:
             shown.append(f"Sections: {' · '.join(name for name, _, _ in sections[:_SECTIONS])} …")
         elif sections:
@@ -54,10 +56,10 @@ def summary(documents: Seq[Document]) -> Answer:
                 for name, span in pairs
             ))  # fmt: skip
         if not 0 < len(sections) <= _SECTIONS:
-            central = [quote(document, *span) for span in _central_sentences(document, spans, first)]
-            quotes += central
-            shown.append("\n".join(f"“{on_one_line(one.text)}”" for one in central))
-        parts.append("\n\n".join(part for part in (title, f"“{_shown(document, first)}”", *shown) if part))
+            central = _central_sentences(document, spans, first)
+            quotes += [quote(document, *span) for span in central]
+            shown.append("\n".join(f"“{_shown(document, span)}”" for span in central))
+        parts.append("\n\n".join(filter(None, shown)))
     if not parts:
         return Answer("The text holds no sentence.", "not_found", support=0.0)
     short = on_one_line(quotes[0].text)
@@ -81,11 +83,11 @@ def _shown(document: Document, span: events.Chars) -> str:
 
 def _sections(document: Document) -> list[tuple[str, int, int]]:
     """Returns each section once: its title and the characters ``[start, end)`` of its first occurrence."""
-    found: dict[str, tuple[int, int]] = {}
+    found: dict[str, tuple[str, int, int]] = {}
     starts = [(mark.start, mark.section) for mark in document.marks if mark.section]
     for (start, name), (end, _) in pairwise([*starts, (len(document.text), "")]):
-        found.setdefault(name, (start, end))
-    return [(name, start, end) for name, (start, end) in found.items()]
+        found.setdefault(name, (name, start, end))
+    return list(found.values())
 
 
 def _section_sentence(
@@ -103,12 +105,11 @@ def _section_sentence(
     return next(fits, None)
 
 
-def _heading(document: Document, spans: list[events.Chars]) -> str:
+def _heading(document: Document, sections: Seq[tuple[str, int, int]], spans: list[events.Chars]) -> str:
     """Returns the text's title if it begins with one: a first section without sentences, or Markdown's level 1."""
-    for name, start, end in _sections(document)[:1]:
-        if document.text.lstrip().startswith("# ") or not any(start <= left < end for left, _ in spans):
-            return name
-    return ""
+    name, start, end = sections[0] if sections else ("", 0, len(document.text))
+    is_title = document.text.lstrip().startswith("# ") or not any(start <= left < end for left, _ in spans)
+    return name if is_title else ""
 
 
 def _telling_sentences(document: Document) -> list[events.Chars]:

@@ -254,7 +254,7 @@ class SavedReading:
 
     @contextmanager
     def _guarded(self, done: str) -> Iterator[None]:
-        """Turns a disk failure into a note (cannot be ``done``); later reads and saves do nothing."""
+        """Turns a disk failure into a note, that the text cannot be ``done``; later reads and saves do nothing."""
         try:
             yield
         except FAILURES as error:

@@ -255,9 +255,9 @@ for (const one of $("panes").children) one.onclick = () => pane(one.dataset.to);
 
 const press = (name) => () => thread.current?.acts[name].hidden === false && thread.current.acts[name].click();
 const KEYS = {
-  "/": () => [pane("talk"), $("question").select()], "?": () => $("keys").showModal(), a: press("now"), r: press("more"), g: press("again"), x: press("stop"), c: press("copy"),
+  "/": () => { pane("talk"); $("question").select(); }, "?": () => $("keys").showModal(), a: press("now"), r: press("more"), g: press("again"), x: press("stop"), c: press("copy"),
   j: () => thread.current?.step(1), k: () => thread.current?.step(-1), "+": () => thread.current?.judgeAt(true), "-": () => thread.current?.judgeAt(false),
-  q: () => thread.current?.parts.quotes.querySelector("button")?.click(), f: () => $("reader").hidden || [pane("desk"), $("find").select()], u: () => $("undo").hidden || $("undo").querySelector("button").click(),
+  q: () => thread.current?.parts.quotes.querySelector("button")?.click(), f: () => { if (!$("reader").hidden) { pane("desk"); $("find").select(); } }, u: () => $("undo").hidden || $("undo").querySelector("button").click(),
 };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;

@@ -31,7 +31,7 @@ export class Thread {
     const isOfThis = (one) => same({ documents: [...one.documents].sort((a, b) => a - b), library: one.library }, about) && !this.gone.has(one.id);
     const asked = found.filter(isOfThis).slice(0, SHOWN).reverse();
     this.cards = asked.map((one) => Object.assign(new Card(one, this.page), { isWhole: false }));
-    this.cards.forEach((card) => [card.told.live = false, card.draw()]);
+    for (const card of this.cards) { card.told.live = false; card.draw(); }
     this.draw();
     const at = this.cards.find((card) => card.id === question) ?? this.cards.at(-1);
     if (at) this.select(at);
@@ -52,8 +52,8 @@ export class Thread {
   }
 
   draw() {
-    $("thread").replaceChildren();
-    this.cards.toReversed().forEach((card) => this.put(card));
+    $("thread").replaceChildren(...this.cards.map((card) => card.element));
+    this.cards.forEach((card) => this.near.observe(card.element));
     this.desk.changed();
   }
 

@@ -227,6 +227,6 @@ export function markdown(told) {
     return quote ? `${line} [${numberOf(quote)}]` : line;
   });
   if (isFound && shown.length && !numbers.size && said[0]) said[0] += ` [${numberOf(shown[0])}]`;
-  [...shown, ...(answer.citations?.length ? answer.sources : [])].forEach(numberOf);
+  [...shown, ...(answer.citations?.length ? answer.sources.filter((one) => one.quote && one.margin) : [])].forEach(numberOf);
   return [`**${question.question}**`, said.join("\n"), isFound || !notes.length ? "" : "Nearest passages:", notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
 }
