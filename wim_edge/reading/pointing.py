@@ -14,6 +14,7 @@ from collections.abc import Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,8 @@ class _Beam:
     """The indices of the tokens where the run begins; several if the segment repeats the run."""
     prefix: tuple[int, ...] = ()
     logprob: float = 0.0
+    space: int | None = None
+    """The token of a space that was written before the run."""
 
     def bound(self, far: list[float]) -> float:
         """Returns an upper bound for the score of every run that continues the beam."""
@@ -105,7 +108,7 @@ class Pointer:
     longest: int = LONGEST
     _ends: list[int] = field(init=False)
     """The tokens that end a line or the text."""
-    _forms: dict[int, int] = field(default_factory=dict)
+    _forms: dict[int, list[int]] = field(default_factory=dict)
     _verdicts: set[tuple[int, ...]] = field(default_factory=set)
     """The tokens of `NONE`, `YES` and `NO` in all forms. No such run is found: its probability is the verdict's."""
 
@@ -199,30 +202,39 @@ class Pointer:
             found = sorted(found, key=lambda run: -run[2])[:BEAMS]
             if going and found and found[0][2] >= going[0][0].bound(ground.far):
                 return []
-            return [Step(beam, parent, beam.prefix[-1:]) for beam, parent in going]
+            return [Step(beam, parent, beam.prefix[-1:] or [cast("int", beam.space)]) for beam, parent in going]
 
         spent = search_beams(self.context, sequence, _Beam(ground.places), advance) if ground.places else 0
         return found, spent
 
     def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
-        """Yields the beam extended by each token that follows it in the segment."""
+        """Yields the beam extended by each token that follows it in the segment, in its likelier form.
+
+        Also the beams without a token yet, for which a space is written first: tokenizers part it from a digit.
+        """
         depth = len(beam.prefix)
         following: dict[int, list[int]] = {}
         for place in beam.places:
             if place + depth < len(tokens):
                 following.setdefault(tokens[place + depth], []).append(place)
+        parted: dict[int, list[int]] = {}
         for token, places in following.items():
-            form = self._other_form(token) if depth == 0 else token
+            *apart, form = self._other_form(token) if depth == 0 and beam.space is None else [token]
+            if apart:
+                parted.setdefault(apart[0], []).extend(places)
             form = form if logprobs[form] > logprobs[token] else token
-            yield _Beam(tuple(places), (*beam.prefix, form), beam.logprob + float(logprobs[form]))
+            yield _Beam(tuple(places), (*beam.prefix, form), beam.logprob + float(logprobs[form]), beam.space)
+        for space, places in parted.items():
+            yield _Beam(tuple(places), (), beam.logprob + float(logprobs[space]), space)
 
-    def _other_form(self, token: int) -> int:
-        """Returns the token with its leading space removed or added; the token itself if there is no such token."""
+    def _other_form(self, token: int) -> list[int]:
+        """Returns the token with its leading space removed or added, or a space and the token; else the token."""
         if token not in self._forms:
             piece = self.model.piece(token).decode("utf-8", "replace")
             other = piece[1:] if piece.startswith(" ") else " " + piece
             tokens = self.model.tokenize(other) if piece.strip() else []
-            self._forms[token] = tokens[0] if len(tokens) == 1 else token
+            is_parted = len(tokens) == 2 and tokens[1] == token and not self.model.piece(tokens[0]).strip()
+            self._forms[token] = tokens if len(tokens) == 1 or is_parted else [token]
         return self._forms[token]
 
 
