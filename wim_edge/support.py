@@ -67,8 +67,12 @@ class SupportWeights(_Weights):
 
     def support(self, evidence: Evidence) -> float:
         """Returns the support, 0 to 1, before a writer is asked."""
-        weights = asdict(self)
-        return sigmoid(weights.pop("bias") + sum(weight * getattr(evidence, name) for name, weight in weights.items()))
+        return sigmoid(sum(self.terms(evidence.to_dict()).values()))
+
+    def terms(self, evidence: Mapping[str, float]) -> dict[str, float]:
+        """Returns what each kind of evidence adds to the support's logit, in nats; without those of weight 0."""
+        weights = {name: weight for name, weight in asdict(self).items() if weight}
+        return {name: weight * evidence.get(name, float(name == "bias")) for name, weight in weights.items()}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wim_edge.cli.event_lines import format_candidates, format_place, format_scan, format_sources
 from wim_edge.reading import events
+from wim_edge.support import SupportWeights
 
 
 def test_places() -> None:
@@ -21,21 +22,23 @@ def test_the_terms_make_up_the_score_and_the_reason_tells_the_status() -> None:
     one = events.ScoredWords("at noon", "a.md", (3, 10), 0.5, -1.0, terms)
     finished = events.AnswerFinished(
         "At noon.", "stop", "wim", "m", (), events.Usage(0, 0, 0, {"total": 1.0}, 0), status="unsure", short="at noon",
-        support=0.8, evidence={"likelihood": 9.0}, candidates=(one,), confidence=0.4,
+        support=0.8, evidence={"likelihood": 9.0, "answers": 2.0, "run": -3.0, "missing": 0.5}, candidates=(one,),
+        confidence=0.4,
     )  # fmt: skip
-    assert format_candidates(finished) == [
-        "0.50  at noon  (score -1.00 = passage -0.40, words -0.30, run -0.30)",
-        "support 0.80: P(the document answers), from likelihood 9.00",
+    weights = SupportWeights(bias=-0.6, likelihood=0.1, answers=0.55, run=0.0, missing=0.0)
+    assert format_candidates(finished, weights) == [
+        "0.50  at noon  (score -1.00 = passage -0.40, words -0.30, run -0.30; characters 3-10)",
+        "support 0.80: log-odds 1.40 = bias -0.60, likelihood 0.90, answers 1.10",
         "unsure: confidence 0.40 = support 0.80 x share 0.50; sure from 0.5 on",
     ]
     for changed, reason in (
         ({"unsupported": ("1821",)}, "unsure: in no passage: 1821"),
         ({"evidence": {"agreed": 0.0}}, "unsure: the writer did not say “at noon” before it saw these words"),
-        ({"short": "Yes"}, "unsure: support 0.80; the answer is more than the best words"),
+        ({"short": "Yes"}, "unsure: confidence 0.40 = support 0.80 x the share of Yes; sure only if a writer agrees"),
         ({"status": "not_found", "short": ""}, "not_found: the support is below 0.3"),
         ({"support": None}, "unsure: nothing was scored"),
     ):
-        assert format_candidates(replace(finished, **changed))[-1] == reason
+        assert format_candidates(replace(finished, **changed), weights)[-1] == reason
 
 
 def test_sources_are_told_once_with_what_opens_them() -> None:

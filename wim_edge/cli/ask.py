@@ -14,6 +14,7 @@ from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import asking_options, check_display, display_options, open_runtime, settings_from
 from wim_edge.cli.options import explain as print_settings
 from wim_edge.errors import InvalidRequestError
+from wim_edge.settings import Paths
 
 if TYPE_CHECKING:
     from wim_edge.reading.control import Policy
@@ -59,8 +60,10 @@ def ask(
     if explain_settings:
         print_settings(settings, documents, as_json)
         return
+    from wim_edge.catalog import Catalog
     from wim_edge.cli.display import display_for
     from wim_edge.cli.event_lines import format_candidates
+    from wim_edge.support import SupportWeights
 
     on_screen = not as_json and not quiet and is_terminal()
     policy, read_on = _stop_policy(stop_after, stop_at), False
@@ -73,7 +76,10 @@ def ask(
                 break
             read_on = True
     if explain and not as_json and last is not None and last.type == "answer.finished":
-        click.echo("\n".join(format_candidates(cast("AnswerFinished", last))))
+        finished = cast("AnswerFinished", last)
+        entry = Catalog.load(Paths.from_environment()).entries.get(finished.judge or finished.model)
+        weights = SupportWeights.from_mapping(entry.support if entry else {})
+        click.echo("\n".join(format_candidates(finished, weights)))
     if code := reading.exit_code(last):
         sys.exit(code)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from wim_edge.answer.candidates import WEIGHTS, key
@@ -11,7 +11,7 @@ from wim_edge.documents.place_links import link, page_text
 from wim_edge.reading import events
 from wim_edge.reading.quotation import on_one_line
 from wim_edge.settings import AUTO, UNLIKELY
-from wim_edge.support import ANSWERED, NOT_FOUND
+from wim_edge.support import ANSWERED, NOT_FOUND, SupportWeights
 
 _MIN_SHOWN = 0.05
 """The lowest relevance that is shown as a number; lower ones say little early in a reading."""
@@ -138,7 +138,7 @@ def format_outcome(event: events.AnswerFinished) -> str:
 
 def _how_sure(event: events.AnswerFinished) -> str:
     if event.status == "not_found" or event.confidence is None:
-        return f"support {int(100 * (event.support or 0.0)) / 100:.2f}"  # rounded down: 0.30 is enough, 0.299 is not
+        return f"support {_down(event.support)}"
     return f"confidence {event.confidence:.2f}{', the writer differs' if _agreed(event) == 0 else ''}"
 
 
@@ -146,18 +146,29 @@ def _agreed(event: events.AnswerFinished) -> float | None:
     return (event.evidence or {}).get("agreed")
 
 
-def format_candidates(event: events.AnswerFinished) -> list[str]:
+def format_candidates(event: events.AnswerFinished, weights: SupportWeights) -> list[str]:
     """Returns lines that explain the answer: one per candidate, the likeliest first, with the weighted terms of its
-    score in nats; then one with the evidence for the support; then one with the reason for the status."""
+    score in nats; then one with the terms of the support's logit; then one with the reason for the status."""
     lines, first = [], {key(one.text): one for one in reversed(event.candidates)}
     for one in (one for one in event.candidates if first[key(one.text)] is one):
-        weighted = {name: getattr(WEIGHTS, name) * value for name, value in one.terms.items() if value}
-        terms = ", ".join(f"{name} {value:.2f}" for name, value in weighted.items())
-        lines.append(f"{one.share:.2f}  {clean(one.text)}  (score {one.score:.2f} = {terms or 'nothing against it'})")
+        terms = _sum({name: getattr(WEIGHTS, name) * value for name, value in one.terms.items()})
+        places = sum(key(other.text) == key(one.text) for other in event.candidates)
+        where = f"characters {one.chars[0]}-{one.chars[1]}" + (f" and {places - 1} more" if places > 1 else "")
+        lines.append(f"{one.share:.2f}  {clean(one.text)}  (score {one.score:.2f} = {terms}; {where})")
     if event.evidence is not None and event.support is not None:
-        evidence = ", ".join(f"{name} {value:.2f}" for name, value in event.evidence.items())
-        lines.append(f"support {event.support:.2f}: P(the document answers), from {evidence}")
+        odds, says = weights.terms(event.evidence), event.evidence.get("writer")
+        asked = "" if says is None else f"; then the writer's log-odds {says:.2f}"
+        lines.append(f"support {_down(event.support)}: log-odds {sum(odds.values()):.2f} = {_sum(odds)}{asked}")
     return [*lines, f"{event.status}: {_reason(event)}"]
+
+
+def _sum(terms: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in terms.items() if value) or "nothing against it"
+
+
+def _down(probability: float | None) -> str:
+    """Returns two digits, rounded down: 0.30 is enough, 0.299 is not."""
+    return f"{int(100 * (probability or 0.0)) / 100:.2f}"
 
 
 def _reason(event: events.AnswerFinished) -> str:
@@ -168,12 +179,16 @@ def _reason(event: events.AnswerFinished) -> str:
         return "nothing was scored" if support is None else "nothing was pointed at"
     if event.status == "not_found":
         return f"the support is below {NOT_FOUND}"
+    sure = f"sure from {ANSWERED} on"
+    of_support = f"confidence {event.confidence or 0.0:.2f} = support {_down(support)}"
+    if event.short in ("Yes", "No"):
+        return f"{of_support} x the share of {event.short}; sure only if a writer agrees"
     if event.short != best[0].text:
-        return f"support {support:.2f}; the answer is more than the best words"
+        return f"{of_support} x share; a list: the items stand together, or cells answer alike; {sure}"
     if _agreed(event) == 0:
         return f"the writer did not say “{clean(best[0].text)}” before it saw these words"
-    about = f"support {support:.2f} x share {best[0].share:.2f}{', raised as the writer agrees' * bool(_agreed(event))}"
-    return f"confidence {event.confidence or 0.0:.2f} = {about}; sure from {ANSWERED} on"
+    raised = ", raised as the writer agrees" * bool(_agreed(event))
+    return f"{of_support} x share {best[0].share:.2f}{raised}; {sure}"
 
 
 def format_better(unread: float | None) -> str:
