@@ -16,7 +16,7 @@ METAL = "CPU : NEON = 1 | ACCELERATE = 1 |"
 
 
 def test_features_libraries_and_what_the_build_leaves_unused() -> None:
-    found = build_of(PLAIN, (), frozenset({"avx", "avx2", "fma"}), has_nvidia=False)
+    found = build_of(f"CUDA : NO_VMM = 1 | {PLAIN}", (), frozenset({"avx", "avx2", "fma"}), has_nvidia=False)
     assert (found.features, found.libraries, found.backends) == (("SSE3", "AVX"), ("OPENMP", "REPACK"), ())
     ((what, command),) = found.unused
     assert what == "AVX2, FMA of the processor, to read faster"
@@ -27,7 +27,8 @@ def test_features_libraries_and_what_the_build_leaves_unused() -> None:
     ("linux", "CPU : AVX = 1 | AVX2 = 1 |", (), {"avx", "avx2", "sse3"}, False, None),
     ("linux", METAL, (), {"asimd"}, False, None),
     ("linux", PLAIN, (), {}, True, ("the NVIDIA GPU", "GGML_CUDA=on")),
-    ("linux", PLAIN, ("CUDA0",), {}, True, None),
+    ("linux", f"CUDA : ARCHS = 900 | FA_QUANTS = q4_0-q4_0 | {PLAIN}", ("CUDA0",), {}, True, None),
+    ("linux", PLAIN, ("CUDA0",), {"avx2"}, True, ("AVX2", "GGML_CUDA=on")),
     ("darwin", METAL, (), {}, False, ("the GPU (Metal)", "GGML_METAL=on")),
     ("darwin", METAL, ("Metal",), {}, False, None),
 ])  # fmt: skip

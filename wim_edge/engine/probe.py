@@ -72,12 +72,14 @@ def machine() -> Machine:
 
 def build_of(info: str, backends: tuple[str, ...], flags: frozenset[str], *, has_nvidia: bool) -> Build:
     """Returns the build with this list of features (`system_info`) and these GPUs, on a machine with these flags."""
-    found = tuple(name for name, value in _FEATURE.findall(info) if value != "0")
+    found = tuple(name for name, value in _FEATURE.findall(info.rpartition("CPU :")[2]) if value != "0")
     features = tuple(name for name in found if name not in _LIBRARIES)
     missing = [name for name, flag in _FLAGS.items() if flag in flags and name not in found]
-    unused = [(f"{', '.join(missing)} of the processor, to read faster", _REBUILD)] if missing else []
-    if has_nvidia and not any(one.startswith("CUDA") for one in backends):
-        unused.append(("the NVIDIA GPU, to read faster", f'CMAKE_ARGS="-DGGML_CUDA=on" {_REBUILD}'))
+    for_cuda, has_cuda = f'CMAKE_ARGS="-DGGML_CUDA=on" {_REBUILD}', any(one.startswith("CUDA") for one in backends)
+    rebuild = for_cuda if has_cuda else _REBUILD
+    unused = [(f"{', '.join(missing)} of the processor, to read faster", rebuild)] if missing else []
+    if has_nvidia and not has_cuda:
+        unused.append(("the NVIDIA GPU, to read faster", for_cuda))
     if sys.platform == "darwin" and "NEON" in found and not backends:
         unused.append(("the GPU (Metal), to read faster", f'CMAKE_ARGS="-DGGML_METAL=on" {_REBUILD}'))
     return Build(features, tuple(name for name in found if name in _LIBRARIES), backends, tuple(unused))
