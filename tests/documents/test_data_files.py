@@ -24,19 +24,16 @@ def test_a_single_line_and_a_list_under_data(tmp_path: Path) -> None:
     assert read_rows(write(tmp_path / "squad", {"version": 1, "data": [{"a": 1}]})) == [{"a": 1}]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "holds no rows"),
-        (b"[]", "holds no rows"),
-        (b"[1, 2]", "holds no rows"),
-        (b'{"a": 1}\n{"a": \n', "line 2"),
-        (gzip.compress(b'{"a": 1}', mtime=0)[:-4], "cannot be read"),
-        (b"\xff\xfe\x00", "is not UTF-8"),
-        (b"[" * 100_000, "line 1"),
-        (b'{"a": ' + b"1" * 5000 + b"}", "line 1"),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [
+    (b"", "holds no rows"),
+    (b"[]", "holds no rows"),
+    (b"[1, 2]", "holds no rows"),
+    (b'{"a": 1}\n{"a": \n', "line 2"),
+    (gzip.compress(b'{"a": 1}', mtime=0)[:-4], "cannot be read"),
+    (b"\xff\xfe\x00", "is not UTF-8"),
+    (b"[" * 100_000, "line 1"),
+    (b'{"a": ' + b"1" * 5000 + b"}", "line 1"),
+])  # fmt: skip
 def test_bad_files(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "bad.json").write_bytes(content)
     with pytest.raises(InvalidRequestError, match=message):

@@ -21,15 +21,12 @@ def test_line_ends(read) -> None:
     assert read("a.txt", b"a\r\nb\rc\n\r\nd").text == "a\nb\nc\n\nd"
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        codecs.BOM_UTF8 + "né日".encode(),
-        "né日".encode("utf-16"),
-        codecs.BOM_UTF16_BE + "né日".encode("utf-16-be"),
-        "né日".encode("utf-32"),
-    ],
-)
+@pytest.mark.parametrize("data", [
+    codecs.BOM_UTF8 + "né日".encode(),
+    "né日".encode("utf-16"),
+    codecs.BOM_UTF16_BE + "né日".encode("utf-16-be"),
+    "né日".encode("utf-32"),
+])  # fmt: skip
 def test_byte_order_marks(read, data: bytes) -> None:
     document = read("a.txt", data)
     assert (document.text, document.notes) == ("né日", ())
@@ -47,19 +44,16 @@ def test_terminal_colours_are_text(read) -> None:
     assert read("a.log", "\x1b[31mred\x1b[0m\n" * 9).text.startswith("\x1b[31m")
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"text\0text",
-        b"text\0tex",
-        bytes(range(256)) * 4,
-        random.Random(1).randbytes(5000),
-        bytes(range(1, 256)),
-        "a\0b".encode("utf-16"),
-        codecs.BOM_UTF16_LE + b"\x00\xd8\x41",
-        b"GGUF" + bytes(50),
-    ],
-)
+@pytest.mark.parametrize("data", [
+    b"text\0text",
+    b"text\0tex",
+    bytes(range(256)) * 4,
+    random.Random(1).randbytes(5000),
+    bytes(range(1, 256)),
+    "a\0b".encode("utf-16"),
+    codecs.BOM_UTF16_LE + b"\x00\xd8\x41",
+    b"GGUF" + bytes(50),
+])  # fmt: skip
 def test_binary(refuse, data: bytes) -> None:
     assert "not supported" in str(refuse("a.txt", data))
 

@@ -48,20 +48,17 @@ def test_content_names_it_where_the_name_does_not(read) -> None:
     assert read("a.txt", "<html><p>x").text == "<html><p>x"
 
 
-@pytest.mark.parametrize(
-    ("markup", "text"),
-    [
-        ("just text", "just text"),
-        ("<p>no body", "no body"),
-        ('<?xml version="1.0" encoding="utf-8"?><html><head><title/><script/></head><p>é<a id="x"/>é', "éé"),
-        ("<p>a&#xD800;b&#0;c&bogus;", "a\ufffdb\ufffdc&bogus;"),
-        ("<h1>unclosed<p>text", "unclosed\n\ntext"),
-        ("<table><tr><td><p>A</p><p>B</p></td><td>C</td></tr></table>", "A\n\nB\n\nC"),
-        ("soft\u00adhy&shy;phen", "softhyphen"),
-        ("<div><nav>x</div>y", "y"),
-        ("<p>a<br><br><br><br>b", "a\n\nb"),
-    ],
-)
+@pytest.mark.parametrize(("markup", "text"), [
+    ("just text", "just text"),
+    ("<p>no body", "no body"),
+    ('<?xml version="1.0" encoding="utf-8"?><html><head><title/><script/></head><p>é<a id="x"/>é', "éé"),
+    ("<p>a&#xD800;b&#0;c&bogus;", "a\ufffdb\ufffdc&bogus;"),
+    ("<h1>unclosed<p>text", "unclosed\n\ntext"),
+    ("<table><tr><td><p>A</p><p>B</p></td><td>C</td></tr></table>", "A\n\nB\n\nC"),
+    ("soft\u00adhy&shy;phen", "softhyphen"),
+    ("<div><nav>x</div>y", "y"),
+    ("<p>a<br><br><br><br>b", "a\n\nb"),
+])  # fmt: skip
 def test_odd_markup(read, markup: str, text: str) -> None:
     assert read("a.html", markup).text == text
 

@@ -22,18 +22,15 @@ def test_size_guard(tmp_path: Path) -> None:
         read_document(path)
 
 
-@pytest.mark.parametrize(
-    ("limit", "most", "name", "data", "what"),
-    [
-        ("document_bytes", 10, "a.txt", b"x" * 11, "larger than 10 bytes"),
-        ("document_bytes", 100, "a.docx", docx(b"x"), "larger than 100 bytes"),
-        ("document_bytes", 9000, "a.docx", docx(b"x" * 100_000), "unpacks to .* more than 9,000 bytes"),
-        ("markup_bytes", 200, "a.docx", docx(b"x"), "unpacks to .* more than 200 bytes"),
-        ("markup_bytes", 200, "a.epub", epub({"one": "<p>one</p>"}), "unpacks to .* more than 200 bytes"),
-        ("html_depth", 3, "a.html", b"<div><div><div><div>x", "nested more than 3 deep"),
-        ("pdf_pages", 1, "a.pdf", pdf(b"one", b"two"), "2 pages, more than 1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("limit", "most", "name", "data", "what"), [
+    ("document_bytes", 10, "a.txt", b"x" * 11, "larger than 10 bytes"),
+    ("document_bytes", 100, "a.docx", docx(b"x"), "larger than 100 bytes"),
+    ("document_bytes", 9000, "a.docx", docx(b"x" * 100_000), "unpacks to .* more than 9,000 bytes"),
+    ("markup_bytes", 200, "a.docx", docx(b"x"), "unpacks to .* more than 200 bytes"),
+    ("markup_bytes", 200, "a.epub", epub({"one": "<p>one</p>"}), "unpacks to .* more than 200 bytes"),
+    ("html_depth", 3, "a.html", b"<div><div><div><div>x", "nested more than 3 deep"),
+    ("pdf_pages", 1, "a.pdf", pdf(b"one", b"two"), "2 pages, more than 1"),
+])  # fmt: skip
 def test_limits_are_settings(tmp_path: Path, limit: str, most: int, name: str, data: bytes, what: str) -> None:
     path = tmp_path / name
     path.write_bytes(data)

@@ -32,16 +32,13 @@ def test_other_formats_keep_their_tags(read, name: str) -> None:
     assert read(name, PAGE).text == PAGE
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A <p> begins a paragraph, and </p> ends it; <td> is a cell. " * 9,  # about tags: more of them than pairs
-        "<p>One.</p>\n" * 9,  # few
-        "<p>One.</p>\n" * 15 + "x" * 50_000,  # and far apart
-        "<item><name>One</name><price>2</price></item>\n" * 50,  # another language's
-        "if (a<b && c>d) { return vector<p>(); }\n" * 50,
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "A <p> begins a paragraph, and </p> ends it; <td> is a cell. " * 9,  # about tags: more of them than pairs
+    "<p>One.</p>\n" * 9,  # few
+    "<p>One.</p>\n" * 15 + "x" * 50_000,  # and far apart
+    "<item><name>One</name><price>2</price></item>\n" * 50,  # another language's
+    "if (a<b && c>d) { return vector<p>(); }\n" * 50,
+])  # fmt: skip
 def test_a_text_with_tags_is_a_text(text: str) -> None:
     assert not is_markup(text)
     assert plain("a", text).text == text
@@ -152,22 +149,18 @@ def test_values_stand_in_sections(read) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{nothing", '"a text"', "[" * 5000 + "]" * 5000, "12", json.dumps(json.loads(SAMPLE)), '{"a": {"b": [\n1]}\n}'],
-)
+@pytest.mark.parametrize("text", [
+    "{nothing", '"a text"', "[" * 5000 + "]" * 5000, "12", json.dumps(json.loads(SAMPLE)), '{"a": {"b": [\n1]}\n}',
+])  # fmt: skip
 def test_what_has_no_bracket_a_line_has_no_sections(read, text: str) -> None:
     document = read("a.json", text)
     assert (document.text, document.marks) == (text, ())
 
 
-@pytest.mark.parametrize(
-    ("text", "section"),
-    [
-        ('{"%s": {' % ("k" * 500), "k" * 60), (r'{"\ud800 b\nc": {', "\ufffd b c"), ('{"a:": [{"id": 7,\n', "a: > 7"),
-        ("[" * 40, " > ".join("1" * 6)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "section"), [
+    ('{"%s": {' % ("k" * 500), "k" * 60), (r'{"\ud800 b\nc": {', "\ufffd b c"), ('{"a:": [{"id": 7,\n', "a: > 7"),
+    ("[" * 40, " > ".join("1" * 6)),
+])  # fmt: skip
 def test_odd_names(read, text: str, section: str) -> None:
     opened = [one for one in text if one in "[{"]
     closing = "\n".join("]" if one == "[" else "}" for one in reversed(opened))

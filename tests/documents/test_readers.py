@@ -35,14 +35,11 @@ def test_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read_document(path)
 
 
-@pytest.mark.parametrize(
-    ("start", "what"),
-    [
-        (b"\x89PNG\r\n\x1a\n", "picture"),
-        (b"\xff\xd8\xff\xe0", "picture"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "password"),
-    ],
-)
+@pytest.mark.parametrize(("start", "what"), [
+    (b"\x89PNG\r\n\x1a\n", "picture"),
+    (b"\xff\xd8\xff\xe0", "picture"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "password"),
+])  # fmt: skip
 def test_unsupported(refuse, start: bytes, what: str) -> None:
     assert what in str(refuse("file.bin", start + b"\n1234"))
 
