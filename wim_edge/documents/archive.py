@@ -77,14 +77,10 @@ class Archive:
         folder, _, file = part.rpartition("/")
         relations = f"{folder}/_rels/{file}.rels"
         found = self.root(relations).iterfind("{*}Relationship") if self.has(relations) else ()
-        return {
-            one.get("Id", ""): (
-                one.get("Type", "").rpartition("/")[2],
-                posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/"),
-            )
-            for one in found
-            if one.get("TargetMode") != "External"
-        }
+        inner = [(one, posixpath.join("/", folder, one.get("Target", "")))
+                 for one in found if one.get("TargetMode") != "External"]  # fmt: skip
+        return {one.get("Id", ""): (one.get("Type", "").rpartition("/")[2], posixpath.normpath(path).lstrip("/"))
+                for one, path in inner}  # fmt: skip
 
     def title(self, member: str = "docProps/core.xml") -> str:
         """Returns the title from the file's properties, which are in ``member``; empty if it has no title."""

@@ -1,6 +1,5 @@
 """The style sheets of an HTML page: which elements they strike out, hide, raise or lower.
-Supported selectors are `p`, `.old`, `#note`, `p.old`, and lists of these. Other selectors are ignored, and so are rules
-for media other than a screen."""
+Selectors are `p`, `.old`, `#note`, `p.old`, and lists of these; others, and rules for print, are ignored."""
 
 from __future__ import annotations
 
@@ -17,12 +16,10 @@ _SHOWN = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)|layer\b.*|supports\
 """The at-rules whose blocks a browser applies to a page on a screen."""
 _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.I)
 _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:\s*([^;]+)")
-_PROPERTIES = frozenset(
-    {
-        "display", "visibility", "text-decoration", "text-decoration-line", "vertical-align",
-        "position", "clip", "clip-path", "width", "height", "left", "top", "text-indent",
-    }
-)  # fmt: skip
+_PROPERTIES = frozenset({
+    "display", "visibility", "text-decoration", "text-decoration-line", "vertical-align", "position", "clip",
+    "clip-path", "width", "height", "left", "top", "text-indent",
+})  # fmt: skip
 _TINY, _FAR = re.compile(r"[01](?:px)?"), re.compile(r"-\d{3,}(?:px|r?em)?|-\d{2,}r?em")
 _CLIPPED = re.compile(r"rect\(\s*[01](?:px)?\b.*|inset\(\s*(?:[5-9]\d|100)%.*", re.S)
 _OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": LOWERED}

@@ -10,14 +10,10 @@ from contextlib import suppress
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.errors import DocumentError
 
-# UTF-32 comes before UTF-16, because the UTF-32-LE mark begins with the UTF-16-LE mark.
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_BYTE_ORDER_MARKS = (  # UTF-32 before UTF-16: its little-endian mark begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)  # fmt: skip
 _SAMPLE = 1 << 16  # bytes for detecting UTF-16 and UTF-32
 # Control characters of terminals and old printers (BEL to CR, SUB, ESC) do not make a file binary.
 _CONTROLS = bytes(set(range(1, 32)) - {7, 8, 9, 10, 11, 12, 13, 26, 27} | {127})

@@ -200,8 +200,7 @@ class DocumentBuilder:
     ) -> None:  # fmt: skip
         """Adds a paragraph, if not blank, below a blank line (``joins``: on the next line). ``sections`` lists (offset,
         title) for each section that begins in ``text``, ascending. ``rows`` lists (offset, row number) for the first
-        line and each line whose row does not follow the row above. Offsets are in ``text``. ``column`` is the column of
-        each line's first cell, as in `Mark`."""
+        line and each line whose row does not follow the row above. ``column``: of each line's first cell (`Mark`)."""
         if not text.strip():
             return
         if self._parts:
@@ -267,8 +266,7 @@ def require(module: str, name: str) -> ModuleType:
 
 
 def with_file_name(title: str, path: str | Path | None) -> str:
-    """Returns "title (file's name)"; without a title, the name. The title stays alone if it contains the name, or if
-    each row of the file is a document."""
+    """Returns "title (file's name)", or one of both: the title if it contains the name, or if rows are documents."""
     stem = "" if path is None or Path(path).suffix.lower() in _OF_ROWS else short(Path(path).stem)
     if not any(map(str.isalnum, stem)) or stem.casefold() in title.casefold():
         return title

@@ -46,9 +46,8 @@ def read_docx(archive: Archive) -> Document:
         if kind in parts:
             draft.mark(section=heading)
             writer.add(parts[kind])
-    # Some text, such as a contract's number, is in headers and footers only
     margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
-    draft.mark(section="Headers and footers")
+    draft.mark(section="Headers and footers")  # some text, such as a contract's number, is only there
     lines = [text for part in margins for one in _walk(part, _PARAGRAPHS) for text in writer.texts(one)]
     draft.paragraph("\n".join(dict.fromkeys(line for line in lines if line.strip())))
     return draft.document(archive.name)

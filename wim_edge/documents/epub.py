@@ -19,8 +19,7 @@ _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbo
 
 
 def read_epub(archive: Archive) -> Document:
-    """Returns the book's text. The chapters' titles and headings become sections. Raises DocumentError if a chapter is
-    encrypted by digital rights management."""
+    """Returns the book's text, with titles and headings as sections. Raises DocumentError for an encrypted chapter."""
     draft, name = DocumentBuilder(), archive.name
     root = next((str(one.get("full-path", "")) for one in _tags(archive, CONTAINER, "rootfile")), "")
     chapters = _chapters(archive, root) if root else []

@@ -1,7 +1,6 @@
 """The numbers and bullets that Word shows before paragraphs ("4.2 Notice") but does not store in their text.
 
-The rules are in ECMA-376, part 1, section 17.9. A paragraph, or its style, names a list and a level in it. The list's
-definition gives the start and the number format of each level.
+The rules are in ECMA-376, part 1, 17.9: a paragraph or its style names a list, which defines each level's numbers.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ class Numbering:
             for one in lists.iterfind(f"{_W}num")
             if (name := value_of(one, "abstractNumId") or "") in definitions
         }
-        """The lists by id, each with its ``num`` element, its levels' elements by level ("0" to "8"), and its
-        counters."""
+        """The lists by id, each with its ``num`` element, its levels' elements ("0" to "8"), and its counters."""
         self._styles = styles
         self._begun: set[str] = set()
 

@@ -122,8 +122,7 @@ def _closed(words: Iterable[Word]) -> list[Word]:
 
 
 def _add(rows: list[list[Word]], words: list[Word]) -> None:
-    """Appends one of PDFium's rows to ``rows``, or joins it to the last of them: PDFium also ends rows at raised
-    letters and inside words."""
+    """Appends one of PDFium's rows to ``rows``, or joins it to the last: PDFium ends rows even inside words."""
     if not words:
         return
     first, last = words[0], rows[-1][-1] if rows else None
@@ -147,9 +146,8 @@ def _is_level(one: Word, other: Word) -> bool:
 
 def _row(parts: Sequence[Word]) -> WordRow:
     """Returns a row, with raised letters as plain text ("m²", "[1]")."""
-    # A raised or large letter does not define the row's height
     bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
-    least, most = bottom + _RAISED * (top - bottom), _SMALLER * (top - bottom)
+    least, most = bottom + _RAISED * (top - bottom), _SMALLER * (top - bottom)  # of a raised letter
     words: list[Word] = []
     if max([one.bottom for one in parts]) <= least and not any(one.joins for one in parts[1:]):
         return WordRow([*parts], bottom, top)
@@ -179,9 +177,7 @@ def as_read(box: Box, turn: int) -> Box:
         return bottom, -right, top, -left
     if turn == 180:
         return -right, -top, -left, -bottom
-    if turn == 270:
-        return -top, left, -bottom, right
-    return box
+    return (-top, left, -bottom, right) if turn else box
 
 
 def _placed_word(text: str, box: Box, turn: int, joins: bool = False, start: int = -1) -> Word:

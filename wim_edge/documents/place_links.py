@@ -44,8 +44,7 @@ def link(opened: str, path: str) -> str:
 
 
 def with_named_pages(document: Document, question: str) -> Document:
-    """Returns the document reduced to the pages that a question names by their printed numbers ("page 5", "pages 5-7"),
-    with a note; unchanged if it names none."""
+    """Returns the document reduced to the pages that a question names ("pages 5-7"), with a note; or unchanged."""
     marks = [mark for mark in document.marks if mark.page is not None]
     numbers = {mark.page_label or str(mark.page): at for at, mark in reversed([*enumerate(marks)])}
     ends = [*(mark.start for mark in marks[1:]), len(document.text)]

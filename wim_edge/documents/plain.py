@@ -90,8 +90,7 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
         note = f"more than {limits.markdown_lines:,} lines: its headings are not looked for"
         return Document(name, text, title=title, notes=(*notes, note))
     parser = require("markdown_it", name).MarkdownIt("commonmark")
-    # Only blocks are parsed to find headings; each heading's text is parsed below.
-    parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.core.ruler.enableOnly(["normalize", "block"])  # each heading's text is parsed below
     body = front.end() if front else 0
     draft = DocumentBuilder()
     text = _without_struck(text, body, parser, draft) if any(_struck(text)) else text

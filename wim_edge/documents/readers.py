@@ -47,9 +47,8 @@ _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Limits = DEFAULTS) -> Document:
     """Reads one file; the string ``-`` reads standard input (``stdin``, if given).
 
-    Raises DocumentError for a file that cannot be read: missing, empty, binary, encrypted, scanned, damaged, in an
-    unsupported format, or above one of the limits.
-    """
+    Raises DocumentError for a file that cannot be read: missing, empty, encrypted, scanned, damaged, above a limit, or
+    in an unsupported format."""
     if source != "-":
         return document_of(Path(source), bytes_of(Path(source), limits), limits)
     if stdin is None and sys.stdin is None:
@@ -75,10 +74,8 @@ def _parse_checked(name: str, ending: str, data: bytes, limits: Limits) -> Docum
 def read_documents(
     sources: Iterable[str | Path], stdin: BinaryIO | None = None, limits: Limits = DEFAULTS
 ) -> list[Document]:
-    """Reads several files. Equal names are numbered: "report.pdf", "report.pdf (2)".
-
-    Raises the errors of :func:`read_document`, and InvalidRequestError if ``-`` is given twice.
-    """
+    """Reads several files. Equal names are numbered: "report.pdf", "report.pdf (2)". Raises the errors of
+    :func:`read_document`, and InvalidRequestError if ``-`` is given twice."""
     sources = list(sources)
     if sources.count("-") > 1:
         raise InvalidRequestError("standard input (-) is given twice", "Give - once.")
@@ -121,8 +118,7 @@ class Scan:
 
 
 def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
-    """Returns the files with pages to recognise, which takes seconds per page. Reading a file also recognises them, but
-    reports no progress."""
+    """Returns the files with pages to recognise; reading a file also recognises them, but reports no progress."""
     from wim_edge.documents import scans
     from wim_edge.documents.pdf import unread_scans
 

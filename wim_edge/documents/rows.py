@@ -18,8 +18,7 @@ Span = tuple[int, int]
 """The numbers of rows and of columns that a cell spans."""
 _MOST = 1000  # most rows or columns that a cell spans: more are a mistake or an attack
 _REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
-"""The most characters of a cell that is repeated in the rows it spans; the most cells of a grid; the most times that
-repetition lengthens a table's text."""
+"""The most characters of a cell to repeat, cells of a grid, and times that repetition lengthens a table's text."""
 
 
 def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, column: int | None = None) -> None:
@@ -107,8 +106,7 @@ def _one_table(block: Sequence[Sequence[str]], is_headed: bool | None) -> list[t
 
 def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tuple[list[Sequence[str]], int]:
     """Returns the rows with a header of two lines merged ("Price" over "net" and "gross": "Price net", "Price gross"),
-    and the number of lines saved (0 or 1). Merges only if every upper label is above several lower ones, or alone in
-    its column."""
+    and the lines saved (0 or 1). Merges only if each upper label is above several lower ones, or alone."""
     if len(table) < 3 or len(table[0]) != len(table[1]) or any(map(_NUMBER.fullmatch, table[1])):
         return table, 0
     labels, group, n_groups = [], "", 0
@@ -165,12 +163,10 @@ def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
         return any(map(_YEAR.fullmatch, below))
     if not any(one in cell for one in "123456789"):  # "£'000" is a unit
         return False
-    if _NUMBER.fullmatch(cell):
-        return True
     has_figure = cell[:1].isdigit() if n_columns > 2 else any(map(str.isdigit, cell))
     shape = _shape(cell)
     alike = _figures(below) if has_figure else sum(_shape(one) == shape for one in below)  # as a code above codes
-    return alike > len(below) / 2
+    return alike > len(below) / 2 or _NUMBER.fullmatch(cell) is not None
 
 
 def _shape(cell: str) -> str:

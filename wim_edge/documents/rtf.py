@@ -25,8 +25,7 @@ _SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # a footnote's own number, at its
 
 
 def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text without struck-out or hidden passages; a table row is a line. Raises DocumentError if the file
-    is too large or damaged."""
+    """Returns the text without struck-out or hidden passages. Raises DocumentError if it is too large or damaged."""
     striprtf = require("striprtf.striprtf", name)
     check_size(name, len(data), limits, "markup_bytes")
     markup = _with_notes_below(data.decode("latin-1"))

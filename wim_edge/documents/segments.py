@@ -116,8 +116,7 @@ def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: fl
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Returns the character spans ``[start, end)`` of a text's sentences, without gaps. A wrapped line does not end a
-    sentence; a list item or a short line does."""
+    """Returns the spans of a text's sentences, without gaps. An item or a short line ends one, but no wrapped line."""
     cuts = [
         cut
         for cut, rank in _breaks(text, 0, len(text))

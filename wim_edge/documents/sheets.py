@@ -259,8 +259,7 @@ def column_of(name: str) -> int:
 
 
 def shown(value: float | date | time | timedelta, form: str = "") -> str:
-    """Returns a cell's value about as its sheet shows it. ``form``: the cell's number format ("0.0%", '#,##0.00
-    "EUR"')."""
+    """Returns a cell's value about as its sheet shows it. ``form``: its number format ("0.0%", '#,##0.00 "EUR"')."""
     if isinstance(value, date | time | timedelta):
         is_day = not isinstance(value, datetime) or value.time() == time()
         plain = "[h]:mm" if isinstance(value, timedelta) else "hh:mm" if isinstance(value, time) else "yyyy-mm-dd"

@@ -55,9 +55,8 @@ def tables(text: str) -> tuple[Table, ...]:
 
 def _names_rows(text: str, header: tuple[int, int, bool], line: str, below: tuple[int, int]) -> bool:
     """Returns whether a short line is a title between rows: a row with as many cells as the header follows."""
-    if len(line) > _TITLE or "|" not in text[slice(*below)]:
-        return False
-    return len(cells_of(text[slice(*below)])) == len(cells_of(text[header[0] : header[1]])) > 1
+    row, names = text[slice(*below)], text[slice(*header[:2])]
+    return len(line) <= _TITLE and "|" in row and len(cells_of(row)) == len(cells_of(names)) > 1
 
 
 def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
