@@ -194,7 +194,7 @@ def _is_picture(pdf: Any, index: int) -> bool:
     import pypdfium2
     import pypdfium2.raw as raw
 
-    with suppress(pypdfium2.PdfiumError), closing(_page(pdf, index)) as page:
+    with suppress(pypdfium2.PdfiumError), closing(load_page(pdf, index)) as page:
         if raw.FPDFPage_CountObjects(page.raw) <= 0:
             return False
         with closing(page.get_textpage()) as chars:
@@ -213,20 +213,20 @@ def read_page(pdf: Any, index: int) -> PdfPage:
     import pypdfium2.raw as raw
 
     pdf.init_forms()
-    with closing(_page(pdf, index)) as page:
+    with closing(load_page(pdf, index)) as page:
         if raw.FPDFPage_GetAnnotCount(page.raw) <= 0:
             found = page_words(page, list(rules(page)))
             return PdfPage(page_lines(found), found.n_struck, found.n_lost)
         strikes = list(_struck(raw, page))
         fields, n_unread = take_fields(pdf.formenv, page) if pdf.formenv else ([], 0)
         raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)  # draws the other annotations into the page
-    with closing(_page(pdf, index)) as page:
+    with closing(load_page(pdf, index)) as page:
         found = page_words(page, [*strikes, *rules(page)])
         lines = with_fields(page_lines(found), fields, page.get_rotation(), found.from_right)
         return PdfPage(lines, found.n_struck, found.n_lost, n_unread)
 
 
-def _page(pdf: Any, index: int) -> Any:
+def load_page(pdf: Any, index: int) -> Any:
     """Loads a page without drawing its form, whose values `take_fields` reads: long lists of options take minutes."""
     form, pdf.formenv = pdf.formenv, None
     try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.documents import scans
-from wim_edge.documents.pdf import opened, read_page
+from wim_edge.documents.pdf import load_page, opened, read_page
 from wim_edge.documents.pdf_lines import Line
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.errors import LibraryError
@@ -87,7 +87,7 @@ def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple
 def _page(pdf: Any, number: int) -> closing[Any]:
     if not 1 <= number <= len(pdf):
         raise LibraryError(f"there is no page {number}", f"It has {len(pdf)} pages.")
-    return closing(pdf[number - 1])
+    return closing(load_page(pdf, number - 1))
 
 
 def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator[tuple[str, list[Box]]]:
