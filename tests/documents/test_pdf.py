@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from tests.documents.make import ENCRYPTED, pdf, place_of
+from tests.documents.make import ENCRYPTED, pdf, place_of, placed
 from tests.documents.scanned import said, scripted
 from wim_edge.documents import scans
 from wim_edge.documents.pdf import headings, read_page
@@ -67,6 +67,16 @@ def test_a_page_without_text_is_noted(read) -> None:
     assert document.notes == ("pages 1, 3 have no text layer",)
     assert read("b.pdf", pdf(b"one", b"")).notes == ("page 2 has no text layer",)
     assert read("c.pdf", pdf(b"one", *[b""] * 9)).notes == ("pages 2, 3, 4, 5, 6 and 4 more have no text layer",)
+
+
+@pytest.mark.parametrize(("shape", "turned", "below"), [
+    (b"", b"", 700), (b"/Rotate 90", b"0 1 -1 0 50 50 Tm ", 540), (b"/CropBox[30 130 600 780]", b"", 590),
+])  # fmt: skip
+def test_a_running_foot_stays_once_and_the_last_words_of_a_page_stay(read, shape: bytes, turned: bytes, below: int):
+    text = [(0, 14 * row, TEXT) for row in range(20)]
+    page = turned + placed(*text, (0, 14 * 22, "The deposit is 450 euros."), (0, below, "Harbour Company, Alder"))
+    found = read("a.pdf", pdf(page, page, page).replace(b"/MediaBox", shape + b"/MediaBox")).text
+    assert (found.count("deposit"), found.count("Harbour")) == (3, 1)
 
 
 def test_what_was_filled_in_is_text(read) -> None:
@@ -138,21 +148,18 @@ def test_larger_letters_above_text_name_a_section(read) -> None:
     assert {mark.section for mark in marked.marks} == {None, "Supply"}
 
 
-@pytest.mark.parametrize(
-    ("given", "is_title"),
-    [
-        (line("2.1 Mains and leakage", weight=700), True),
-        (line("Mains and leakage", 13), True),
-        (line("供水", 13), True),
-        (line("Mains and leakage"), False),
-        (line("Take care of the mains.", weight=700), False),
-        (line("Total: 4,000", weight=700), False),
-        (line("Source 2022 2023", weight=700, gap=60), False),
-        (line("Supply . . . . . . . 12", 13), False),
-        (line("17", 20), False),
-        (line("Mains and leakage", 7, weight=700), False),
-    ],
-)
+@pytest.mark.parametrize(("given", "is_title"), [
+    (line("2.1 Mains and leakage", weight=700), True),
+    (line("Mains and leakage", 13), True),
+    (line("供水", 13), True),
+    (line("Mains and leakage"), False),
+    (line("Take care of the mains.", weight=700), False),
+    (line("Total: 4,000", weight=700), False),
+    (line("Source 2022 2023", weight=700, gap=60), False),
+    (line("Supply . . . . . . . 12", 13), False),
+    (line("17", 20), False),
+    (line("Mains and leakage", 7, weight=700), False),
+])  # fmt: skip
 def test_a_title_is_short_and_set_apart(given: Line, is_title: bool) -> None:
     assert headings([[given, line(TEXT), line(TEXT)]]) == [[given.text] if is_title else []]
 

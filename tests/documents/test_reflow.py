@@ -9,6 +9,7 @@ from wim_edge.documents.reflow import reflow
 
 WIDE = "A line that is about as wide as the page on which it is print"
 LETTER, LINE = 5.0, 10.0
+ENDS = -60 * 1.2 * LINE, 0.0  # the bottom and top of a page of sixty rows
 
 
 def line(text: str, row: float, left: float = 0) -> Line:
@@ -109,24 +110,52 @@ def test_a_row_that_a_page_break_cuts_is_whole() -> None:
     assert second == "\nOar | 1 | 9\nRope | 0.5 | 24.90"
 
 
+def test_what_is_between_the_parts_of_a_table_is_not_lost() -> None:
+    pages = [[*rows(0, HEAD, ROPE, LAMP)], [*rows(0, OAR, ROPE)]]
+    first, second = reflow([[*page, line("Harbour Company", 8)] for page in pages])
+    assert first == "Harbour Company\n\n| Work | Hours | Price\nRope | 0.5 | 24.90\nLamp | 2 | 8.00"
+    assert second == "\nOar | 1 | 9\nRope | 0.5 | 24.90\n\nHarbour Company"
+    titled = [[line(f"Prices on page {n}", 0), *rows(1.5, HEAD, ROPE, LAMP)] for n in (1, 2)]
+    assert [text.split("\n\n")[0] for text in reflow(titled)] == ["Prices on page 1", "Prices on page 2"]
+
+
 def test_another_table_on_the_next_page_stays_one() -> None:
     _, second = reflow([rows(0, HEAD, ROPE, LAMP), rows(0, ("Town", "People", "Since"), ("Alder", "900", "1412"), OAR)])
     assert second.startswith("| Town | People | Since\nAlder")
 
 
+def lines(n: int) -> list[str]:
+    return [f"On page {n} line {k} is about as wide as the page on which it is printed" for k in range(8)]
+
+
+def book(head: str = "", foot: str = "", below: int = 55, step: int = 0) -> list[str]:
+    """The text of four pages of sixty rows, the foot of each ``step`` rows below that of the page before."""
+    rows = [{1: head.format(n, n + 17), **dict(enumerate(lines(n), 4)), below + step * n: foot} for n in range(4)]
+    pages = [[line(text.format(n), at) for at, text in page.items() if text] for n, page in enumerate(rows)]
+    return reflow(pages, [ENDS] * 4)
+
+
 def test_running_heads_stay_once_and_page_numbers_go() -> None:
-    def lines(n: int) -> list[str]:
-        return [f"On page {n} line {k} is about as wide as the page on which it is printed" for k in range(8)]
+    bodies = [" ".join(lines(n)) for n in range(4)]
+    assert book("Report no. {0} of the harbour", "- {0} -")[2] == f"Report no. 2 of the harbour\n\n{bodies[2]}"
+    assert book("Annual report", "Page {0} of 4") == [f"Annual report\n\n{bodies[0]}", *bodies[1:]]
+    assert book("Annual report of the harbour {1}")[1:] == book("The harbour, page {0} of 4")[1:] == bodies[1:]
+    assert book(foot="Harbour Company, Alder")[1:] == bodies[1:]
 
-    def book(head: str, foot: str) -> list[str]:
-        return reflow([
-            page("\n".join([head.format(n, n + 17), *lines(n), f"Number {n}.{foot.format(n)}"])) for n in range(4)
-        ])  # fmt: skip
 
-    bodies = [" ".join([*lines(n), f"Number {n}."]) for n in range(4)]
-    assert book("Report no. {0} of the harbour", "\n- {0} -")[2] == f"Report no. 2 of the harbour\n{bodies[2]}"
-    assert book("Annual report", "\nPage {0} of 4") == [f"Annual report\n{bodies[0]}", *bodies[1:]]
-    assert book("Annual report of the harbour {1}", "")[1:] == bodies[1:]
+@pytest.mark.parametrize(("foot", "below", "step"), [
+    ("The deposit is 450 crowns.", 12, 0), ("Signature of the tenant: ____", 40, 0), ("To be signed", 52, 2),
+    ("450", 12, 0), ("45{0}", 40, 0), ("Signed on page {0} of 4", 20, 0),
+])  # fmt: skip
+def test_a_text_that_ends_each_page_is_no_running_foot(foot: str, below: int, step: int) -> None:
+    assert all(text.endswith(foot.format(n)) for n, text in enumerate(book("", foot, below, step)))
+
+
+@pytest.mark.parametrize(("gap", "times"), [(2, [1, 1, 1]), (4, [1, 0, 0])])
+def test_a_foot_is_farther_from_the_text_than_paragraphs_are_from_each_other(gap: int, times: list[int]) -> None:
+    rows = dict.fromkeys(range(30, 55, 2), WIDE) | {54 + gap: "Paid in May"}
+    pages = [[line(text, row) for row, text in rows.items()]] * 3
+    assert [text.count("Paid") for text in reflow(pages, [ENDS] * 3)] == times
 
 
 @pytest.mark.parametrize("text", ["17", "Page 17 of 20", "x", ""])

@@ -22,20 +22,18 @@ from wim_edge.documents.document import Document, DocumentBuilder, require, shor
 from wim_edge.documents.limits import above
 from wim_edge.documents.pdf_forms import take_fields, with_fields
 from wim_edge.documents.pdf_lines import Line, fragments, page_lines
-from wim_edge.documents.pdf_words import Box, page_words
+from wim_edge.documents.pdf_words import Box, as_read, page_words
 from wim_edge.documents.reflow import reflow
 from wim_edge.settings import Limits
 
 _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
-"""The most bookmarks; the most characters of a page label. Text recognition reads a page where more than one letter in
-``_LOST`` is unreadable."""
+"""The most bookmarks and characters of a page label; one with 1 in ``_LOST`` letters unreadable is recognised."""
 _TITLE, _MISSED = 200, 50
 """The characters of a title that are searched for on its page. After ``_MISSED`` missing titles, the search stops."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
 """A page with fewer than ``_STAMP`` letters may be a scan with a stamp, if a picture covers over ``_MOST`` of its area.
 Only the first ``_PICTURES`` pictures of a page are checked."""
-# Programs write these if a document has no title: "untitled", a URL, or the file's name.
-_NO_TITLE = re.compile(
+_NO_TITLE = re.compile(  # what programs write without a title: "untitled", a URL, or the file's name
     r"^(untitled|\(anonymous\)|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I
 )
 _LARGER, _HEAVIER, _ALIKE = 1.2, 1.2, 0.05
@@ -47,8 +45,7 @@ _TIMES = 3
 _NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,;:。，；：]$|(?:\.\s?){4}")
 _THICKEST = 4.0  # points; a line through words is not thicker
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
-# PDFium is not thread-safe.
-_PDFIUM = threading.Lock()
+_PDFIUM = threading.Lock()  # it is not thread-safe
 _LOST_LETTERS = "some letters that cannot be read: its fonts do not say what they are"
 _XFA_FULL = 2  # PDFium's number for XFA forms: their pages are drawn from XML, which its wheels cannot do
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would print advice to build another PDFium
@@ -62,6 +59,8 @@ class PdfPage:
     n_struck: int = 0
     n_lost: int = 0
     n_unread: int = 0
+    ends: tuple[float, float] = 0.0, 0.0
+    """The bottom and top of the page, in its lines' coordinates."""
     is_broken: bool = False
     """True if PDFium cannot load it."""
     is_drawn: bool = False
@@ -89,13 +88,15 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
     for number, scan in [*scanned.items()]:
         if _letters(scan.lines) >= _letters(lines[number - 1]):
             lines[number - 1] = scan.lines
+            pages[number - 1].ends = -max(map(abs, pages[number - 1].ends)), 0.0
         elif number in lacking:
             del scanned[number]
     if not any(page.titles for page in pages):
         for page, titles in zip(pages, headings([page.lines for page in pages]), strict=True):
             page.titles = titles
     silent: list[int] = []
-    for number, (page, text) in enumerate(zip(pages, reflow(lines), strict=True), start=1):
+    texts = reflow(lines, [page.ends for page in pages])
+    for number, (page, text) in enumerate(zip(pages, texts, strict=True), start=1):
         if text.strip():
             sure = scanned[number].confidence if number in scanned else None
             draft.mark(page=number, confidence=sure, page_label=page.label)
@@ -214,16 +215,17 @@ def read_page(pdf: Any, index: int) -> PdfPage:
 
     pdf.init_forms()
     with closing(load_page(pdf, index)) as page:
+        _, bottom, _, top = as_read(page.get_bbox(), page.get_rotation())
         if raw.FPDFPage_GetAnnotCount(page.raw) <= 0:
             found = page_words(page, list(rules(page)))
-            return PdfPage(page_lines(found), found.n_struck, found.n_lost)
+            return PdfPage(page_lines(found), found.n_struck, found.n_lost, ends=(bottom, top))
         strikes = list(_struck(raw, page))
         fields, n_unread = take_fields(pdf.formenv, page) if pdf.formenv else ([], 0)
         raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)  # draws the other annotations into the page
     with closing(load_page(pdf, index)) as page:
         found = page_words(page, [*strikes, *rules(page)])
         lines = with_fields(page_lines(found), fields, page.get_rotation(), found.from_right)
-        return PdfPage(lines, found.n_struck, found.n_lost, n_unread)
+        return PdfPage(lines, found.n_struck, found.n_lost, n_unread, (bottom, top))
 
 
 def load_page(pdf: Any, index: int) -> Any:
@@ -256,9 +258,8 @@ def _struck(raw: Any, page: Any) -> Iterator[Box]:
         if raw.FPDFAnnot_GetSubtype(note) == raw.FPDF_ANNOT_STRIKEOUT:
             for number in range(raw.FPDFAnnot_CountAttachmentPoints(note)):
                 raw.FPDFAnnot_GetAttachmentPoints(note, number, corners)
-                across = corners.x1, corners.x2, corners.x3, corners.x4
-                down = corners.y1, corners.y2, corners.y3, corners.y4
-                left, bottom, right, top = min(across), min(down), max(across), max(down)
+                left, *_, right = sorted((corners.x1, corners.x2, corners.x3, corners.x4))
+                bottom, *_, top = sorted((corners.y1, corners.y2, corners.y3, corners.y4))
                 yield left, (bottom + top) / 2, right, (bottom + top) / 2
                 yield (left + right) / 2, bottom, (left + right) / 2, top  # strikes out turned text
         raw.FPDFPage_CloseAnnot(note)

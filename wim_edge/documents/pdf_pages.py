@@ -1,7 +1,6 @@
 """The pages of a PDF as shown: their sizes, their images, and the places of their words.
 
-The reader (`wim_edge.documents.pdf`) changes the text: it removes hyphens at line breaks and repairs spaces. So the
-words on the page are aligned with the words of the text; words without a match have no place.
+The reader (`wim_edge.documents.pdf`) repairs the text, so the page's words are aligned with it; some have no place.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ def page_sizes(path: Path) -> list[tuple[float, float]]:
 
 
 def page_image(path: Path, page: int, width: int) -> bytes:
-    """Returns a page (from 1) as JPEG, ``width`` pixels wide (`WIDEST` at most). Raises DocumentError, and LibraryError
-    if there is no such page."""
+    """Returns a page (from 1) as JPEG, at most `WIDEST` pixels wide. Raises DocumentError or LibraryError."""
     with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         across, down = shown.get_size()
         picture = shown.render(scale=min(width, WIDEST, WIDEST * across / down) / across).to_pil()

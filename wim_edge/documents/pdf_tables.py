@@ -30,11 +30,12 @@ _LOOSE = 0.4  # least gap between words of two columns, in line heights
 
 @dataclass(frozen=True)
 class TableRows:
-    """A table: the index after its last row, its cells' texts by row, (left, right) of its columns, and its bottom."""
+    """A table: the index after its last row, its cells' texts by row, (left, right) of its columns, and its place."""
 
     end: int
     cells: list[list[str]]
     columns: list[tuple[float, float]]
+    top: float
     bottom: float
     header: list[list[str]] | None = None
     """The rows of the table on the previous page where it began; None if it begins here."""
@@ -67,7 +68,8 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
     if not _is_filled(cells) or _is_list(cells):
         return None
     weight, below = (min([cell.weight for cell in row]) for row in table[:2])
-    return TableRows(end, cells, columns, min(cell.bottom for cell in table[-1]), is_headed=weight > below)
+    top, bottom = max(cell.top for cell in table[0]), min(cell.bottom for cell in table[-1])
+    return TableRows(end, cells, columns, top, bottom, is_headed=weight > below)
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
@@ -108,8 +110,7 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
 
 
 def _stands_above(line: Line, table: Sequence[Sequence[Line]]) -> bool:
-    """Returns whether a line that begins left of the table is the next heading: it has larger letters, or a wider gap
-    above it than the table's rows."""
+    """Returns whether a line left of the table is the next heading: it is larger, or farther off than rows are."""
     usual = median([0.0, *(_gap(above, below) for above, below in pairwise(table))])
     heights = median(cell.height for row in table for cell in row)
     return _gap(table[-1], [line]) > usual + _CLOSE or line.height > _LARGER * heights
@@ -231,8 +232,7 @@ def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
 
 
 def _is_list(cells: Sequence[Sequence[str]]) -> bool:
-    """Returns whether an apparent table is a list with its marks, a program with line numbers, a table of contents, or
-    words far apart."""
+    """Returns whether an apparent table is a list with marks, numbered lines, a table of contents, or spaced words."""
     filled = [cell for row in cells for cell in row if cell]
     words = sum(map(len, map(str.split, filled)))
     if len(cells[0]) > _MANY and words < 2 * len(filled) and 2 * sum(map(str.isalpha, filled)) > len(filled):

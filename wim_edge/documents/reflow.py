@@ -8,8 +8,8 @@ was intended; otherwise the paragraph continues.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import groupby, pairwise, takewhile
 from statistics import median
@@ -22,67 +22,115 @@ from wim_edge.documents.segments import PAGE
 
 _ITEM = re.compile(r"\s*(?:[-*•‣◦–▪]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)]|\[\d+\])\s")
 _OF_CONTENTS = re.compile(r"(?<!\.)(?<!\.\s)(?:\.\s?){4,}+\s*+(?:\d+|[ivxl]+)\s*$")
-_PAGE_NUMBER = re.compile(
+_NUMBER = (
     rf"[-–—|\s]*(?:(?:{PAGE}|p\.|s\.)\s*)?(?:\d{{1,4}}|[ivxlc]{{1,6}})"
-    r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*", re.IGNORECASE,
-)  # fmt: skip
+    r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*"
+)
+_PAGE_NUMBER, _AT_END = (re.compile(one, re.I) for one in (_NUMBER, rf"^{_NUMBER}(?!\w)|(?<!\w){_NUMBER}$"))
 _HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-")
 _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
 _DIGITS = re.compile(r"\d+")
 _Stretch = list[Line] | TableRows
-_EDGE = 2  # the lines at a page's top and bottom that may be running heads
-_WORDS = 4  # least words beside a page number: "Delivery note no. 17" may identify a page
-_TIMES = 3  # a line at the edge of this many pages is a running head
+_Key = tuple[str, int, int]
+"""A running head's text without its page number, that number minus the page's index, and its height."""
+_EDGE = 2  # the lines at a page's top and bottom that may be between the parts of a table
+_WORDS, _LONGEST = 4, 200
+"""The least words beside a page number ("Delivery note no. 17" may identify a page), and the most characters."""
+_MARGIN, _LEVEL, _LARGER, _CLEAR = 0.15, 3.7, 1.2, 0.8
+"""A running head is in this share of the page at its end, and within so many points at one height on all pages. Its
+letters are less than so much larger than the text's, and the gap to the text is at least so many line heights."""
+_TIMES, _DENSE = 3, 0.3  # a running head is on this many pages at least, and on this share from its first to its last
 _PROSE = 40  # least characters of a full line in running text; a form has shorter ones
 _SHORT, _FEW, _FULL = 20, 5, 0.8  # prose has _FEW lines over _SHORT characters; a fifth of these have _PROSE
 _MOST = 300  # most lines that define a page's margins; most blocks that may continue in another column
 _SAME_SIZE, _SAME_EDGE, _INDENT, _APART = 0.15, 0.15, 0.8, 1.35  # equal size or edge, indent, new block; relative
 
 
-def reflow(pages: Sequence[Sequence[Line]]) -> list[str]:
-    """Returns the pages' texts. In prose, repeated running heads and page numbers are dropped. A form or a list keeps
-    them, as any of its lines may identify the page."""
+def reflow(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]] = ()) -> list[str]:
+    """Returns the pages' texts. In prose, page numbers and repetitions of running heads are dropped. A form or a list
+    keeps them, as any of its lines may identify the page. ``ends``: each page's bottom and top; empty if unknown."""
     widths = sorted(len(line.text) for page in pages for line in page if len(line.text) > _SHORT)
     is_prose = len(widths) >= _FEW and widths[int(_FULL * (len(widths) - 1))] >= _PROSE
-    parts = [_stretches(page) for page in (_without_heads(pages) if is_prose else pages)]
-    _join_tables(parts, Counter(_DIGITS.sub("#", page[at].text) for page in pages for at in _edges(page)))
+    parts = [_stretches(page) for page in (_without_heads(pages, ends) if is_prose and ends else pages)]
+    _join_tables(parts, _repeated(pages))
     return [_text(page) for page in parts]
 
 
-def _without_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    edges = [_edges(page) for page in pages]
-    heads = [{number: _head(page[number].text, at) for number in edges[at]} for at, page in enumerate(pages)]
-    times = Counter(head for page in heads for head in set(page.values()))
-    seen: set[str | tuple[str, int]] = set()
-    kept = []
-    for page, edge, named in zip(pages, edges, heads, strict=True):
-        dropped = {number for number, head in named.items() if head in seen or _is_number(page, number, edge)}
-        seen.update(head for head in named.values() if times[head] >= _TIMES)
-        kept.append([line for number, line in enumerate(page) if number not in dropped])
+def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]]) -> list[Sequence[Line]]:
+    """Returns the pages without page numbers, and with a running head or foot on its first page only. The page, not the
+    text, defines its place: it is at one height on pages near each other, and on most of them apart from the text."""
+    rows = [rows_of(line for line in sorted(page, key=lambda line: -line.top) if end[0] < line.bottom < end[1])
+            for page, end in zip(pages, ends, strict=True)]  # fmt: skip
+    most = _LARGER * median(line.height for page in pages for line in page)
+    keys = [[*_keys(page, at, ends[at], most)] for at, page in enumerate(rows)]
+    on: dict[_Key, list[int]] = defaultdict(list)
+    for at, named in enumerate(keys):
+        for key in {key for row in named for part in row for key in part}:
+            on[key].append(at)
+    heads = {key for key in on if len(on[key]) >= (_TIMES if key[0] else 2)
+             and len(on[key]) > _DENSE * (on[key][-1] - on[key][0])}  # fmt: skip
+    apart = Counter(key for some, named in zip(rows, keys, strict=True)
+                    for at in _apart(some, {*_heads(named, heads)}) for part in named[at] for key in part)  # fmt: skip
+    heads = {key for key in heads if 2 * apart[key] > len(on[key])}
+    seen: set[_Key] = set()
+    kept: list[Sequence[Line]] = []
+    for page, some, named in zip(pages, rows, keys, strict=True):
+        found = [*_heads(named, heads)]
+        again = {id(line) for at in found if all(not part[0][0] or not seen.isdisjoint(part) for part in named[at])
+                 for line in some[at]}  # fmt: skip
+        seen.update(key for at in found for part in named[at] for key in part if key in heads)
+        kept.append([line for line in page if id(line) not in again] or page)
     return kept
 
 
-def _head(line: str, page: int) -> str | tuple[str, int]:
-    """Returns the key that identifies a line as a running head on other pages: its text. If the line begins or ends
-    with a page number and has four other words, the key is (those words, that number minus ``page``)."""
-    words = line.split()
-    for at in (-1, 0):
-        if len(words) > _WORDS and re.fullmatch(r"\d{1,4}", words[at]):
-            return " ".join(words[:-1] if at else words[1:]), int(words[at]) - page
-    return " ".join(words)
+def _heads(keys: Sequence[Sequence[Sequence[_Key]]], heads: Set[_Key]) -> Iterator[int]:
+    """Yields the indices of the rows of which each part has a key in ``heads``."""
+    return (at for at, row in enumerate(keys) if row and not any(map(heads.isdisjoint, row)))
 
 
-def _edges(page: Sequence[Line]) -> list[int]:
-    """Returns the indices of the lines at a page's top and bottom: two at each, or one on a page with few lines."""
-    reach = _EDGE if len(page) > 4 * _EDGE else 1
-    numbers = range(len(page))
-    return sorted({*numbers[:reach], *numbers[-reach:]})
+def _keys(rows: Iterable[list[Line]], page: int, ends: tuple[float, float], most: float) -> Iterator[list[list[_Key]]]:
+    """Yields the keys that identify each part of each row as a running head on other pages. A row has none if letters
+    are higher than ``most``, or if it is far from the page's ``ends``, its bottom and top."""
+    reach = _MARGIN * (ends[1] - ends[0])
+    for row in rows:
+        end = ends[ends[1] - row[0].bottom < reach]
+        is_near = abs(row[0].top - end) < reach and all(line.height < most and not line.is_whole for line in row)
+        parts = [part for line in row for part in fragments(line)] if is_near else []
+        height = round((end - row[0].bottom) / _LEVEL)
+        yield [[(*name, height) for name in {*_names(part.text, page)}] for part in parts]
 
 
-def _is_number(page: Sequence[Line], number: int, edges: list[int]) -> bool:
-    """Returns whether the line at index ``number`` is the first or last of several, and a page number."""
-    is_edge = number in (edges[0], edges[-1]) and len(edges) > 1
-    return is_edge and _PAGE_NUMBER.fullmatch(page[number].text) is not None
+def _names(text: str, page: int) -> Iterator[tuple[str, int]]:
+    """Yields a text or, if it begins or ends with a number that may be the page's, also the rest and that number minus
+    ``page``. Only four other words, or more than a number ("page 2", "2/3"), are sure to be a running head's."""
+    is_number = _PAGE_NUMBER.fullmatch(text) is not None
+    if not is_number or not _DIGITS.search(text):
+        yield "" if is_number else text, 0
+    for one in _AT_END.finditer(text) if len(text) <= _LONGEST else ():
+        rest, number = text[: one.start()] + text[one.end() :], _DIGITS.search(one[0])
+        if number and (len(rest.split()) >= _WORDS or not rest or number[0] != one[0].strip("-–—| ")):
+            yield rest, int(number[0]) - page
+
+
+def _apart(rows: Sequence[Sequence[Line]], heads: Set[int]) -> Sequence[int]:
+    """Returns which of ``heads`` begin or end a page, farther from the text than its paragraphs from each other."""
+    gaps = [min(one.bottom for one in row) - max(one.top for one in below) for row, below in pairwise(rows)]
+    least = _CLEAR * median([line.height for row in rows for line in row] or [0])
+    usual = [gap for at, gap in enumerate(gaps) if 2 * gap > least and heads.isdisjoint((at, at + 1))]
+    breaks = [at for at, gap in enumerate(gaps, 1) if gap > max(least, 1.1 * median(usual or [0]))]
+    first = next((at for at in range(len(rows)) if at not in heads), 0)
+    last = next((at for at in range(len(rows), 0, -1) if at - 1 not in heads), len(rows))
+    top = max((at for at in breaks if at <= first), default=0)
+    bottom = min((at for at in breaks if at >= last), default=len(rows))
+    return [*range(top), *range(bottom, len(rows))]
+
+
+def _repeated(pages: Sequence[Sequence[Line]]) -> set[int]:
+    """Returns the ids of the lines at pages' ends that are page numbers or, but for these, repeat on another page."""
+    edges = {id(line): re.sub(rf"(?<!\d){at}(?!\d)", "#", line.text, count=1) for at, page in enumerate(pages, 1)
+             for line in (*page[:_EDGE], *page[-_EDGE:])}  # fmt: skip
+    times = Counter(edges.values())
+    return {line for line, text in edges.items() if times[text] > 1 or _PAGE_NUMBER.fullmatch(text.replace("#", "1"))}
 
 
 def _stretches(page: Sequence[Line]) -> list[_Stretch]:
@@ -109,8 +157,7 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
 
 
 def _text(page: Sequence[_Stretch]) -> str:
-    """Returns the page's paragraphs and tables, separated by blank lines. The rest of a table from the page before
-    begins with a line feed."""
+    """Returns the page's paragraphs and tables. The rest of a table from the page before begins with a line feed."""
     prose = [line for one in page if not isinstance(one, TableRows) for line in one if not line.is_whole][:_MOST]
     texts: list[str] = []
     for one in page:
@@ -124,24 +171,19 @@ def _text(page: Sequence[_Stretch]) -> str:
     return "\n\n".join(texts)
 
 
-def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
-    """Joins the tables that page breaks separate, in place: drops the repeated header and running heads, and joins a
-    split row. ``edges``: how often each line, with "#" for its digits, is at the edge of a page."""
-
-    def is_head(line: Line, table: TableRows | None = None) -> bool:
-        if table is not None and table.bottom - line.top < _APART * line.height:
-            return False
-        return _PAGE_NUMBER.fullmatch(line.text) is not None or edges[_DIGITS.sub("#", line.text)] > 1
-
+def _join_tables(pages: Sequence[list[_Stretch]], heads: Container[int]) -> None:
+    """Joins the tables that page breaks separate, in place: drops the repeated header, moves running heads out of the
+    table, and joins a split row. ``heads``: the ids of lines that may be running heads."""
     for page, following in pairwise(pages):
         tables = [at for at, one in enumerate(page) if isinstance(one, TableRows)]
         table = page[tables[-1]] if tables else None
         if not isinstance(table, TableRows) or not following:
             continue
-        below = [line for one in page[tables[-1] + 1 :] if not isinstance(one, TableRows)
-                 for line in one if not is_head(line, table)]  # fmt: skip
+        after = [line for one in page[tables[-1] + 1 :] if not isinstance(one, TableRows) for line in one]
+        feet = {id(line) for line in after if id(line) in heads and table.bottom - line.top >= _APART * line.height}
+        below = [line for line in after if id(line) not in feet]
         columns = [column_of(line, table.columns) for line in below]
-        rest = _rest(following, table, is_head)
+        rest = _rest(following, table, heads)
         if rest is None or None in columns:
             continue
         header = table.header or table.cells
@@ -155,22 +197,24 @@ def _join_tables(pages: Sequence[list[_Stretch]], edges: Counter[str]) -> None:
         if not below and not all(rows[0]) and not any(cell[:1].isupper() or cell[:1].isdigit() for cell in rows[0]):
             row = rows.pop(0)
             table.cells[-1] = [f"{one} {other}".strip() for one, other in zip(table.cells[-1], row, strict=True)]
-        page[tables[-1] + 1 :] = []
-        following[: following.index(rest) + 1] = [replace(rest, cells=rows, header=header)]
+        page[tables[-1] :] = [[line for line in after if id(line) in feet], table]
+        at = following.index(rest)
+        following[: at + 1] = [replace(rest, cells=rows, header=header), *following[:at]]
 
 
-def _rest(page: list[_Stretch], table: TableRows, is_head: Callable[[Line], bool]) -> TableRows | None:
+def _rest(page: list[_Stretch], table: TableRows, heads: Container[int]) -> TableRows | None:
     """Returns the table at the top of a page, below running heads; None unless it has the columns of ``table``. If its
     rows are still lines, they become a table in ``page``."""
-    above = [] if isinstance(page[0], TableRows) else [*takewhile(is_head, page[0])]
+    above = [] if isinstance(page[0], TableRows) else [*takewhile(lambda line: id(line) in heads, page[0])]
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):
-        return first if are_alike(first.columns, table.columns) else None
+        is_apart = not above or above[-1].bottom - first.top >= _APART * above[-1].height
+        return first if is_apart and are_alike(first.columns, table.columns) else None
     for start in (0, len(above)):
         rows, n_lines = more_rows(first[start:], table)
         if rows:
-            made = TableRows(0, rows, table.columns, first[start + n_lines - 1].bottom)
-            page[0:1] = [made, first[start + n_lines :]]
+            made = TableRows(0, rows, table.columns, first[start].top, first[start + n_lines - 1].bottom)
+            page[0:1] = [above[:start], made, first[start + n_lines :]]
             return made
     return None
 
