@@ -23,6 +23,11 @@ def test_rows_and_columns() -> None:
     assert table(*map(tuple, right_to_left)) == right_to_left
 
 
+def test_columns_that_most_rows_leave_empty_stay_apart() -> None:
+    rows = ("Date", "Paid out", "Paid in", "Balance"), ("1 May", "5", "", "95"), ("2 May", "", "7", "102")
+    assert table(*rows, rows[1]) == [*map(list, rows), list(rows[1])]
+
+
 def test_what_stands_below_a_cell_alone_is_its_rest() -> None:
     cells = ("Lamp", "of brass, with a", "8.00"), ("", "long chain", "")
     rows = ("Rope", "of hemp", "24.90"), ("Oar", "ash", "9")

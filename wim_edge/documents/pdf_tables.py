@@ -83,11 +83,9 @@ def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def _names_rows(row: Sequence[Line], below: Sequence[Line], usual: int) -> bool:
-    """Returns whether a row with one cell is the title of the rows below. It is short and begins where the row below
-    begins, and that row has ``usual`` cells, as most rows of the table have."""
-    if len(row[0].text) > _TITLE or len(below) != usual:
-        return False
-    return abs(row[0].left - min(cell.left for cell in below)) < row[0].height
+    """Returns whether a single, short cell is the title of the rows below: the next begins there and has all cells."""
+    begins_there = abs(row[0].left - min(cell.left for cell in below)) < row[0].height
+    return len(row[0].text) <= _TITLE and len(below) == usual and begins_there
 
 
 def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
@@ -151,6 +149,10 @@ def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
     ]
     if any(left[1] > right[0] for left, right in pairwise(columns)):
         columns = _merge(sorted(spans))
+    apart = _merge(sorted((cell.left, cell.right) for row in rows for cell in row))
+    is_filled = any(len(row) == len(apart) and min(map(_overlap, row, apart)) > 0 for row in rows)
+    if is_filled and len(apart) > len(columns):  # most rows leave a column empty: "Paid out" or "Paid in"
+        return apart
     others = [cell for row in rows if len(row) != usual for cell in row]
     alone = [(one.left, one.right) for one in others if not any(_overlap(one, column) > 0 for column in columns)]
     return _merge(sorted([*columns, *alone]))
