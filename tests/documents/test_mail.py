@@ -58,6 +58,8 @@ def test_text_below_a_picture_and_what_another_form_alone_has(read) -> None:
     document = read("b.eml", bytes(made))
     assert document.text.endswith("\nAnna | 12\n\nBring the keys.\n\nA list's word")
     assert place_of(document, "keys").section == "Crane"
+    made = mail("Crane", "Your program shows no HTML.", "<p>The crane costs 450 euros, and comes in May.</p>")
+    assert read("c.eml", bytes(made)).text == f"{HEAD}Crane\n\nThe crane costs 450 euros, and comes in May."
 
 
 def test_a_mailbox_is_its_mails(read) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
@@ -14,7 +15,7 @@ from typing import Any
 from wim_edge.documents.decode import decode
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
-from wim_edge.documents.quotations import Collected, of_plain, under_heads
+from wim_edge.documents.quotations import Collected, Paragraph, of_plain, under_heads
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
@@ -81,25 +82,34 @@ class _MailWriter:
         self._people = people
         self._draft.mark(section=self.subject or "mail")
         self._draft.paragraph("\n".join(f"{key}: {value}" for key, value in headers if value))
-        body = mail.get_body(("plain", "html"))
+        body, rich = (mail.get_body(kinds) for kinds in (("plain", "html"), ("html",)))
+        parts = list(_leaves(mail))
+        if body is not None and rich is not None and rich not in parts:  # it is another form of the body
+            said, shown = self._words(body), self._words(rich)
+            body = rich if len(shown - said) > len(shown & said) else body  # not for "Your program shows no HTML"
         if body is not None:
             self._say(body)
-        for part in _leaves(mail):
+        for part in parts:
             if part is not body:
                 self._attachment(part, depth)
 
     def _say(self, part: MIMEPart) -> None:
         """Adds the paragraphs of a text part, and a head before each quotation in it."""
-        text = _text(part)
-        if part.get_content_subtype() == "html":
-            collected = Collected(self._draft)
-            add_html(collected, self._name, text, self._limits)
-            found = collected.found
-        else:
-            found = list(of_plain(text))
-        for one in under_heads(found, self.subject, self._people):
+        for one in under_heads(self._paragraphs(part, self._draft), self.subject, self._people):
             self._draft.mark(section=one.section)
             self._draft.paragraph(one.text)
+
+    def _paragraphs(self, part: MIMEPart, draft: DocumentBuilder) -> list[Paragraph]:
+        if part.get_content_subtype() != "html":
+            return list(of_plain(_text(part)))
+        collected = Collected(draft)
+        add_html(collected, self._name, _text(part), self._limits)
+        return collected.found
+
+    def _words(self, part: MIMEPart) -> set[str]:
+        with suppress(DocumentError):  # HTML nested too deep
+            return {word for one in self._paragraphs(part, DocumentBuilder()) for word in one.text.split()}
+        return set()
 
     def _attachment(self, part: MIMEPart, depth: int) -> None:
         if part.get_content_type() == "message/rfc822":
