@@ -62,11 +62,10 @@ def test_a_title_that_is_the_name_of_the_file_is_not_its_own() -> None:
     assert Document("a", "x", title="a").own_title == "a"
 
 
-@pytest.mark.parametrize(
-    ("title", "path", "heading"),
-    [("Annual report", "x/report-2024.md", "Annual report (report-2024)"), ("", "notes.txt", "notes"), ("A", "-", "A"),
-     ("The report-2024", "Report-2024.pdf", "The report-2024"), ("Ferry", "wiki.jsonl.gz", "Ferry"), ("A", None, "A")],
-)  # fmt: skip
+@pytest.mark.parametrize(("title", "path", "heading"), [
+    ("Annual report", "x/report-2024.md", "Annual report (report-2024)"), ("", "notes.txt", "notes"), ("A", "-", "A"),
+    ("The report-2024", "Report-2024.pdf", "The report-2024"), ("Ferry", "wiki.jsonl.gz", "Ferry"), ("A", None, "A"),
+])  # fmt: skip
 def test_the_file_name_is_part_of_the_heading(title: str, path: str | None, heading: str) -> None:
     document = Document("d", "x", path=path and Path(path), title=title)  # type: ignore[arg-type]
     assert document.heading == with_file_name(title, path) == heading

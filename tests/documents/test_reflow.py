@@ -124,19 +124,18 @@ def test_another_table_on_the_next_page_stays_one() -> None:
     assert second.startswith("| Town | People | Since\nAlder")
 
 
-def lines(n: int) -> list[str]:
-    return [f"On page {n} line {k} is about as wide as the page on which it is printed" for k in range(8)]
-
-
 def book(head: str = "", foot: str = "", below: int = 55, step: int = 0) -> list[str]:
     """The text of four pages of sixty rows, the foot of each ``step`` rows below that of the page before."""
-    rows = [{1: head.format(n, n + 17), **dict(enumerate(lines(n), 4)), below + step * n: foot} for n in range(4)]
+    body = {
+        row: f"On page {{0}} line {row} is about as wide as the page on which it is printed" for row in range(4, 12)
+    }
+    rows = [{1: head.format(n, n + 17)} | body | {below + step * n: foot} for n in range(4)]
     pages = [[line(text.format(n), at) for at, text in page.items() if text] for n, page in enumerate(rows)]
     return reflow(pages, [ENDS] * 4)
 
 
 def test_running_heads_stay_once_and_page_numbers_go() -> None:
-    bodies = [" ".join(lines(n)) for n in range(4)]
+    bodies = book()
     assert book("Report no. {0} of the harbour", "- {0} -")[2] == f"Report no. 2 of the harbour\n\n{bodies[2]}"
     assert book("Annual report", "Page {0} of 4") == [f"Annual report\n\n{bodies[0]}", *bodies[1:]]
     assert book("Annual report of the harbour {1}")[1:] == book("The harbour, page {0} of 4")[1:] == bodies[1:]

@@ -34,8 +34,7 @@ def is_ltr(text: str) -> bool:
 
 
 def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
-    """Returns the indices of ``shown`` in reading order. ``shown`` lists the characters of a row from left to right;
-    ``from_right``: the row as a whole is read from right to left."""
+    """Returns the reading order of the characters ``shown`` from left to right; ``from_right``: of a row read so."""
     found = [unicodedata.bidirectional(one[:1]) for one in shown]
     # In a row with Arabic letters, a sign like % is not part of the number
     classes = "".join(" " if one == "ET" and "AL" in found else _CLASSES.get(one, " ") for one in found)
@@ -58,8 +57,7 @@ def _reversed(classes: str, start: int, end: int) -> list[int]:
 
 
 def paired(text: str, from_right: bool) -> str:
-    """Returns a text, which is in reading order, with its brackets mirrored so that the fewest are unpaired. PDFium
-    mirrors some brackets of right-to-left text, but not all."""
+    """Returns a text with its brackets mirrored so that the fewest are unpaired: PDFium mirrors only some of them."""
     if not _BRACKET.search(text):
         return text
     one, other = (text.translate(_MIRRORED), text) if from_right else (text, text.translate(_MIRRORED))

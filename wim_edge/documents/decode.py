@@ -72,8 +72,7 @@ def _by_mark(name: str, data: bytes) -> str | None:
 
 
 def _by_zeros(data: bytes) -> str:
-    """Returns the UTF-16 or UTF-32 encoding of bytes without a mark; empty if it is neither. In text, one or two values
-    make up nearly all high bytes of the characters."""
+    """Returns the UTF-16 or UTF-32 encoding of bytes without a mark, or "". Text has one or two kinds of high bytes."""
     sample = data[: _SAMPLE - _SAMPLE % 4]
     for encoding, size, high in (
         ("utf-32-le", 4, 3), ("utf-32-be", 4, 0), ("utf-16-le", 2, 1), ("utf-16-be", 2, 0)

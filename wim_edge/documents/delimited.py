@@ -17,8 +17,7 @@ _WIDEST = 1 << 20  # most characters of a cell
 
 
 def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns a table (delimited by commas, semicolons, tabs or pipes) as a document with one line per row. The text is
-    unchanged if it is no table, such as a list with one column."""
+    """Returns a table with one line per row; the text unchanged if it is none, such as a list with one column."""
     text, notes = decode(name, data)
     draft = DocumentBuilder(notes)
     before = csv.field_size_limit(_WIDEST)

@@ -1,5 +1,4 @@
-"""The reader of HTML: makes paragraphs in one pass over the parser's events. It builds no tree, so its cost grows with
-the page's length and not with the depth of nesting."""
+"""The reader of HTML: one pass over the parser's events, without a tree, so that deep nesting costs no time."""
 
 from __future__ import annotations
 

@@ -343,8 +343,7 @@ class _Chars:
                 yield from (word._replace(bottom=bottom, top=top) for word in self._word(text, box, turn=turn))
 
     def without_struck(self, words: Sequence[Word], lines: Sequence[Box], turn: int) -> list[Word]:
-        """Returns the words without struck-out letters; some may be empty. If the places of a word's letters are
-        unknown (`Word.start`), the whole word stays or goes."""
+        """Returns the words without struck-out letters; some may be empty. Without `Word.start`, words go whole."""
         made = []
         for word in words:
             over = [line for line in lines if _goes_through(line, word)]

@@ -64,8 +64,7 @@ def of_plain(text: str) -> Iterator[Paragraph]:
 
 
 def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[Paragraph]:
-    """Yields the paragraphs, with a head before each quotation, which is also the title of its section. ``people``: the
-    names in the mail's own head, its writer's first."""
+    """Yields the paragraphs, with a head (and section) before each quotation. ``people``: named in the mail's head."""
     pieces = list(_divided(paragraphs, _REPLY.sub("", subject), people))
     open_quotations: list[tuple[int, str, bool]] = []  # depth, head, whether that is a mail's head
     said, above = "", ""

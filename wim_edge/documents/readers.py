@@ -74,8 +74,7 @@ def _parse_checked(name: str, ending: str, data: bytes, limits: Limits) -> Docum
 def read_documents(
     sources: Iterable[str | Path], stdin: BinaryIO | None = None, limits: Limits = DEFAULTS
 ) -> list[Document]:
-    """Reads several files. Equal names are numbered: "report.pdf", "report.pdf (2)". Raises the errors of
-    :func:`read_document`, and InvalidRequestError if ``-`` is given twice."""
+    """Reads several files, and numbers equal names. Raises as `read_document`, or InvalidRequestError for two ``-``."""
     sources = list(sources)
     if sources.count("-") > 1:
         raise InvalidRequestError("standard input (-) is given twice", "Give - once.")

@@ -46,8 +46,7 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, co
 def add_shown_rows(
     draft: DocumentBuilder, rows: list[list[str] | None], hidden: Set[int], name: str, *, is_sheet: bool
 ) -> None:
-    """Appends the rows of a table or sheet without its hidden columns, and notes those that are not empty. A row of
-    None is hidden; ``hidden``: the numbers of the columns, from 1."""
+    """Appends the rows without ``hidden`` columns (numbers from 1), and notes those with text. None: a hidden row."""
     filled = {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}
     for at in sorted(hidden & filled):
         draft.omit("hidden column", f"{name}, {letters(at)}")
@@ -137,8 +136,7 @@ def _is_like(row: Sequence[str], header: Sequence[str]) -> bool:
 
 
 def line_of(cells: Sequence[str]) -> str:
-    """Returns a row as a line, with the pipes in its cells escaped. A row with an empty first cell is enclosed in
-    pipes, as in Markdown, so that its cells can be counted."""
+    """Returns a row as a line, with pipes in cells escaped; in pipes, as in Markdown, if its first cell is empty."""
     line = " | ".join(cell.replace("|", r"\|") for cell in cells)
     line = f"| {line} |" if cells and not cells[0] else line
     while "|  |" in line:

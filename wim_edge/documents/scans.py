@@ -1,5 +1,4 @@
-"""Text recognition of pages that are pictures, and the reader of picture files. A child process with limits recognises
-the text; its results are stored, as each page takes seconds."""
+"""Text recognition of pages that are pictures, and the reader of picture files. A child process recognises the text."""
 
 from __future__ import annotations
 

@@ -108,8 +108,7 @@ def tables_within(text: str, start: int, end: int) -> tuple[Table, ...]:
 
 
 def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
-    """Returns the character spans of a line's cells, empty ones included; pipes or else tabs separate them. Without
-    separators, returns []. ``at``: the line's offset in the text."""
+    """Returns the spans of a line's cells, which pipes or else tabs separate; [] without. ``at``: the line's offset."""
     inner, begin = line.rstrip("\r\n"), 0
     mark = _PIPE if _PIPE.search(inner) else _TAB
     if mark is _PIPE:
