@@ -9,6 +9,7 @@ from wim_edge.documents import read_document
 from wim_edge.errors import DocumentError
 
 docx = pytest.importorskip("docx")
+REFERENCE = b'First</w:t></w:r><w:r><w:%sReference/></w:r><w:r><w:t xml:space="preserve"> of all.'
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
@@ -66,8 +67,8 @@ def test_what_python_docx_leaves_out(read) -> None:
     assert read("a.docx", body(content)).text == "control\n\nnew\ntext\n\nbox"
 
 
-@pytest.mark.parametrize("notes", ["footnotes", "endnotes", "comments"])
-def test_notes_and_comments_come_last(read, notes: str) -> None:
+@pytest.mark.parametrize(("notes", "mark"), [("footnotes", "[1]"), ("endnotes", "[i]"), ("comments", "[a]")])
+def test_notes_and_comments_come_last_with_their_marks(read, notes: str, mark: str) -> None:
     data = sample()
     members = members_of(data)
     relations, types = (members[name].decode() for name in ("word/_rels/document.xml.rels", "[Content_Types].xml"))
@@ -78,10 +79,12 @@ def test_notes_and_comments_come_last(read, notes: str) -> None:
     changed = {
         "word/_rels/document.xml.rels": relations.replace("</Relationships>", entry),
         "[Content_Types].xml": types.replace("</Types>", override),
-        f"word/{notes}.xml": f"<w:{notes} {W}><w:x><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:x></w:{notes}>",
+        "word/document.xml": members["word/document.xml"].replace(b"First.", REFERENCE % notes[:-1].encode()),
+        f"word/{notes}.xml": f"<x {W}><w:{notes[:-1]}><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:{notes[:-1]}></x>",
     }
     document = read("a.docx", rezip(data, changed))
-    assert document.text.endswith("Last\tone\n\nA note.")
+    assert document.text.endswith(f"Last\tone\n\n{mark} A note.")
+    assert f"First {mark} of all." in document.text
     assert document.marks[-1].section == notes.capitalize()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
-from wim_edge.documents.numbering import Numbering, value_of
+from wim_edge.documents.numbering import Numbering, value_of, written
 from wim_edge.documents.rows import Span, add_rows, grid, span_of
 from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
 
@@ -27,6 +27,8 @@ _TEXT = frozenset({_W + "t", "{http://schemas.openxmlformats.org/officeDocument/
 _OF_TEXT = _TEXT | _CHANGED | {_PARAGRAPH, _RUN}
 _SWITCHES = {_W + "strike": STRUCK, _W + "dstrike": STRUCK, _W + "vanish": HIDDEN}
 _HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
+_NUMBERED = {f"{_W}footnote": "decimal", f"{_W}endnote": "lowerRoman", f"{_W}comment": "lowerLetter"}
+_REFERENCES = {f"{kind}Reference": kind for kind in _NUMBERED}
 _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
 _BODY = "word/document.xml"
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
@@ -61,6 +63,7 @@ class _BodyWriter:
         self._styles = {} if styles is None else {one.get(f"{_W}styleId"): one for one in styles.iterfind(f"{_W}style")}
         self._numbering = None if lists is None else Numbering(lists, self._styles)
         self._looks: dict[str, Look] = {}  # by style id
+        self._marks: dict[str, dict[str, str]] = {kind: {} for kind in _NUMBERED}  # of the notes, by id
 
     def add(self, root: Any, related: Related | None = None) -> None:
         for element in _walk(root, {_PARAGRAPH, _TABLE}):
@@ -114,7 +117,7 @@ class _BodyWriter:
         return grid(rows, spans) if any(rows) else rows
 
     def texts(self, paragraph: Any) -> list[str]:
-        """Returns a paragraph's text with its list number, then the paragraphs of the text boxes anchored in it."""
+        """Returns a paragraph's text with its list number or note's mark, then the text boxes anchored in it."""
         own: list[tuple[str, str]] = []
         boxes: list[str] = []
         of_style = self._look_of(_style(paragraph))
@@ -126,6 +129,9 @@ class _BodyWriter:
                 for piece in element:
                     if piece.tag in _TEXT or piece.tag in _CHARACTERS:
                         own.append((_CHARACTERS.get(piece.tag) or piece.text or "", look))
+                    elif kind := _REFERENCES.get(piece.tag):
+                        mark = f"[{written(len(self._marks[kind]) + 1, _NUMBERED[kind])}]"
+                        own.append((self._marks[kind].setdefault(piece.get(f"{_W}id", ""), mark), RAISED))
                     elif piece.tag not in _EMPTY:
                         boxes.extend(text for box in _walk(piece, _PARAGRAPHS) for text in self.texts(box))
             elif element.tag in _TEXT:
@@ -134,6 +140,8 @@ class _BodyWriter:
                 self._draft.omit(_DELETED)
         text = shown(own, self._draft.omit).replace("\u00ad", "").strip()
         label = self._numbering.label(paragraph) if self._numbering else ""
+        if (note := paragraph.getparent()).tag in _NUMBERED and paragraph.getprevious() is None:
+            label = self._marks[note.tag].get(note.get(f"{_W}id", ""), label)
         return [f"{label} {text}" if label and text else text, *boxes]
 
     def _look_of(self, style: str) -> Look:
