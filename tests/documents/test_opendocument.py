@@ -37,19 +37,19 @@ def test_a_text_with_lists_tables_and_notes(read) -> None:
     items = f"<text:list-item><text:p>one</text:p>{deep}"
     body = (
         "<text:tracked-changes><text:p>old</text:p></text:tracked-changes><text:h>Rent</text:h>"
-        '<text:p>It is<text:s text:c="2"/>400<text:tab/>a <text:span>month</text:span><text:note><text:note-body>'
-        "<text:p>net</text:p></text:note-body></text:note>.<office:annotation><text:p>hm</text:p></office:annotation></text:p>"
+        '<text:p>It is<text:s text:c="2"/>400<text:tab/>a <text:span>month</text:span><text:note>'
+        "<text:note-citation>1</text:note-citation><text:note-body><text:p>net</text:p></text:note-body></text:note>.<office:annotation><text:p>hm</text:p></office:annotation></text:p>"
         f'<text:list text:style-name="L1">{items}</text:list-item><text:list-item><text:p>two</text:p></text:list-item>'
         "</text:list><text:list><text:list-item><text:p>dot</text:p></text:list-item></text:list>"
         f"<table:table>{cells('Item', 'Price')}{cells('Door', '12')}</table:table>"
         "<text:p><draw:frame><draw:text-box><text:p>box</text:p></draw:text-box></draw:frame>around</text:p>"
     )
-    document = read("a.odt", file("text", body, "The lease"))
+    document = read("a.odt", file("text", body, "The lease", "<style:header><text:p>No. 4711</text:p></style:header>"))
     assert document.text == (
-        "Rent\n\nIt is  400\ta month.\n\n1. one\n\n(b) deep\n\n2. two\n\n- dot\n\n"
-        "| Item | Price\nDoor | 12\n\naround\n\nbox\n\nnet"
+        "Rent\n\nIt is  400\ta month [1].\n\n1. one\n\n(b) deep\n\n2. two\n\n- dot\n\n"
+        "| Item | Price\nDoor | 12\n\naround\n\nbox\n\n[1] net\n\nNo. 4711"
     )
-    assert [mark.section for mark in document.marks] == ["Rent", "Notes"]
+    assert [mark.section for mark in document.marks] == ["Rent", "Notes", "Headers and footers"]
     assert document.title == "The lease"
 
 

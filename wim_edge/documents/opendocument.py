@@ -16,6 +16,7 @@ CONTENT, _MANIFEST = "content.xml", "META-INF/manifest.xml"
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NAMES % name for name in ("office", "text", "table", "drawing", "style"))
 _ITEM, _NOTE, _ROW = _TEXT + "list-item", _TEXT + "note", _TABLE + "table-row"
+_MARGINS = tuple(f"{_STYLE}{end}{kind}" for end in ("header", "footer") for kind in ("", "-first", "-left"))
 _PARAGRAPHS = (_TEXT + "p", _TEXT + "h")
 _CELLS = (_TABLE + "table-cell", _TABLE + "covered-table-cell")
 _DROPPED = frozenset({_TEXT + "tracked-changes", _OFFICE + "annotation", _TABLE + "tracked-changes", _OFFICE + "forms"})
@@ -51,7 +52,7 @@ def read_opendocument(archive: Archive) -> Document:
 
 class _ElementWriter:
     def __init__(self, draft: DocumentBuilder, roots: Sequence[Any]) -> None:
-        self._draft = draft
+        self._draft, self._roots = draft, roots
         self._looks: dict[tuple[str, str], Look] = {}
         self._styles = {
             (one.get(f"{_STYLE}family", ""), one.get(f"{_STYLE}name", "")): one
@@ -74,6 +75,11 @@ class _ElementWriter:
             self._draft.mark(section="Notes")
         for note in self._notes:
             self._draft.paragraph(note)
+        if body.find(f"{_OFFICE}text") is not None:  # a sheet's are only its name and page numbers
+            margins = (margin for root in self._roots for margin in root.iter(*_MARGINS))
+            lines = (self._text(one, []).strip() for margin in margins for one in margin.iter(*_PARAGRAPHS))
+            self._draft.mark(section="Headers and footers")
+            self._draft.paragraph("\n".join(dict.fromkeys(filter(None, lines))))
 
     def _add(self, element: Any, depth: int) -> None:
         if depth > _DEEP:
@@ -190,7 +196,9 @@ class _ElementWriter:
         yield element.text or "", name
         for child in element:
             if child.tag == _NOTE:
-                self._notes.append(" ".join(self._text(one, []) for one in child.iter(_TEXT + "p")))
+                mark = f"[{cited}]" if (cited := child.findtext(_TEXT + "note-citation")) else ""
+                self._notes.append(" ".join([mark, *(self._text(one, []) for one in child.iter(_TEXT + "p"))]).strip())
+                yield mark, RAISED
             elif child.tag == _TEXT + "s":
                 yield " " * min(_times(child, "c", _TEXT), _COLUMNS), name
             elif child.tag in _CHARACTERS:
