@@ -26,8 +26,7 @@ _OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": 
 _MOST = 10_000  # most entries in the cache of looks
 _OWN = (3, False, 0)  # the rank of a style attribute, above that of any selector
 Style = dict[str, tuple[bool, tuple[int, bool, int], str]]
-"""Properties by name: (is `!important`, rank of the rule, value); the greater tuple wins. A rank is (specificity,
-whether the selector names a tag, number of the rule)."""
+"""Properties by name: (is `!important`, (specificity, names a tag, number of the rule), value). The greatest wins."""
 
 
 class StyleSheet:

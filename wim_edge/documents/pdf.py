@@ -31,8 +31,7 @@ _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
 _TITLE, _MISSED = 200, 50
 """The characters of a title that are searched for on its page. After ``_MISSED`` missing titles, the search stops."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
-"""A page with fewer than ``_STAMP`` letters may be a scan with a stamp, if a picture covers over ``_MOST`` of its area.
-Only the first ``_PICTURES`` pictures of a page are checked."""
+"""A page with fewer letters than ``_STAMP``, and over ``_MOST`` covered by one of ``_PICTURES``, may be a scan."""
 _NO_TITLE = re.compile(  # what programs write without a title: "untitled", a URL, or the file's name
     r"^(untitled|\(anonymous\)|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I
 )

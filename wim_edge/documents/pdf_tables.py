@@ -44,8 +44,7 @@ class TableRows:
 
 
 def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> TableRows | None:
-    """Returns the table that begins with ``rows[start]``; None if there is none. ``rows``: the fragments of each row;
-    ``n_tried``: how many of the page's rows began no table."""
+    """Returns the table that begins with ``rows[start]``, or None. ``n_tried``: how many rows before began none."""
     if not 1 < len(rows[start]) <= _WIDEST:
         return None
     end = _end(rows[: start + (_ROWS if n_tried < _TRIED else _FEWER)], start)
@@ -193,9 +192,8 @@ def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
 
 
 def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]:
-    """Returns the rows' cells, with the lines of a cell joined. ``rows``: the cells and the fragments of each. If rows
-    are spaced apart, close ones are one row if the first cell of either is empty. Otherwise, a row with a single cell
-    continues that cell of the row above, unless it begins with a digit."""
+    """Returns the rows' cells, with the lines of a cell joined. If rows are spaced apart, close ones are one row if the
+    first cell of either is empty. Otherwise, a single cell without a digit first continues that of the row above."""
     gaps = [_gap(above, below) for (_, above), (_, below) in pairwise(rows)]
     near, far = min(gaps, default=0.0), max(gaps, default=0.0)
     parted = far - near > _PARTED

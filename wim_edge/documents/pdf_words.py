@@ -36,8 +36,7 @@ _REGULAR, _BOLD, _LONGEST_NAME = 400, 700, 100  # font weights; the most bytes o
 _ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
 """The tolerance between level boxes, and a raised letter's least rise and largest height, in letter heights."""
 _NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
-"""The widest gap between parts of a row and between parts of a word; the least gap between words and the least distance
-between lines, where they are separated by their places; in letter heights."""
+"""The widest gaps in a row and in a word, the least gaps between words and lines set apart by place; in heights."""
 _STRAIGHT = 0.2  # the tolerance of a text's angle, in right angles
 _THIN, _MIDDLE, _LINES = 0.2, (0.25, 0.7), 500
 """A line through a word: its largest thickness and the range of its place, in letter heights; the most in a row."""

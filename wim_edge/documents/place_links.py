@@ -17,8 +17,7 @@ _NAMED = re.compile(rf"\b(?i:{PAGE}[ns]?)\s+(\w+(?:\.\w+)*)(?:\s?[-–]\s?(\w+))
 
 
 def opens(path: Path, place: Place) -> str:
-    """Returns the target that opens a file at a place: "report.pdf#page=12", "notes.md:14", "prices.xlsx#'Spring
-    25'!A7:D7"; the path alone if nothing more specific exists."""
+    """Returns the target that opens a file at a place, such as "report.pdf#page=12", "notes.md:14", "a.xlsx#May!A7"."""
     ending = path.suffix.lower()
     if ending in PDF.endings and place.page is not None:
         return f"{path}#page={place.page}"

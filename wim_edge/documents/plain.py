@@ -140,8 +140,7 @@ def _struck(text: str) -> Iterator[tuple[int, int]]:
 
 def _key_paths(text: str) -> tuple[Mark, ...]:
     """Returns a mark for each section of JSON: where values begin, and the path of keys to them ("network > mqtt"). An
-    object in a list is named by its name, if that is among its first values, or else by its number. Returns no marks if
-    the text is not a JSON object or list with at most one bracket per line."""
+    object in a list is named by its name or number. Text that is not JSON with a bracket per line has no marks."""
     try:
         if not isinstance(json.loads(text), dict | list):
             return ()

@@ -20,8 +20,7 @@ _RULE = re.compile(r"\s*[-_—=]{3,}.*")
 _ADDRESS = re.compile(r"\s*[<\[(][^>\])]*@[^>\])]*[>\])]")
 _REPLY = re.compile(r"(?:\w{1,5}(?:\[\d+\])?[:：]\s*)+")
 _LINES, _LONGEST, _PEOPLE = 3, 250, 50
-"""The fewest lines of a mail's head; the most characters of an attribution ("On 2 May Jonas wrote:"); the most names of
-this mail's writer and recipients that are searched for in a head."""
+"""The fewest lines of a mail's head; the most characters of an attribution; the most names looked for in a head."""
 
 
 class Paragraph(NamedTuple):

@@ -203,8 +203,7 @@ def _join_tables(pages: Sequence[list[_Stretch]], heads: Container[int]) -> None
 
 
 def _rest(page: list[_Stretch], table: TableRows, heads: Container[int]) -> TableRows | None:
-    """Returns the table at the top of a page, below running heads; None unless it has the columns of ``table``. If its
-    rows are still lines, they become a table in ``page``."""
+    """Returns the table below a page's running heads if it has the columns of ``table``. Its lines become a table."""
     above = [] if isinstance(page[0], TableRows) else [*takewhile(lambda line: id(line) in heads, page[0])]
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):

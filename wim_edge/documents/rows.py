@@ -23,8 +23,7 @@ _REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
 
 def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, column: int | None = None) -> None:
     """Appends rows of cells as tables, separated by blank rows; each is a paragraph without empty margins. A row of
-    None is hidden. ``column``: None unless ``rows`` is a whole sheet, whose places have row numbers; then the column
-    (from 1) of the first cell, or 0 if hidden columns are between the cells."""
+    None is hidden. ``column``: for a whole sheet, the column (from 1) of the first cell, or 0 if some are hidden."""
     block: list[list[str]] = []
     numbers: list[int] = []
     for number, row in enumerate(chain(rows, [()]), start=1):

@@ -1,7 +1,4 @@
-"""Plain text from runs (letters of one look): drops struck-out and hidden runs, marks raised and lowered ones.
-
-Readers name the look of a run by one of the constants here; a `DocumentBuilder` notes the omissions.
-"""
+"""Plain text from runs (letters of one look): drops struck-out and hidden runs, marks raised and lowered ones."""
 
 from __future__ import annotations
 

@@ -185,9 +185,8 @@ def recognise(
     data: bytes, numbers: Sequence[int], *, most: int = sys.maxsize, keep: bool = False,
     is_stopped: Callable[[], bool] = bool,
 ) -> Generator[ScannedPage]:  # fmt: skip
-    """Recognises these pages of a file, or without numbers a picture's pages up to ``most``, and yields each. ``keep``:
-    also stores them on disk. ``is_stopped``: polled; returns True to end. A page on which the engine fails is kept
-    without lines. Raises DocumentError if no engine can be loaded."""
+    """Recognises these pages, or without numbers a picture's up to ``most``, and yields each. ``keep``: also stores
+    them. A page on which the engine fails has no lines. Raises DocumentError if no engine can be loaded."""
     found, crashes = known(data), 0
     waiting = list(numbers) or _missing(found, most)
     try:

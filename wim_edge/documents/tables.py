@@ -30,8 +30,7 @@ class Table:
 
 @lru_cache(maxsize=8)
 def tables(text: str) -> tuple[Table, ...]:
-    """Returns the tables of a text that begin with a header: a rule is below it, only it begins with a pipe, or it has
-    no digits. It may contain years if the next row has none."""
+    """Returns the tables with a header: above a rule, or alone with a pipe first or without digits (but for years)."""
     found: list[Table] = []
     block: list[tuple[int, int, bool]] = []  # rows so far: start, end, whether it is a rule
     spans = [*line_spans(text), (len(text), len(text))]

@@ -1,7 +1,5 @@
 """The units of a text, which quotations show whole: sentences, list items, and table rows with their columns' labels.
-
-Also its values, which are never cut: codes, addresses, accounts, telephone numbers, numbers and dates.
-"""
+Also its values, which are never cut: codes, addresses, accounts, telephone numbers, numbers and dates."""
 
 from __future__ import annotations
 
