@@ -70,12 +70,13 @@ def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, 
     heads = {key for key in on if len(on[key]) >= (_TIMES if key[0] else 2)
              and len(on[key]) > _DENSE * (on[key][-1] - on[key][0])}  # fmt: skip
     apart = Counter(key for some, named in zip(rows, keys, strict=True)
-                    for at in _apart(some, {*_heads(named, heads)}) for part in named[at] for key in part)  # fmt: skip
+                    if (found := {*_heads(named, heads)})
+                    for at in _apart(some, found) for part in named[at] for key in part)  # fmt: skip
     heads = {key for key in heads if 2 * apart[key] > len(on[key])}
     seen: set[_Key] = set()
     kept: list[Sequence[Line]] = []
     for page, some, named in zip(pages, rows, keys, strict=True):
-        found = [*_heads(named, heads)]
+        found = {*_heads(named, heads)}
         again = {id(line) for at in found if all(not part[0][0] or not seen.isdisjoint(part) for part in named[at])
                  for line in some[at]}  # fmt: skip
         seen.update(key for at in found for part in named[at] for key in part if key in heads)
@@ -94,7 +95,7 @@ def _keys(rows: Iterable[list[Line]], page: int, ends: tuple[float, float], most
     reach = _MARGIN * (ends[1] - ends[0])
     for row in rows:
         end = ends[ends[1] - row[0].bottom < reach]
-        is_near = abs(row[0].top - end) < reach and all(line.height < most and not line.is_whole for line in row)
+        is_near = abs(row[0].top - end) < reach and not any(line.is_whole or line.height >= most for line in row)
         parts = [part for line in row for part in fragments(line)] if is_near else []
         height = round((end - row[0].bottom) / _LEVEL)
         yield [[(*name, height) for name in {*_names(part.text, page)}] for part in parts]
@@ -103,10 +104,10 @@ def _keys(rows: Iterable[list[Line]], page: int, ends: tuple[float, float], most
 def _names(text: str, page: int) -> Iterator[tuple[str, int]]:
     """Yields a text or, if it begins or ends with a number that may be the page's, also the rest and that number minus
     ``page``. Only four other words, or more than a number ("page 2", "2/3"), are sure to be a running head's."""
-    is_number = _PAGE_NUMBER.fullmatch(text) is not None
-    if not is_number or not _DIGITS.search(text):
+    is_number, has_digits = _PAGE_NUMBER.fullmatch(text) is not None, _DIGITS.search(text) is not None
+    if not is_number or not has_digits:
         yield "" if is_number else text, 0
-    for one in _AT_END.finditer(text) if len(text) <= _LONGEST else ():
+    for one in _AT_END.finditer(text) if has_digits and len(text) <= _LONGEST else ():
         rest, number = text[: one.start()] + text[one.end() :], _DIGITS.search(one[0])
         if number and (len(rest.split()) >= _WORDS or not rest or number[0] != one[0].strip("-–—| ")):
             yield rest, int(number[0]) - page
