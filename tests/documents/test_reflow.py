@@ -139,7 +139,7 @@ def test_running_heads_stay_once_and_page_numbers_go() -> None:
     assert book("Report no. {0} of the harbour", "- {0} -")[2] == f"Report no. 2 of the harbour\n\n{bodies[2]}"
     assert book("Annual report", "Page {0} of 4") == [f"Annual report\n\n{bodies[0]}", *bodies[1:]]
     assert book("Annual report of the harbour {1}")[1:] == book("The harbour, page {0} of 4")[1:] == bodies[1:]
-    assert book(foot="Harbour Company, Alder")[1:] == bodies[1:]
+    assert book("2027", "Harbour Company, Alder")[1:] == bodies[1:]
 
 
 @pytest.mark.parametrize(("foot", "below", "step"), [

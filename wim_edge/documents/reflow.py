@@ -73,12 +73,11 @@ def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, 
                     if (found := {*_heads(named, heads)})
                     for at in _apart(some, found) for part in named[at] for key in part)  # fmt: skip
     heads = {key for key in heads if 2 * apart[key] > len(on[key])}
-    seen: set[_Key] = set()
+    seen = {key for key in heads if not key[0]}  # page numbers
     kept: list[Sequence[Line]] = []
     for page, some, named in zip(pages, rows, keys, strict=True):
         found = {*_heads(named, heads)}
-        again = {id(line) for at in found if all(not part[0][0] or not seen.isdisjoint(part) for part in named[at])
-                 for line in some[at]}  # fmt: skip
+        again = {id(line) for at in found if not any(map(seen.isdisjoint, named[at])) for line in some[at]}
         seen.update(key for at in found for part in named[at] for key in part if key in heads)
         kept.append([line for line in page if id(line) not in again] or page)
     return kept
@@ -103,10 +102,11 @@ def _keys(rows: Iterable[list[Line]], page: int, ends: tuple[float, float], most
 
 def _names(text: str, page: int) -> Iterator[tuple[str, int]]:
     """Yields a text or, if it begins or ends with a number that may be the page's, also the rest and that number minus
-    ``page``. Only four other words, or more than a number ("page 2", "2/3"), are sure to be a running head's."""
-    is_number, has_digits = _PAGE_NUMBER.fullmatch(text) is not None, _DIGITS.search(text) is not None
-    if not is_number or not has_digits:
-        yield "" if is_number else text, 0
+    ``page``. Only four other words, none, or more than a number ("page 2", "2/3") are sure to be a running head's."""
+    yield text, 0
+    has_digits = _DIGITS.search(text) is not None
+    if not has_digits and _PAGE_NUMBER.fullmatch(text):
+        yield "", 0
     for one in _AT_END.finditer(text) if has_digits and len(text) <= _LONGEST else ():
         rest, number = text[: one.start()] + text[one.end() :], _DIGITS.search(one[0])
         if number and (len(rest.split()) >= _WORDS or not rest or number[0] != one[0].strip("-–—| ")):
