@@ -37,6 +37,9 @@ def main() -> None:
     parser.add_argument("--hold-out", nargs="*", default=[], metavar="ARTICLE", help="articles of SQuAD to leave out")
     parser.add_argument("--shares", nargs="*", default=[], metavar="SOURCE=N", help="another mixture: squad2=45 ...")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="of PyTorch: cuda, mps")
+    parser.add_argument("--group", type=int, default=4, help="passages of a step")
+    parser.add_argument("--at-once", type=int, default=1, help="of these in one batch: all of them on a GPU")
     parser.add_argument("--bf16", action="store_true", help="twice as fast where the processor computes with bfloat16")
     parser.add_argument("--measure", action="store_true")
     options = parser.parse_args()
@@ -50,9 +53,9 @@ def main() -> None:
 
     torch.set_num_threads(options.threads)
     path = options.model or embedded_model()
-    model = Llama(path, torch.bfloat16 if options.bf16 else torch.float32)
+    model = Llama(path, torch.bfloat16 if options.bf16 else torch.float32, options.device)
     if options.measure:
-        lora = lora_file.read(options.out) if options.out.exists() else None  # the plain model
+        lora = lora_file.read(options.out).to(options.device) if options.out.exists() else None  # the plain model
         held_out = measure.squad_set(options.data, options.hold_out or HELD_OUT, 60)
         for name, asked in (("squad2", held_out), ("nq", measure.nq_set(options.data, 50))):
             given = measure.ask_all(model, Tokenizer(path), lora, asked)
@@ -63,11 +66,12 @@ def main() -> None:
         lora = lora_file.read(options.begin_with)
     else:
         lora = Lora.new(model.shape, options.rank, 2 * options.rank, options.seed)
+    lora.to(options.device)
     shares = {name: int(share) for name, _, share in (one.partition("=") for one in options.shares)}
     training_data = mixture.load(options.data, options.seed, options.hold_out, shares or mixture.SHARES)
     trainer = Trainer(
         model, Tokenizer(path), training_data, lora,
-        Schedule(options.passages, peak=options.rate), options.out,
+        Schedule(options.passages, options.group, options.at_once, options.rate), options.out,
     )  # fmt: skip
     if options.resume:
         trainer.resume()

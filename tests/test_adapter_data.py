@@ -75,8 +75,18 @@ def data(tmp_path: Path) -> Path:
         "recall_queries_dev": [{"question": "?", "titles": ["The Quint Tower"], "answers": []}],
         "nq_multidoc_dev": [_natural(*row) for row in NATURAL],
     }  # fmt: skip
-    (tmp_path / "training").mkdir()
+    table = "| Tower | Height |\n| --- | --- |\n| Ellis | 31 m |\n| Marsh | 44 m |\n"
+    for name in ("tatqa", "wtq", "altqa", "leval_nq", "xquad_en", "xquad_de", "xquad_es", "xquad_zh", "xquad_ar"):
+        files[f"outside/{name}/documents"] = [
+            {"id": key, "title": f"The towers {key}", "text": f"Towers by the sea.\n\n{table}"} for key in "ab"
+        ]
+        files[f"outside/{name}/questions"] = [
+            {"id": f"{key}{tower}", "document": key, "question": f"How high is the {tower} tower of {key}?",
+             "answers": [height], "unanswerable": False}
+            for key in "ab" for tower, height in (("Ellis", "31 m"), ("Marsh", "44 m"))
+        ]  # fmt: skip
     for name, rows in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
     return tmp_path
@@ -228,17 +238,20 @@ def mixtures(data: Path) -> Callable[..., Any]:
     from adapter import mixture
 
     shares = {name: share for name, share in mixture.SHARES.items() if name != "wiki"}  # one page asks nothing
-    return lambda seed, *hold_out: mixture.load(data, seed, list(hold_out), {**shares, "policyqa": 20})
+    more = {"policyqa": 20, "reports": 10, "lookups": 10, "pages": 10, "articles de": 10}
+    return lambda seed, *hold_out: mixture.load(data, seed, list(hold_out), {**shares, **more})
 
 
 def test_the_mixture_is_a_function_of_the_seed(mixtures: Callable[..., Any]) -> None:
-    from adapter import mixture
-
     first, again, other = (mixtures(seed) for seed in (1, 1, 2))
     assert [first.passage(n) for n in range(30)] == [again.passage(n) for n in range(30)]
     assert [first.passage(n) for n in range(30)] != [other.passage(n) for n in range(30)]
     assert first.passage(7) == first.passage(7)
-    assert {first.passage(n).source for n in range(200)} == {*mixture.SHARES, "policyqa"} - {"wiki"}
+    seen = [first.passage(n) for n in range(400)]
+    assert {one.source for one in seen} == first.shares.keys()
+    texts = [f"{one.heading}{question.text}" for one in seen for question in one.questions]
+    assert any("tower of a?" in text for text in texts)
+    assert not any("tower of b?" in text for text in texts)  # it is there to report on
 
 
 def test_articles_are_held_out(mixtures: Callable[..., Any]) -> None:

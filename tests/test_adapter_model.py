@@ -59,33 +59,28 @@ def _llama(path: Path, adapter: Path | None) -> np.ndarray:
 
 def test_logits_are_those_of_llama_cpp(path: Path, tmp_path: Path) -> None:
     from adapter import lora_file
-    from adapter.model import Batch, Llama
+    from adapter.model import Llama
 
     model = Llama(path)
     lora = _adapter(model)
     lora_file.write(tmp_path / "adapter.gguf", lora, model.shape, "test")
-    prefix, _ = model.read(PASSAGE)
+    prefix = model.read([PASSAGE])
     with torch.no_grad():
-        plain, adapted = (model.logits(model.ask(prefix, Batch.of([QUESTION]), one)).numpy() for one in (None, lora))
+        plain, adapted = (model.logits(model.ask(prefix, [0], [QUESTION], one)).numpy() for one in (None, lora))
     assert np.abs(plain - adapted).max() > 0.1
     assert np.abs(plain - _llama(path, None)).max() < 2e-2
     assert np.abs(adapted - _llama(path, tmp_path / "adapter.gguf")).max() < 2e-2
 
 
-def test_questions_of_a_passage_do_not_see_each_other(path: Path) -> None:
-    from adapter.model import Batch, Llama
+def test_neither_questions_nor_passages_of_a_batch_see_each_other(path: Path) -> None:
+    from adapter.model import Llama
 
     model = Llama(path)
-    prefix, _ = model.read(PASSAGE)
+    both = model.read([PASSAGE[:20], PASSAGE])
     with torch.no_grad():
-        together = model.ask(prefix, Batch.of([OTHER, QUESTION]), None)[len(OTHER) :]
-        alone = model.ask(prefix, Batch.of([QUESTION]), None)
-        after, _ = model.extend(prefix, QUESTION[:2], None)
-        _, last = model.extend(after, QUESTION[2:], None)
-    _, read = model.read(PASSAGE + QUESTION)
-    assert torch.allclose(together, alone, atol=1e-3)
-    assert torch.allclose(alone[-1], read, atol=1e-3)
-    assert torch.allclose(last, read, atol=1e-3)
+        together = model.ask(both, [0, 1, 0], [OTHER, QUESTION, QUESTION], None)[len(OTHER) :]
+        for passage, got in ((PASSAGE, together[: len(QUESTION)]), (PASSAGE[:20], together[len(QUESTION) :])):
+            assert torch.allclose(got, model.ask(model.read([passage]), [0], [QUESTION], None), atol=1e-3)
 
 
 def test_the_file_keeps_the_adapter(path: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def write(path: Path, lora: Lora, shape: Shape, description: str) -> None:
     for layer in range(shape.n_layers):
         for name in MATRICES:
             for kind, matrices in (("a", lora.a), ("b", lora.b)):
-                matrix = matrices[f"{layer}:{name}"].detach().numpy().astype(np.float16)
+                matrix = matrices[f"{layer}:{name}"].detach().cpu().numpy().astype(np.float16)
                 writer.add_tensor(f"blk.{layer}.{name}.weight.lora_{kind}", matrix)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

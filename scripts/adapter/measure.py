@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from adapter import natural, squad
-from adapter.model import Batch, Llama, Lora, Prefix
+from adapter.model import Llama, Lora, Prefix
 from adapter.passages import NONE, Passage, heading
 from adapter.tokenizer import Tokenizer
 from wim_edge.evaluation.metrics import auroc, f1
@@ -67,7 +67,7 @@ def ask_all(model: Llama, tokenizer: Tokenizer, lora: Lora | None, asked: list[A
     """Ask each question on its passage, which is read once for those that follow each other."""
     found = []
     for (above, text), group in groupby(asked, key=lambda one: (one.heading, one.text)):
-        prefix, _ = model.read(tokenizer.prefix(Passage("", above, text, ())))
+        prefix = model.read([tokenizer.prefix(Passage("", above, text, ()))])
         found += [_ask(model, tokenizer, lora, prefix, one.question) for one in group]
     return found
 
@@ -75,27 +75,24 @@ def ask_all(model: Llama, tokenizer: Tokenizer, lora: Lora | None, asked: list[A
 @torch.no_grad()
 def _ask(model: Llama, tokenizer: Tokenizer, lora: Lora | None, prefix: Prefix, question: str) -> Given:
     tokens, none = tokenizer.question(question), tokenizer.target(NONE)
-    both = model.ask(prefix, Batch.of([tokens + none]), lora)
-    chances = model.logits(both[len(tokens) - 1 : -1]).log_softmax(-1)
-    log_none = sum(float(chances[at, token]) for at, token in enumerate(none))
-    after, hidden = model.extend(prefix, tokens, lora)
-    first = model.logits(hidden)
-    greedy = _write(model, tokenizer, lora, after, first)
-    if not greedy.startswith(NONE):
-        return Given(greedy, greedy, log_none)
-    first[none[0]] = float("-inf")
-    return Given(greedy, _write(model, tokenizer, lora, after, first), log_none)
 
+    def after(written: list[int]) -> torch.Tensor:
+        """Return the log-probabilities of the token after the question, and after each that is written."""
+        hidden = model.ask(prefix, [0], [tokens + written], lora)[len(tokens) - 1 :]
+        return model.logits(hidden).log_softmax(-1)
 
-def _write(model: Llama, tokenizer: Tokenizer, lora: Lora | None, prefix: Prefix, logits: torch.Tensor) -> str:
-    written: list[int] = []
-    while len(written) < _MAX_ANSWER:
-        written.append(int(logits.argmax()))
-        if "\n" in (text := tokenizer.text(written)):
-            return text.split("\n")[0].strip()
-        prefix, hidden = model.extend(prefix, written[-1:], lora)
-        logits = model.logits(hidden)
-    return tokenizer.text(written).strip()
+    def write(forbidden: list[int]) -> str:
+        written: list[int] = []
+        while len(written) < _MAX_ANSWER and "\n" not in tokenizer.text(written):
+            chances = after(written)[-1]
+            if not written:
+                chances[forbidden] = float("-inf")
+            written.append(int(chances.argmax()))
+        return tokenizer.text(written).partition("\n")[0].strip()
+
+    log_none = sum(float(row[token]) for row, token in zip(after(none), none, strict=False))
+    greedy = write([])
+    return Given(greedy, write(none[:1]) if greedy.startswith(NONE) else greedy, log_none)
 
 
 def figures(asked: list[Asked], given: list[Given]) -> dict[str, float | None]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+_NEVER = -1e9  # a score so low that its weight is 0
 MATRICES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
 
 
@@ -38,43 +39,43 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Prefix:
-    """Keys and values of a passage, one pair a layer, each [KV heads, tokens, head size]."""
-
-    keys: list[Tensor]
-    values: list[Tensor]
-    n_tokens: int
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The questions of one passage, laid end to end.
+class Rows:
+    """Texts of different lengths: laid end to end for the matrices, in a grid for the attention.
 
     Attributes:
-        tokens: [n] of all the questions, one after the other.
-        positions: [n], each question counted from the passage's end.
-        grid: [questions, longest] the place of each token in ``tokens``; 0 where a question is shorter.
+        tokens: [n] of all the texts, one after the other.
+        positions: [n], each text counted from its own start.
+        grid: [texts, longest] the place of each token in ``tokens``; 0 where a text is shorter.
         places: [n] the place of each token in the flattened grid.
+        lengths: [texts].
     """
 
     tokens: Tensor
     positions: Tensor
     grid: Tensor
     places: Tensor
+    lengths: Tensor
 
     @staticmethod
-    def of(questions: list[list[int]]) -> Batch:
-        longest = max(map(len, questions))
-        grid = torch.zeros(len(questions), longest, dtype=torch.long)
-        places, positions, at = [], [], 0
-        for row, question in enumerate(questions):
-            n = len(question)
-            grid[row, :n] = torch.arange(at, at + n)
-            places.append(torch.arange(row * longest, row * longest + n))
-            positions.append(torch.arange(n))
-            at += n
-        tokens = torch.tensor([token for question in questions for token in question])
-        return Batch(tokens, torch.cat(positions), grid, torch.cat(places))
+    def of(texts: list[list[int]], device: str = "cpu") -> Rows:
+        lengths = torch.tensor([len(text) for text in texts])
+        positions = torch.cat([torch.arange(n) for n in lengths])
+        longest = int(lengths.max())
+        places = positions + (torch.arange(len(texts)) * longest).repeat_interleave(lengths)
+        grid = torch.zeros(len(texts) * longest, dtype=torch.long)
+        grid[places] = torch.arange(len(places))
+        tokens = torch.tensor([token for text in texts for token in text])
+        of_all = (tokens, positions, grid.view(len(texts), longest), places, lengths)
+        return Rows(*(one.to(device) for one in of_all))
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Keys and values of passages, one pair a layer, each [passages, KV heads, longest, head size]."""
+
+    keys: list[Tensor]
+    values: list[Tensor]
+    lengths: Tensor
 
 
 class Lora(nn.Module):
@@ -106,18 +107,20 @@ class Lora(nn.Module):
         return Lora(a, b, alpha)
 
     def add(self, plain: Tensor, x: Tensor, layer: int, name: str) -> Tensor:
-        key = f"{layer}:{name}"
-        return torch.addmm(plain, functional.linear(x, self.a[key]), self.b[key].t(), alpha=self.scale)
+        key, dtype = f"{layer}:{name}", x.dtype
+        small = functional.linear(x, self.a[key].to(dtype))
+        return plain + functional.linear(small, self.b[key].to(dtype)).to(plain.dtype) * self.scale
 
 
 class Llama:
-    """The frozen model, dequantized to 32-bit floats, its layers' matrices to ``dtype``.
+    """The frozen model, dequantized to 32-bit floats, its layers' matrices to ``dtype``, on a device of PyTorch.
 
     Raises:
         ValueError: the file is of another architecture.
     """
 
-    def __init__(self, path: Path, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(self, path: Path, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
+        self.device = device
         reader = gguf.GGUFReader(path)
         architecture = reader.fields["general.architecture"].contents()
         if architecture not in ("llama", "qwen2"):
@@ -134,7 +137,7 @@ class Llama:
         self.weights = {
             tensor.name.removesuffix(".weight"): torch.from_numpy(
                 np.array(gguf.quants.dequantize(tensor.data, tensor.tensor_type), dtype=np.float32)
-            ).to(dtype if tensor.name.endswith(tuple(f"{name}.weight" for name in MATRICES)) else torch.float32)
+            ).to(device, dtype if tensor.name.endswith(tuple(f"{name}.weight" for name in MATRICES)) else torch.float32)
             for tensor in reader.tensors
         }
         half = torch.arange(0, self.shape.head, 2, dtype=torch.float64) / self.shape.head
@@ -148,68 +151,44 @@ class Llama:
         return functional.linear(self._norm(hidden, "output_norm"), output)
 
     @torch.no_grad()
-    def read(self, tokens: list[int]) -> tuple[Prefix, Tensor]:
-        """Return the keys and values of a passage as the plain model reads it, and its last hidden state."""
-        turn = self._turn(torch.arange(len(tokens)))
-        x, keys, values = self.embed(torch.tensor(tokens)), [], []
+    def read(self, passages: list[list[int]]) -> Prefix:
+        """Return the keys and values of passages as the plain model reads them."""
+        rows = Rows.of(passages, self.device)
+        keys, values = [], []
+        x = self.embed(rows.tokens)
+        ahead = self._ahead(rows)
+        turn = self._turn(rows.positions)
         for layer in range(self.shape.n_layers):
-            q, k, v = self._qkv(x, layer, turn, None)
+            q, k, v = self._qkv(x, rows, layer, turn, None)
             keys.append(k)
             values.append(v)
-            out = functional.scaled_dot_product_attention(
-                q.flatten(0, 1)[None], *(one.repeat_interleave(q.shape[1], 0)[None] for one in (k, v)), is_causal=True
-            )[0]
-            x = self._after_attention(x, out.transpose(0, 1).reshape(len(tokens), -1), layer, None)
-        return Prefix(keys, values, len(tokens)), x[-1]
+            x = self._after_attention(x, _attend(q, k, v, ahead)[rows.places], layer, None)
+        return Prefix(keys, values, rows.lengths)
 
-    def ask(
-        self, prefix: Prefix, batch: Batch, lora: Lora | None, keep: list[tuple[Tensor, Tensor]] | None = None
-    ) -> Tensor:
-        """Return the hidden state of each token of the questions, each of which follows the passage alone.
+    def ask(self, prefix: Prefix, owners: list[int], questions: list[list[int]], lora: Lora | None) -> Tensor:
+        """Return the hidden state [n, width] of each token of the questions, laid end to end.
 
-        ``keep`` is given each layer's keys and values, for the passage to go on with a single question.
+        Each question follows the passage that ``owners`` numbers, and sees no other.
         """
-        rows, longest = batch.grid.shape
-        turn = self._turn(batch.positions + prefix.n_tokens)
-        ahead = torch.full((longest, longest), float("-inf")).triu(1)
-        n_kv, group, head = self.shape.n_kv_heads, self.shape.n_heads // self.shape.n_kv_heads, self.shape.head
-        flat = batch.grid.flatten()
-        x = self.embed(batch.tokens)
+        rows = Rows.of(questions, self.device)
+        of = torch.tensor(owners, device=self.device)
+        before = prefix.lengths[of]
+        read = torch.arange(prefix.keys[0].shape[2], device=self.device)
+        hidden = torch.where(read < before[:, None], 0.0, _NEVER)[:, None, None].expand(-1, -1, rows.grid.shape[1], -1)
+        ahead = torch.cat([hidden, self._ahead(rows).expand(len(of), -1, -1, -1)], -1)
+        turn = self._turn(rows.positions + before.repeat_interleave(rows.lengths))
+        x = self.embed(rows.tokens)
         for layer in range(self.shape.n_layers):
-            q, k, v = self._qkv(x, layer, turn, lora)
-            q = q[:, :, flat]  # [KV heads, group, rows * longest, head]
-            if keep is not None:
-                keep.append((k, v))
-            k, v = (one[:, flat].reshape(n_kv * rows, longest, head) for one in (k, v))
-            shared = q.reshape(n_kv, -1, head) @ prefix.keys[layer].transpose(1, 2)
-            by_row = q.reshape(n_kv, group, rows, longest, head).transpose(1, 2).reshape(n_kv * rows, -1, head)
-            own = (by_row @ k.transpose(1, 2)).view(n_kv, rows, group, longest, longest)
-            shared = shared.view(n_kv, group, rows, longest, prefix.n_tokens)
-            scores = torch.cat([shared, own.transpose(1, 2)], -1) * head**-0.5
-            scores[..., prefix.n_tokens :] += ahead
-            weights = scores.softmax(-1)
-            of_shared, of_own = weights.split([prefix.n_tokens, longest], -1)
-            out = (of_shared.reshape(n_kv, -1, prefix.n_tokens) @ prefix.values[layer]).view(
-                n_kv, group, rows, longest, head
-            )
-            mixed = of_own.transpose(1, 2).reshape(n_kv * rows, group * longest, longest) @ v
-            out = out + mixed.view(n_kv, rows, group, longest, head).transpose(1, 2)
-            out = out.reshape(n_kv * group, rows * longest, head)[:, batch.places].transpose(0, 1).flatten(1)
-            x = self._after_attention(x, out, layer, lora)
+            q, k, v = self._qkv(x, rows, layer, turn, lora)
+            k, v = torch.cat([prefix.keys[layer][of], k], 2), torch.cat([prefix.values[layer][of], v], 2)
+            x = self._after_attention(x, _attend(q, k, v, ahead)[rows.places], layer, lora)
         return x
-
-    def extend(self, prefix: Prefix, tokens: list[int], lora: Lora | None) -> tuple[Prefix, Tensor]:
-        """Return the passage with one question or token behind it, and the last token's hidden state."""
-        kept: list[tuple[Tensor, Tensor]] = []
-        hidden = self.ask(prefix, Batch.of([tokens]), lora, kept)
-        keys = [torch.cat([old, new], 1) for old, (new, _) in zip(prefix.keys, kept, strict=True)]
-        values = [torch.cat([old, new], 1) for old, (_, new) in zip(prefix.values, kept, strict=True)]
-        return Prefix(keys, values, prefix.n_tokens + len(tokens)), hidden[-1]
 
     def _linear(self, x: Tensor, layer: int, name: str, lora: Lora | None) -> Tensor:
         key = f"blk.{layer}.{name}"
         weight, bias = self.weights[key], self.weights.get(f"{key}.bias")
-        plain = functional.linear(x.to(weight.dtype), weight).to(x.dtype)
+        x = x.to(weight.dtype)
+        plain = functional.linear(x, weight).float()
         if bias is not None:
             plain = plain + bias
         return plain if lora is None else lora.add(plain, x, layer, name)
@@ -217,13 +196,18 @@ class Llama:
     def _norm(self, x: Tensor, name: str) -> Tensor:
         return functional.rms_norm(x, (x.shape[-1],), self.weights[name], self.shape.epsilon)
 
-    def _qkv(self, x: Tensor, layer: int, turn: tuple[Tensor, Tensor], lora: Lora | None) -> tuple[Tensor, ...]:
-        """Return the queries [KV heads, group, n, head], the keys and the values [KV heads, n, head]."""
-        n, n_kv, head = len(x), self.shape.n_kv_heads, self.shape.head
+    def _qkv(
+        self, x: Tensor, rows: Rows, layer: int, turn: tuple[Tensor, Tensor], lora: Lora | None
+    ) -> tuple[Tensor, ...]:
+        """Return queries, keys and values in the rows' grid, each [texts, heads, longest, head size]."""
         y = self._norm(x, f"blk.{layer}.attn_norm")
-        q, k, v = (self._linear(y, layer, name, lora) for name in ("attn_q", "attn_k", "attn_v"))
-        q = self._turned(q.view(n, -1, head), turn).transpose(0, 1).reshape(n_kv, -1, n, head)
-        return q, self._turned(k.view(n, n_kv, head), turn).transpose(0, 1), v.view(n, n_kv, head).transpose(0, 1)
+        q, k, v = (self._linear(y, layer, name, lora).view(len(x), -1, self.shape.head) for name in MATRICES[:3])
+        return tuple(one[rows.grid].transpose(1, 2) for one in (self._turned(q, turn), self._turned(k, turn), v))
+
+    def _ahead(self, rows: Rows) -> Tensor:
+        """Return what hides the tokens that come later: [1, 1, longest, longest], added to the scores."""
+        longest = rows.grid.shape[1]
+        return torch.full((1, 1, longest, longest), _NEVER, device=self.device).triu(1)
 
     def _after_attention(self, x: Tensor, out: Tensor, layer: int, lora: Lora | None) -> Tensor:
         x = x + self._linear(out, layer, "attn_output", lora)
@@ -232,7 +216,7 @@ class Llama:
         return x + self._linear(functional.silu(gate) * up, layer, "ffn_down", lora)
 
     def _turn(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        angles = positions[:, None] * self._frequencies
+        angles = positions[:, None] * self._frequencies.to(positions.device)
         return angles.cos().float()[:, None], angles.sin().float()[:, None]
 
     def _turned(self, x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
@@ -242,3 +226,11 @@ class Llama:
             return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
         even, odd = x[..., 0::2], x[..., 1::2]
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, ahead: Tensor) -> Tensor:
+    """Return what each token takes from those it sees: [texts * longest, width]; a KV head serves several heads."""
+    texts, heads, longest, head = q.shape
+    scores = q.reshape(texts, k.shape[1], -1, head) * head**-0.5 @ k.transpose(2, 3)
+    weights = (scores.view(texts, heads, longest, -1) + ahead).softmax(-1).view(scores.shape)
+    return (weights @ v).view(texts, heads, longest, head).transpose(1, 2).reshape(texts * longest, -1)

@@ -15,7 +15,8 @@ from typing import Any
 
 from adapter.passages import NONE, Passage, Question, contains, fill, heading
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"(])|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"(])|[。！？؟]|\n+")
+_DENSE = 3  # characters of Chinese say as much as this many of a script with spaces
 CHARACTERS = (240, 1000)
 """A segment's length: 60 to 240 tokens."""
 _POLICY_QUESTIONS = 2000
@@ -64,7 +65,7 @@ def squad_passage(rng: random.Random, articles: list[Article]) -> Passage:
     starts = [0]
     for paragraph in article.paragraphs:
         starts.append(starts[-1] + len(paragraph) + 2)
-    start, end = _cut(rng, text)
+    start, end = cut(rng, text)
     segment = text[start:end]
     answered, adversarial, elsewhere = [], [], []
     for number, question, answer in article.questions:
@@ -83,10 +84,10 @@ def squad_passage(rng: random.Random, articles: list[Article]) -> Passage:
     return Passage("squad2", heading(title), segment, fill(rng, answered, [*adversarial, *others], 0.5))
 
 
-def _cut(rng: random.Random, text: str) -> tuple[int, int]:
+def cut(rng: random.Random, text: str) -> tuple[int, int]:
     """Return a random segment's ends, both at the ends of sentences."""
     breaks = [0, *(match.end() for match in _SENTENCE.finditer(text)), len(text)]
-    size = rng.randint(*CHARACTERS)
+    size = rng.randint(*CHARACTERS) // (_DENSE if len(text.split()) < len(text) / 15 else 1)
     start = breaks[bisect_left(breaks, rng.randint(0, max(0, len(text) - size)))]
     ends = [at for at in breaks if start < at <= start + size]
     end = ends[-1] if ends else breaks[bisect_left(breaks, start + 1)]

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from adapter import lora_file
 from adapter.mixture import Mixture
-from adapter.model import Batch, Llama, Lora
-from adapter.passages import Passage
+from adapter.model import Llama, Lora
 from adapter.tokenizer import Tokenizer
 
 MAX_PREFIX, MAX_TOKENS = 330, 640
@@ -24,10 +23,11 @@ _CLIP = 1.0
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast: ``n_passages`` in all, ``group`` of them a step."""
+    """How long and how fast: ``n_passages`` in all, ``group`` of them a step, ``at_once`` of these in one batch."""
 
     n_passages: int
     group: int = 4
+    at_once: int = 1
     peak: float = 1e-3
     warm_up: int = 15
     last: float = 0.05
@@ -42,6 +42,16 @@ class Schedule:
             return self.peak * (step + 1) / self.warm_up
         share = (step - self.warm_up) / max(1, self.n_steps - self.warm_up)
         return self.peak * (self.last + (1 - self.last) * (1 + math.cos(math.pi * min(1.0, share))) / 2)
+
+
+@dataclass(frozen=True)
+class Tokenized:
+    """A passage in tokens, with its questions, their answers, and of what kind each is ("squad2 span")."""
+
+    prefix: list[int]
+    questions: list[list[int]]
+    targets: list[list[int]]
+    kinds: list[str]
 
 
 class Trainer:
@@ -101,55 +111,56 @@ class Trainer:
         for group in self._optimizer.param_groups:
             group["lr"] = self._schedule.rate(self._step)
         tokens = 0
-        for _ in range(self._schedule.group):
-            passage, prefix, questions, targets = self._next()
-            loss, of_each = self._loss(prefix, questions, targets)
-            (loss / self._schedule.group).backward()
-            tokens += len(prefix) + sum(map(len, questions)) + sum(map(len, targets))
-            for question, one in zip(passage.questions, of_each, strict=False):
-                kind = "span" if question.is_span else question.target
-                self._losses[f"{passage.source} {kind}"].append(one)
+        for _ in range(0, self._schedule.group, self._schedule.at_once):
+            some = [self._next() for _ in range(self._schedule.at_once)]
+            losses = self._losses_of(some)
+            shares = [1 / len(one.questions) / self._schedule.group for one in some for _ in one.questions]
+            (losses * torch.tensor(shares, device=losses.device)).sum().backward()
+            tokens += sum(len(one.prefix) + sum(map(len, one.questions + one.targets)) for one in some)
+            for kind, loss in zip((kind for one in some for kind in one.kinds), losses.tolist(), strict=True):
+                self._losses[kind].append(loss)
         torch.nn.utils.clip_grad_norm_(self._lora.parameters(), _CLIP)
         self._optimizer.step()
         self._optimizer.zero_grad()
         self._step += 1
         return tokens
 
-    def _next(self) -> tuple[Passage, list[int], list[list[int]], list[list[int]]]:
+    def _next(self) -> Tokenized:
         while True:
             passage = self._mixture.passage(self._number)
             self._number += 1
-            prefix = self._tokenizer.prefix(passage)
-            if len(prefix) > MAX_PREFIX:
-                continue
-            questions = [self._tokenizer.question(one.text) for one in passage.questions]
-            targets = [self._tokenizer.target(one.target) for one in passage.questions]
-            n, total = 0, 0
-            while n < len(questions) and total + len(questions[n]) + len(targets[n]) <= MAX_TOKENS:
-                total += len(questions[n]) + len(targets[n])
-                n += 1
-            if n:
-                return passage, prefix, questions[:n], targets[:n]
+            found = Tokenized(self._tokenizer.prefix(passage), [], [], [])
+            total = 0
+            for one in passage.questions if len(found.prefix) <= MAX_PREFIX else ():
+                question, target = self._tokenizer.question(one.text), self._tokenizer.target(one.target)
+                total += len(question) + len(target)
+                if total > MAX_TOKENS:
+                    break
+                found.questions.append(question)
+                found.targets.append(target)
+                found.kinds.append(f"{passage.source} {'span' if one.is_span else one.target}")
+            if found.questions:
+                return found
 
-    def _loss(
-        self, prefix: list[int], questions: list[list[int]], targets: list[list[int]]
-    ) -> tuple[Tensor, list[float]]:
-        """Return the negative log-likelihood of the answers, a question, and that of each."""
-        read, _ = self._model.read(prefix)
-        batch = Batch.of([question + target for question, target in zip(questions, targets, strict=True)])
-        rows: list[int] = []
-        owners: list[int] = []
+    def _losses_of(self, some: list[Tokenized]) -> Tensor:
+        """Return the negative log-likelihood [questions] of the answers to all questions of the passages."""
+        prefix = self._model.read([one.prefix for one in some])
+        owners = [number for number, one in enumerate(some) for _ in one.questions]
+        pairs = [pair for one in some for pair in zip(one.questions, one.targets, strict=True)]
+        places: list[int] = []
+        of: list[int] = []
         at = 0
-        for number, (question, target) in enumerate(zip(questions, targets, strict=True)):
+        for number, (question, target) in enumerate(pairs):
             first = at + len(question)
-            rows += range(first - 1, first + len(target) - 1)
-            owners += [number] * len(target)
+            places += range(first - 1, first + len(target) - 1)
+            of += [number] * len(target)
             at = first + len(target)
-        hidden = self._model.ask(read, batch, self._lora)[torch.tensor(rows)]
-        wanted = torch.tensor([token for target in targets for token in target])
-        losses = torch.nn.functional.cross_entropy(self._model.logits(hidden), wanted, reduction="none")
-        of_each = torch.zeros(len(questions)).index_add(0, torch.tensor(owners), losses)
-        return of_each.mean(), of_each.tolist()
+        hidden = self._model.ask(prefix, owners, [question + target for question, target in pairs], self._lora)
+        device = hidden.device
+        wanted = torch.tensor([token for _, target in pairs for token in target], device=device)
+        logits = self._model.logits(hidden[torch.tensor(places, device=device)])
+        losses = torch.nn.functional.cross_entropy(logits, wanted, reduction="none")
+        return torch.zeros(len(pairs), device=device).index_add(0, torch.tensor(of, device=device), losses)
 
     def _report(self, seconds: float, tokens: int) -> None:
         means = ", ".join(f"{name} {sum(found) / len(found):.2f}" for name, found in sorted(self._losses.items()))
