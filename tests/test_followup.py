@@ -16,11 +16,11 @@ MARIE = Turn("Who rented the flat?", "Marie Dubois")
 @pytest.mark.parametrize(
     "question",
     [
-        "What is the IBAN?", "IBAN", "notice period", "Who signed the contract?", "What is it about?",
-        "Wer ist der Mieter?", "房屋租金是多少？", "delivery date?  order 4711, from Antwerp, by ship", "",
+        "What is the IBAN?", "notice period", "Who signed the contract?", "What is it about?", "房屋租金是多少？",
+        "Wer ist der Mieter?", "Were drones used?", "IBAN", "delivery date?  order 4711, from Antwerp, by ship", "",
     ],
 )  # fmt: skip
-def test_a_question_of_more_words_and_a_search_stand_for_themselves(question: str) -> None:
+def test_a_question_of_more_or_longer_words_and_a_search_stand_for_themselves(question: str) -> None:
     assert not goes_on(question)
     assert completed(question, MARIE) == question
 

@@ -1,8 +1,8 @@
 """Follow-up questions: a question that refers to the turn before it is restated so that it can stand alone.
 
 A model that writes restates the question (`Restater`). Without a model, or if it changes nothing, a question of at most
-three words with a question mark is appended to the turn before it. A few words without a question mark ("notice
-period") are a search. Neither rule depends on the words, so both work in every language.
+three words, all short, is appended to the turn before it: longer words name what they ask about. A few words without a
+question mark ("notice period") are a search. No rule depends on the words, so all work in every language.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from wim_edge.reading.generate import Generation, Grounding
 
 WHY = "it refers to the question before it"
 """The reason that is shown for a restated question."""
-_MAX_WORDS = 3
-"""The most words of a question that is appended to the turn before it."""
+_MAX_WORDS, _MAX_LETTERS = 3, 13
+"""The most words, and letters in all of them, of a question that is appended to the turn before it."""
 _MARKS = ("?", "？", "؟")
 _MAX_ANSWER = 200
 """The most characters of an answer that is put into a question or prompt."""
@@ -70,8 +70,9 @@ def last_turn(turns: Iterable[Turn]) -> Turn | None:
 
 
 def goes_on(question: str) -> bool:
-    """Returns True if a question has a question mark and so few words that it must refer to the turn before it."""
-    return question.rstrip().endswith(_MARKS) and len(_WORD.findall(question)) <= _MAX_WORDS
+    """Returns True if a question has a question mark and so few, short words that it must refer to the turn before."""
+    words = _WORD.findall(question)
+    return question.rstrip().endswith(_MARKS) and len(words) <= _MAX_WORDS and len("".join(words)) <= _MAX_LETTERS
 
 
 class Restater:
