@@ -147,18 +147,12 @@ def test_a_document_offers_questions_and_their_kind_is_asked_for(
     assert asked.value.post_data_json["options"] == {"answer": "summary"}
     expect(last(page).locator(".word")).to_have_text("Summary")
     expect(page.locator("#offers")).to_be_hidden()
-
-
-def test_an_item_of_a_list_leads_to_its_place(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "a.txt", "Bring boots. Bring a map.")
-    quotes = tuple(events.Quote(text, "a", None, None, chars) for text, chars in
-                   (("Bring boots.", (0, 12)), ("Bring a map.", (13, 25))))  # fmt: skip
-    told(page, monkeypatch, "What to bring?", begun("a"),
-         finished("2 found:\n- boots\n- a map", short="boots; a map", quotes=quotes))  # fmt: skip
-    expect(last(page).locator(".items .link")).to_have_text(["boots", "a map"])
-    expect(last(page).locator(".items .place")).to_have_count(2)
-    last(page).locator(".items button", has_text="a map").click()
-    expect(page.locator("mark")).to_have_text("Bring a map.")
+    told(page, monkeypatch, "What of it?", begun("Ferry"),
+         finished("It does not say.", status="not_found", evidence={"missing": 0.5}))  # fmt: skip
+    with page.expect_request("**/api/questions") as asked:
+        last(page).get_by_text("Summarize instead").click()
+    sent = asked.value.post_data_json
+    assert (sent["question"], sent["options"]) == ("What of it?", {"answer": "summary"})
 
 
 def test_a_row_that_is_quoted_is_marked(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,17 +170,23 @@ def test_a_row_that_is_quoted_is_marked(page: Any, tmp_path: Path, monkeypatch: 
     assert [without for is_it, without in marked if is_it] == [False]
 
 
-def test_all_that_a_summary_quotes_is_shown_and_nothing_twice(
+def test_a_row_of_a_sheet_is_named_by_its_number_and_reached_on_a_phone(
     page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
-    quotes = tuple(events.Quote(text, "a", None, None, chars)
-                   for text, chars in (("The ferry sails at noon.", (0, 24)), ("It is red.", (25, 35))))  # fmt: skip
-    text = "a\n\n“The ferry sails at noon.”\n\n“It is red.”"
-    told(page, monkeypatch, "Summarise this", begun("a"),
-         finished(text, short="The ferry sails at noon.", quotes=quotes))  # fmt: skip
-    assert last(page).locator(".quotes .link").all_inner_texts() == ["“The ferry sails at noon.”", "“It is red.”"]
-    expect(last(page).locator(".short")).to_be_hidden()
+    rows = [f"ferry {n},{'daily ' * n}unquestionably,{n}" for n in range(1, 61)]
+    add(page, tmp_path / "ships.csv", "\n".join(["ship,sails,crew", *rows]))
+    expect(page.locator("#views")).to_be_hidden()  # it has no pages
+    text = page.text_content("#text")
+    at = text.index("ferry 49"), text.index("ferry 50") - 1
+    quote = events.Quote(text[slice(*at)], "ships", None, None, at, text.split("\n")[0], row=50)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.click("#to-answer")
+    told(page, monkeypatch, "Who?", begun("ships"), finished("49", short="49", quotes=(quote,)))
+    last(page).get_by_text("row 50", exact=True).click()
+    expect(page.locator("mark .row[data-row='50'] .cell").first).to_be_in_viewport()
+    lefts = """(cells) => cells.every((one) => one.scrollWidth <= one.clientWidth) &&
+        new Set(cells.map((one) => one.getBoundingClientRect().left)).size"""
+    assert page.locator("#text .cell").evaluate_all(lefts) == 3  # columns, that hold their words
 
 
 def test_what_is_ignored_is_not_said_to_be_absent(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,9 @@ def test_one_click_leads_to_a_quotation_of_another_card(ferry: Any, monkeypatch:
         expect(ferry.locator("mark")).to_contain_text(words)
     ferry.locator(".card").first.locator(".quotes .link").click()
     expect(ferry.locator("mark")).to_contain_text("The ferry sails at noon")
+    ferry.locator(".remove").first.click()
+    expect(ferry.locator(".card")).to_have_count(1)
+    expect(ferry.locator("mark")).to_be_in_viewport()  # one stays where one is
 
 
 def test_a_quotation_is_marked_where_it_stands_on_its_page(ferry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,12 +101,6 @@ def test_nobody_is_left_out_of_a_page(ferry: Any) -> None:
     assert "brightness" in ferry.locator(".sheet img").first.evaluate("(one) => getComputedStyle(one).filter")
     ferry.set_viewport_size({"width": 390, "height": 844})
     assert ferry.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_a_text_has_no_views_to_choose_from(page: Any, tmp_path: Path) -> None:
-    add(page, tmp_path / "a.txt", "The ferry sails at noon.")
-    expect(page.locator("#text")).to_be_visible()
-    expect(page.locator("#views")).to_be_hidden()
 
 
 def test_the_reader_stays_where_the_reader_is(ferry: Any) -> None:

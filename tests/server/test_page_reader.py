@@ -13,6 +13,7 @@ from tests.server.browser import BROWSER, REAL_MODEL, add, answered, ask, last
 from wim_edge import Runtime, events
 
 pytest.importorskip("playwright")
+WITHIN = "The text says “Anna Lind signed it.” of her."
 LONG = "It was signed by her, as one reads." + " She did." * 12
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 
@@ -56,6 +57,7 @@ def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: 
     ("not_found", "The document does not seem to say.\n\nNearest: “Anna Lind signed it.”",
      "The document does not seem to say.", False),
     ("answered", LONG, LONG, False),
+    ("answered", WITHIN, WITHIN, True),
 ])  # fmt: skip
 def test_an_answer_is_shown_in_its_parts(
     page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Any, text: str, shown: str, large: bool

@@ -111,8 +111,11 @@ def test_what_was_asked_before_stands_as_it_ended(page: Any, monkeypatch: pytest
     expect(last(page).locator(".sum")).to_be_in_viewport()
 
 
-def test_a_summary_comes_from_the_whole_text(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = f"“{NOON}”\n\n“{RED}”"
+@pytest.mark.parametrize("own", ["", "a"])
+def test_a_summary_of_the_whole_text_shows_all_that_it_quotes_once(
+    page: Any, monkeypatch: pytest.MonkeyPatch, own: str
+) -> None:
+    text = f"{own}\n\n“{NOON}”\n\n“{RED}”".strip()
     script(monkeypatch, BEGUN, events.AnswerFinished(text, "stop", "wim-shallow", "m", (), USAGE, 0, 2, None,
                                                      short=NOON, quotes=QUOTES))  # fmt: skip
     ask(page, "What is it about?")
@@ -120,22 +123,26 @@ def test_a_summary_comes_from_the_whole_text(page: Any, monkeypatch: pytest.Monk
     expect(card.locator(".sum")).to_have_text("From the whole text · 1.0 s")
     expect(card.locator(".keep")).to_be_hidden()
     assert card.locator(".quotes .link").all_inner_texts() == [f"“{NOON}”", f"“{RED}”"]
-    assert card.locator(".said").inner_text() == ""
+    assert card.locator(".said").inner_text() == own
+    expect(card.locator(".short")).to_be_hidden()
 
 
-def test_an_item_with_a_quotation_leads_there(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = f"The ferry\n- Times: “{NOON}”\n- Colour: “{RED}”"
+@pytest.mark.parametrize(("items", "below"), [((f"Times: “{NOON}”", f"Colour: “{RED}”"), 0), (("noon", "red"), 1)])
+def test_an_item_leads_to_its_quotation_and_is_copied_with_it(
+    page: Any, monkeypatch: pytest.MonkeyPatch, items: tuple[str, str], below: int
+) -> None:
     told(page, monkeypatch, "What is it about?", BEGUN, *margin(0, "a", (0, 24), NOON),
-         finished(text, short=NOON, quotes=QUOTES))  # fmt: skip
-    assert last(page).locator(".quotes .link:visible").count() == 0  # not twice
-    last(page).locator(".items button", has_text="Colour").click()
+         finished("2 found:\n- {}\n- {}".format(*items), short="; ".join(items), quotes=QUOTES))  # fmt: skip
+    card = last(page)
+    expect(card.locator(".items .link")).to_have_text(list(items))
+    expect(card.locator(".items .place")).to_have_count(2)
+    assert card.locator(".quotes .link:visible").count() == below  # not twice
+    card.locator(".items button", has_text=items[1]).click()
     expect(page.locator("mark")).to_have_text(RED)
-
-
-def test_a_sentence_that_holds_a_quotation_stays(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(page, monkeypatch, "What does it say?", BEGUN,
-         finished(f"The text says “{NOON}” of the ferry.", quotes=QUOTES[:1]))  # fmt: skip
-    expect(last(page).locator(".said")).to_have_text(f"The text says “{NOON}” of the ferry.")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    card.locator(".copy").click()
+    told_by = [f"- {items[0]} [1]", f"- {items[1]} [2]", "", f"1. “{NOON}” (a, characters 0–24)"]
+    assert page.evaluate("window.copied").split("\n")[3:7] == told_by
 
 
 def test_on_a_phone_the_way_to_the_conversation_says_what_is_there(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,11 +78,12 @@ _JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
 
 
 class MarkView(BaseModel):
-    """A mark: from character ``start`` on, the text is on this page or in this section."""
+    """A mark: from character ``start`` on, the text is on this page or in this section; in a sheet, the line's row."""
 
     start: int
     page: int | None
     section: str | None
+    row: int | None
 
 
 class DocumentSummary(BaseModel):
@@ -194,7 +195,7 @@ def get_image(
 
 
 def _detail_of(kept: StoredDocument, *, page_images: bool) -> DocumentDetail:
-    marks = [MarkView(start=mark.start, page=mark.page, section=mark.section) for mark in kept.document.marks]
+    marks = [MarkView.model_validate(mark, from_attributes=True) for mark in kept.document.marks]
     return DocumentDetail(**_facts(kept), text=kept.document.text, marks=marks, page_images=page_images)
 
 

@@ -160,7 +160,7 @@ export class Card {
 
   drawActs() {
     const { told, acts } = this, busy = isBusy(told), rest = !busy && Boolean(told.answer);
-    acts.now.hidden = !busy || Boolean(told.answer) || told.phase !== "reading" || !told.nRead;
+    acts.now.hidden = !busy || Boolean(told.answer) || told.phase !== "reading" || !(told.passages.size || told.nRead > 1);
     acts.stop.hidden = !busy;
     acts.now.disabled = acts.stop.disabled = Boolean(told.stopping);
     acts.stop.textContent = told.answer ? "Stop checking" : "Stop";

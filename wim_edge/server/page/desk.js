@@ -9,12 +9,10 @@ export class Desk {
   constructor(turned) {
     Object.assign(this, { text: new Reader($("text")), pages: new Pages($("sheets")), seen: 0, asText: false, zoom: 1 });
     this.view = this.text;
-    for (const [id, asText] of [["as-pages", false], ["as-text", true]]) {
-      $(id).onclick = () => {
-        this.asText = asText;
-        turned();
-      };
-    }
+    $("as-pages").onclick = $("as-text").onclick = ({ target }) => {
+      this.asText = target === $("as-text");
+      turned();
+    };
     $("closer").onclick = () => this.zoomed(1.25);
     $("farther").onclick = () => this.zoomed(0.8);
     $("page").onchange = () => (this.pages.page = Number($("page").value));
@@ -50,7 +48,7 @@ export class Desk {
   // Nothing is marked any more
   unmark() {
     this.at = null;
-    this.view.unmark();
+    this.view.mark(null);
   }
 
   // What was gone to while the pane was not seen

@@ -5,7 +5,7 @@ import { make } from "./dom.js";
 
 // -> { text, marks }: what is shown, and [{ start, end, kind, label }] in UTF-16 units, in their order, none in another
 export function laidOut(document, unit) {
-  const { file = "", marks = [] } = document, isMarkdown = /\.(md|markdown)$/i.test(file);
+  const { file = "", marks = [], title } = document, isMarkdown = /\.(md|markdown)$/i.test(file);
   const { text } = document;
   const found = [];
   let page = null, section = null;
@@ -14,8 +14,9 @@ export function laidOut(document, unit) {
     if (mark.page !== page && mark.page != null) found.push({ start, end: start, kind: "page", label: `page ${mark.page}` });
     if (mark.section !== section && mark.section) {
       const end = lineEnd(text, start), line = text.slice(start, end).trim();
-      if (!isMarkdown && line && line === mark.section.trim()) found.push({ start, end, kind: "heading", label: "2" });
+      if (!isMarkdown && line && line === mark.section.trim()) found.push({ start, end, kind: "heading", label: line === title ? "1" : "2" });
     }
+    if (mark.row) found.push({ start, end: start, kind: "rows", label: mark.row });
     ({ page, section } = mark);
   }
   const lines = isMarkdown ? /^(?:(#{1,6}) .+$|\|.*\|[ \t]*(?:\n|$))/gm : /^(?:\| )?[^\n|]+ \| [^\n]*(?:\n|$)/gm;
@@ -30,10 +31,15 @@ export function laidOut(document, unit) {
     found.push(...inline(text));
   }
   found.sort((one, other) => one.start - other.start || one.end - other.end);
-  let last = 0;
+  let last = 0, from = 0, number = null;  // of a sheet's row
   const apart = found.filter((one) => (one.start >= last ? ((last = one.end), true) : false)), rows = [];
   for (const [at, one] of apart.entries()) {
-    if (one.kind === "row") rows.push(one);
+    if (one.kind === "rows") ({ start: from, label: number } = one);
+    if (one.kind === "row") {
+      if (number) one.number = number += text.slice(from, one.start).split("\n").length - 1;
+      from = one.start;
+      rows.push(one);
+    }
     if (rows.length && apart[at + 1]?.start !== one.end) setColumns(text, rows.splice(0));
   }
   return { text, marks: apart };
@@ -46,7 +52,8 @@ function setColumns(text, rows) {
     const column = cells.map((row) => row[at] ?? ""), longest = (parts, most) => parts.reduce((found, one) => Math.max(found, Math.min(one.length, most)), 3);
     return `minmax(${(0.66 * longest(column.flatMap((cell) => cell.split(/\s+/)), 16) + 0.2).toFixed(1)}em, ${longest(column, 40)}fr)`;
   });
-  for (const row of rows) row.columns = columns.join(" ");
+  const { number } = rows.at(-1);
+  for (const row of rows) row.columns = `${number ? `${0.7 * String(number).length}em ` : ""}${columns.join(" ")}`;
 }
 
 // What Markdown sets apart within a text; what stands in a fence or a row before it goes first

@@ -172,15 +172,11 @@ export class Pages {
     near.forEach((one) => this.draw(one, true));
   }
 
-  // Mark characters where they stand, without going there
+  // Mark characters where they stand, without going there; null: none
   mark(chars) {
     const before = this.marked;
     this.marked = chars;
     for (const one of [before, chars]) if (one) this.tintNear(one);
-  }
-
-  unmark() {
-    this.mark(null);
   }
 
   // Scroll to where characters stand on their page; returns the page

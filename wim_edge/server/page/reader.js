@@ -15,7 +15,7 @@ export class Reader {
     this.segments.clear();
     this.marked = null;
     this.offsets = new Offsets(document.text);
-    Object.assign(this, laidOut(document, (char) => this.unit(char)));
+    Object.assign(this, laidOut(document, (char) => this.offsets.unit(char)));
     this.blocks = [];  // divs that end with lines; the browser draws those alone that are in view
     for (let start = 0; start < this.text.length;) {
       const end = this.lineEnd(start + UNREAD);
@@ -41,6 +41,7 @@ export class Reader {
       if (from > at) children.push(this.text.slice(at, from));
       const part = make(isPage ? "i" : "span", { className: mark.kind }, ...contents(mark.kind, this.text.slice(from, to)));
       part.dataset.label = mark.label;
+      if (mark.number) part.dataset.row = mark.number;
       if (mark.columns) part.style.gridTemplateColumns = mark.columns;
       children.push(part);
       at = Math.max(at, to);
@@ -58,15 +59,11 @@ export class Reader {
     return /[\ud800-\udbff]/.test(text[cut - 1]) ? cut + 1 : cut;
   }
 
-  unit(at) {
-    return this.offsets.unit(at);
-  }
-
   read(event) {
     this.unmark();
     this.rest();
     const [start, end] = event.chars, made = make("span", { className: "segment now" });
-    this.put(made, this.unit(start), this.unit(end));
+    this.put(made, this.offsets.unit(start), this.offsets.unit(end));
     this.segments.set(event.segment, { made, start, end });
   }
 
@@ -151,7 +148,7 @@ export class Reader {
   }
 
   set top(char) {
-    const at = this.unit(char), ink = this.text.slice(at, at + 999).search(/\S/);  // a line's end has no place
+    const at = this.offsets.unit(char), ink = this.text.slice(at, at + 999).search(/\S/);  // a line's end has no place
     const unit = at + Math.max(0, ink), [start, , made] = this.partAt(unit);
     // A sign that is put away stands nowhere
     const isSeen = ([node, first]) => first + node.length > unit && node.parentElement.getClientRects().length;
@@ -187,8 +184,8 @@ export class Reader {
     this.marked?.();
     const within = (one) => one.start <= start && start < one.end;
     const found = this.segments.get(segment) ?? [...this.segments.values()].find(within);
-    const [first, last, made] = found ? [this.unit(found.start), this.unit(found.end), found.made] : this.partAt(this.unit(start));
-    const [from, to] = this.whole(Math.max(this.unit(start), first), Math.min(this.unit(end), last), first, last);
+    const [first, last, made] = found ? [this.offsets.unit(found.start), this.offsets.unit(found.end), found.made] : this.partAt(this.offsets.unit(start));
+    const [from, to] = this.whole(Math.max(this.offsets.unit(start), first), Math.min(this.offsets.unit(end), last), first, last);
     const mark = make("mark", { tabIndex: -1 }, ...this.content(from, to));
     made.replaceChildren(...this.content(first, from), mark, ...this.content(to, last));
     this.marked = () => made.replaceChildren(...this.content(first, last));
@@ -207,10 +204,11 @@ export class Reader {
     this.marked = this.marked?.();
   }
 
-  // Mark characters where they stand, without going there
-  mark([start, end]) {
+  // Mark characters where they stand, without going there; null: none
+  mark(chars) {
+    if (!chars) return this.unmark();
     const { scrollTop } = this.element;
-    this.go([start, end], undefined, false, false);
+    this.go(chars, undefined, false, false);
     this.element.scrollTop = scrollTop;
   }
 

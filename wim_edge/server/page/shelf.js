@@ -121,7 +121,8 @@ export class Shelf {
 
   made(one, isOneOfSeveral) {
     const open = button("", doing(() => this.open(one.id)), "link");
-    const facts = [one.file === one.title ? "" : one.file, one.pages ? many(one.pages, "page") : many(one.chars, "character")];
+    const file = one.file.startsWith(`${one.title}.`) ? one.file.slice(one.title.length + 1).toUpperCase() : one.file;
+    const facts = [one.file === one.title ? "" : file, one.pages ? many(one.pages, "page") : `${one.chars.toLocaleString("en", { notation: "compact" })} characters`];
     open.append(span(one.title, "name"), span(facts.filter(Boolean).join(" · "), "facts"));
     open.setAttribute("aria-current", one.here);
     open.title = many(one.chars, "character");

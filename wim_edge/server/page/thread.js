@@ -206,9 +206,9 @@ export function offered({ text = "", marks = [], title = "" }) {
   const sections = [...new Set(marks.map((one) => one.section).filter((one) => one && one !== title && one.length < 60))];
   const third = Math.max(1, Math.floor(sections.length / 3)), found = sections.filter((_, at) => at % third === 0).slice(0, 2);
   const row = /^\|[^|\n]+\|[^\n]*\n(?:\|[\s|:-]+\n)?\|? ?([^|\n]*[^|\s])[ \t]*\|/m.exec(text)?.[1];
-  const ofTable = row ? [`${row}: what does the table say?`] : [];
-  return [{ question: "A summary of the document", kind: "summary" }, ...ofTable.map((question) => ({ question })),
-    ...found.map((section) => ({ question: `What does the section “${section.replace(title, "").replace(/^[#\d.\s]+/, "")}” say?` }))].slice(0, 3);
+  const ofTable = row ? [`What does the table say about “${row}”?`] : [];
+  const ofSections = found.map((section) => `What does the section “${section.replace(title, "").replace(/^[#\d.\s]+/, "")}” say?`);
+  return [{ question: "A summary of the document", kind: "summary" }, ...[...ofTable, ...ofSections].map((question) => ({ question }))].slice(0, 3);
 }
 
 export const chip = ({ question, kind }, ask) => button(question, () => ask(question, kind), "chip");
