@@ -62,8 +62,9 @@ export class Reader {
   read(event) {
     this.unmark();
     this.rest();
-    const [start, end] = event.chars, made = make("span", { className: "segment now" });
-    this.put(made, this.offsets.unit(start), this.offsets.unit(end));
+    const [start, end] = event.chars, first = this.offsets.unit(start), isWithin = first && this.text[first - 1] !== "\n";
+    const made = make("span", { className: `segment now${isWithin ? " within" : ""}` });
+    this.put(made, first, this.offsets.unit(end));
     this.segments.set(event.segment, { made, start, end });
   }
 
