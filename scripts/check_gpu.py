@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = ROOT / "examples" / "gpl-3.0.txt"
@@ -82,20 +83,22 @@ def main() -> None:
 
 
 def apart(name: str, limit: float) -> Found:
-    """Runs a step in a process of its own, for so many seconds at most."""
+    """Runs a step in a process of its own, for so many seconds at most: then it is killed with all that it started."""
     begun = time.monotonic()
-    command = [sys.executable, __file__, *sys.argv[1:], "--step", name]
-    try:
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", timeout=limit,
-                              check=False)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return {"passed": False, "seconds": limit, "error": f"not done after {limit:.0f} s"}
+    command, pipe = [sys.executable, __file__, *sys.argv[1:], "--step", name], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace") as step:
+        try:
+            said, why = step.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            for one in psutil.Process(step.pid).children(recursive=True):
+                one.kill()
+            step.kill()
+            return {"passed": False, "seconds": limit, "error": f"not done after {limit:.0f} s"}
     seconds = round(time.monotonic() - begun, 1)
     try:
-        told: Found = json.loads(done.stdout.splitlines()[-1])
+        told: Found = json.loads(said.splitlines()[-1])
     except (ValueError, IndexError):
-        why = done.stderr.strip()[-2000:]
-        return {"passed": False, "seconds": seconds, "error": f"ended with {done.returncode}: {why}"}
+        return {"passed": False, "seconds": seconds, "error": f"ended with {step.returncode}: {why.strip()[-2000:]}"}
     return {"passed": "error" not in told, "seconds": seconds, **told}
 
 
