@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
+from traceback import walk_stack
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from wim_edge.runtime import Runtime
     from wim_edge.worker import Worker
 
+LOG_CALLBACK = "_on_log"
+"""The name of the function that llama.cpp calls with each line of its log (`wim_edge.engine.bindings`)."""
 EXIT_FAILED, EXIT_EARLY, EXIT_NOT_FOUND, EXIT_CANCELLED = 1, 10, 11, 130
 STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again cancels"
 
@@ -27,12 +31,20 @@ STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again can
 def exit_on_signals() -> Iterator[None]:
     """Makes SIGTERM and SIGHUP raise SystemExit, so that temporary folders are removed."""
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = [signal.signal(number, lambda number, _: sys.exit(128 + number)) for number in numbers]
+    before = [signal.signal(number, _exit) for number in numbers]
     try:
         yield
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    names = [one.f_code.co_name for one, _ in walk_stack(frame)] if frame else []
+    if LOG_CALLBACK in names:  # its caller is C, where an exception is lost: the signal comes again a little later
+        threading.Timer(0.05, signal.raise_signal, [number]).start()
+    else:
+        sys.exit(128 + number)
 
 
 class Interruptible:
