@@ -240,9 +240,9 @@ def signals_held() -> Iterator[None]:
 def fingerprint(header: GGUFHeader) -> str:
     """Returns the fingerprint of a model with this header, in hexadecimal. Raises OSError."""
     digest = hashlib.blake2b(BUILD.encode(), digest_size=16)
-    for number, path in enumerate(shards(header.path)):
-        weights = sum(tensor.nbytes or 0 for tensor in header.tensors) if number == 0 else 0
-        _update(digest, path, max(0, path.stat().st_size - weights))
+    weights = sum(tensor.nbytes or 0 for tensor in header.tensors)
+    for number, path in enumerate(shards(header.path)):  # the header lists the weights of the first one alone
+        _update(digest, path, _BLOCK if number else max(0, path.stat().st_size - weights))
     return digest.hexdigest()
 
 
