@@ -28,13 +28,14 @@ def test_the_terms_make_up_the_score_and_the_reason_tells_the_status() -> None:
     weights = SupportWeights(bias=-0.6, likelihood=0.1, answers=0.55, run=0.0, missing=0.0)
     assert format_candidates(finished, weights) == [
         "0.50  at noon  (score -1.00 = passage -0.40, words -0.30, run -0.30; characters 3-10)",
-        "support 0.80: log-odds 1.40 = bias -0.60, likelihood 0.90, answers 1.10",
+        "support 0.80: log-odds 1.40 = bias -0.60, likelihood 0.90, answers 1.10; from the evidence likelihood 9.00, "
+        "answers 2.00",
         "unsure: confidence 0.40 = support 0.80 x share 0.50; sure from 0.5 on",
     ]
     for changed, reason in (
         ({"unsupported": ("1821",)}, "unsure: in no passage: 1821"),
         ({"evidence": {"agreed": 0.0}}, "unsure: the writer did not say “at noon” before it saw these words"),
-        ({"short": "Yes"}, "unsure: confidence 0.40 = support 0.80 x the share of Yes; sure only if a writer agrees"),
+        ({"short": "Yes"}, "unsure: confidence 0.40 = support 0.80 x share 0.50 of Yes; sure only if a writer agrees"),
         ({"status": "not_found", "short": ""}, "not_found: the support is below 0.3"),
         ({"support": None}, "unsure: nothing was scored"),
     ):

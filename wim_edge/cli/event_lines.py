@@ -157,8 +157,10 @@ def format_candidates(event: events.AnswerFinished, weights: SupportWeights) -> 
         lines.append(f"{one.share:.2f}  {clean(one.text)}  (score {one.score:.2f} = {terms}; {where})")
     if event.evidence is not None and event.support is not None:
         odds, says = weights.terms(event.evidence), event.evidence.get("writer")
+        given = ", ".join(f"{name} {value:.2f}" for name, value in event.evidence.items() if name in odds)
         asked = "" if says is None else f"; then the writer's log-odds {says:.2f}"
-        lines.append(f"support {_down(event.support)}: log-odds {sum(odds.values()):.2f} = {_sum(odds)}{asked}")
+        total = f"log-odds {sum(odds.values()):.2f} = {_sum(odds)}"
+        lines.append(f"support {_down(event.support)}: {total}; from the evidence {given}{asked}")
     return [*lines, f"{event.status}: {_reason(event)}"]
 
 
@@ -180,15 +182,15 @@ def _reason(event: events.AnswerFinished) -> str:
     if event.status == "not_found":
         return f"the support is below {NOT_FOUND}"
     sure = f"sure from {ANSWERED} on"
-    of_support = f"confidence {event.confidence or 0.0:.2f} = support {_down(support)}"
+    confidence = event.confidence or 0.0
+    product = f"confidence {confidence:.2f} = support {_down(support)} x share {confidence / max(support, 1e-9):.2f}"
     if event.short in ("Yes", "No"):
-        return f"{of_support} x the share of {event.short}; sure only if a writer agrees"
+        return f"{product} of {event.short}; sure only if a writer agrees"
     if event.short != best[0].text:
-        return f"{of_support} x share; a list: the items stand together, or cells answer alike; {sure}"
+        return f"{product}; a list: the items stand together, or cells answer alike; {sure}"
     if _agreed(event) == 0:
         return f"the writer did not say “{clean(best[0].text)}” before it saw these words"
-    raised = ", raised as the writer agrees" * bool(_agreed(event))
-    return f"{of_support} x share {best[0].share:.2f}{raised}; {sure}"
+    return f"{product}{', raised as the writer agrees' * bool(_agreed(event))}; {sure}"
 
 
 def format_better(unread: float | None) -> str:
