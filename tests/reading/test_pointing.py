@@ -40,7 +40,7 @@ def best(model: FakeModel, text: str) -> str:
     return text[run.start : run.end]
 
 
-@pytest.mark.parametrize("wish", ["The mill", "4,000 crowns", "Dr. A. Brandt", "1921", "river", " 1921", " 4,000 crowns"])
+@pytest.mark.parametrize("wish", ["The mill", "Dr. A. Brandt", "river", "1921", " 1921", "4,000 crowns", " 4,000"])
 def test_the_model_points_at_a_run_of_the_text(wish: str) -> None:
     """Also where a space is a token of its own, as before a digit."""
     assert best(FakeModel(lambda prompt: wish), STORY) == wish.strip()
