@@ -84,7 +84,9 @@ def test_headings_may_be_written_otherwise(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["q.csv", "q.jsonl"])
-def test_a_pipe_of_questions_is_not_waited_for(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_there_and_a_pipe_which_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidRequestError, match=f"{name}: No such file"):
+        read_questions(tmp_path / name)
     os.mkfifo(tmp_path / name)
     with pytest.raises(InvalidRequestError, match="no regular file"):
         read_questions(tmp_path / name)
@@ -94,12 +96,6 @@ def test_names_that_are_no_unicode_stay_apart(tmp_path: Path) -> None:
     for name in (b"\xff.txt", b"\xfe.txt"):
         (tmp_path / os.fsdecode(name)).write_text("text")
     assert [one.id for one in questions_of_each(tmp_path, ["Who?"])] == ["\\xfe.txt", "\\xff.txt"]
-
-
-@pytest.mark.parametrize("name", ["none.jsonl", "none.csv"])
-def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidRequestError, match=f"{name}: No such file"):
-        read_questions(tmp_path / name)
 
 
 def test_each_document_of_a_folder(tmp_path: Path) -> None:

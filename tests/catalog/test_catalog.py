@@ -62,12 +62,13 @@ class TestResolve:
         assert resolved.entry
         assert resolved.entry.name == "qwen3-4b"
 
-    def test_a_name_not_on_disk(self, paths: Paths) -> None:
+    @pytest.mark.parametrize(("name", "pulled"), [("qwen3-4b", "qwen3-4b"), (None, EMBEDDED)])
+    def test_what_is_not_on_disk(self, paths: Paths, name: str | None, pulled: str) -> None:
         with pytest.raises(ModelNotFoundError) as caught:
-            resolve("qwen3-4b", paths)
-        assert caught.value.hint == "wim-edge models pull qwen3-4b"
+            resolve(name, paths)
+        assert caught.value.hint == f"wim-edge models pull {pulled}"
 
-    def test_the_best_that_fits_is_the_default(
+    def test_the_best_that_fits_is_the_default_and_else_the_embedded_one(
         self, paths: Paths, gguf: bytes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         put(paths, EMBEDDED, gguf)
@@ -77,6 +78,8 @@ class TestResolve:
         assert resolve(None, paths).name == "qwen3-8b"
         monkeypatch.setattr(FITS, lambda need: need < 10**9)
         assert resolve(None, paths).name == "qwen2.5-1.5b"
+        monkeypatch.setattr(FITS, lambda need: False)
+        assert resolve(None, paths).name == EMBEDDED
 
     def test_the_best_that_fits_is_recommended_fetched_or_not(
         self, paths: Paths, monkeypatch: pytest.MonkeyPatch
@@ -92,19 +95,6 @@ class TestResolve:
         assert catalog.get(recommended(catalog, paths).name).rank < best.rank
         monkeypatch.setattr(FITS, lambda need: False)
         assert recommended(catalog, paths).name == EMBEDDED
-
-    def test_the_embedded_model_even_where_nothing_fits(
-        self, paths: Paths, gguf: bytes, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        put(paths, EMBEDDED, gguf)
-        put(paths, "qwen3-8b", gguf)
-        monkeypatch.setattr(FITS, lambda need: False)
-        assert resolve(None, paths).name == EMBEDDED
-
-    def test_nothing_on_disk(self, paths: Paths) -> None:
-        with pytest.raises(ModelNotFoundError) as caught:
-            resolve(None, paths)
-        assert caught.value.hint == "wim-edge models pull smollm2-135m"
 
 
 class TestJudge:
