@@ -62,7 +62,8 @@ def search(path: Path, settings: Settings) -> Iterator[tuple[RunConfig, RunConfi
         start = best
         for label, changes in step:
             way = _measure(label, path, start.settings.with_changes(**changes))
-            best = way if _faster(way, best) else best
+            if way.cost < best.cost * _BETTER and speedup(best, way) * _BETTER > 1:
+                best = way
             yield way, best
 
 
@@ -70,10 +71,6 @@ def speedup(way: RunConfig, best: RunConfig) -> float:
     """Returns how many times faster ``best`` is. Measures both again, because other work may have slowed one down."""
     costs = [min(one.cost, _measure(one.label, one.path, one.settings).cost) for one in (way, best)]
     return costs[0] / costs[1]
-
-
-def _faster(way: RunConfig, best: RunConfig) -> bool:
-    return way.cost < best.cost * _BETTER and speedup(best, way) * _BETTER > 1
 
 
 def _measure(label: str, path: Path, settings: Settings) -> RunConfig:
@@ -109,14 +106,11 @@ class Speed:
     decode_tokens: int
 
 
-def sample_text() -> str:
-    return Path(__file__).with_name("sample.txt").read_text(encoding="utf-8")
-
-
 def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
     """Measures a prefill of at most ``n_tokens`` tokens, then decoding, in about ten seconds. The speed of the first
     ``warm_up`` tokens decides how many tokens are measured."""
-    tokens = list(islice(cycle(model.tokenize(sample_text())), n_tokens))
+    sample = Path(__file__).with_name("sample.txt").read_text(encoding="utf-8")
+    tokens = list(islice(cycle(model.tokenize(sample)), n_tokens))
     with closing(model.context(n_tokens + 512)) as context, context.sequence() as sequence:
         sequence.append([*model.bos_tokens, *tokens[:8]])  # the first batch is slower
         begun = time.perf_counter()

@@ -99,7 +99,9 @@ class History:
         try:
             with self._lock:
                 if question.id in self._questions:
-                    write_text(self._path(question), json.dumps(_stored(question)))
+                    kept = [event for event in question.job.events if event["type"] not in _NOT_KEPT]
+                    stored = question.model_dump() | {"ended": question.job.state, "old": kept}
+                    write_text(self._path(question), json.dumps(stored))
         except OSError as error:
             _LOG.warning("a question is not kept: %s", error.strerror)
 
@@ -139,11 +141,6 @@ class _StoredQuestion(AskedQuestion):
 
     ended: JobState
     old: list[Annotated[dict[str, Any], AfterValidator(_check_event)]]
-
-
-def _stored(question: AskedQuestion) -> dict[str, Any]:
-    kept = [event for event in question.job.events if event["type"] not in _NOT_KEPT]
-    return question.model_dump() | {"ended": question.job.state, "old": kept}
 
 
 def _read(path: Path) -> AskedQuestion | None:

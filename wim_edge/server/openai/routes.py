@@ -48,7 +48,6 @@ _Tokens = Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(fail_fast
 _Several = Annotated[list[str], Field(fail_fast=True)] | _Tokens | Annotated[list[_Tokens], Field(fail_fast=True)]
 
 
-
 class ModelCard(BaseModel):
     id: str
     object: str = "model"
