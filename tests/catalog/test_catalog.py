@@ -11,7 +11,7 @@ import pytest
 
 from tests.catalog.conftest import Make
 from tests.tiny import write_tiny_embedder
-from wim_edge.catalog import EMBEDDED, SCOUT, Catalog, HubSource, PathSource, companions, facts, judge_for, resolve
+from wim_edge.catalog import EMBEDDED, SCOUT, Catalog, HubSource, PathSource, companions, facts, resolve
 from wim_edge.catalog.catalog import held_by, memory_of, recommended
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.settings import Paths
@@ -100,7 +100,7 @@ class TestResolve:
 class TestJudge:
     def test_a_writer_needs_it(self, paths: Paths) -> None:
         catalog = Catalog.load(paths)
-        assert judge_for(catalog.get("qwen3-4b"), catalog, paths) == catalog.get(EMBEDDED)
+        assert facts(catalog.get("qwen3-4b"), catalog, paths)["judge"] == EMBEDDED
         judge, scout = catalog.get(EMBEDDED), catalog.get(SCOUT)
         assert companions(catalog.get("qwen3-4b"), catalog, paths) == [judge, scout]
         assert companions(judge, catalog, paths) == [scout]
@@ -109,12 +109,12 @@ class TestJudge:
     @pytest.mark.parametrize("name", [EMBEDDED, "embeddinggemma-300m", "gemma3-270m"])
     def test_others_do_not(self, paths: Paths, name: str) -> None:
         catalog = Catalog.load(paths)
-        assert judge_for(catalog.get(name), catalog, paths) is None
+        assert facts(catalog.get(name), catalog, paths)["judge"] is None
 
     def test_an_embedding_model_is_known_by_its_file(self, paths: Paths, make_entry: Make, tmp_path: Path) -> None:
         write_tiny_embedder(tmp_path / "e5.gguf")
         entry = make_entry(source=PathSource(tmp_path / "e5.gguf"), rank=50)
-        assert judge_for(entry, Catalog.load(paths), paths) is None
+        assert facts(entry, Catalog.load(paths), paths)["judge"] is None
 
 
 def test_facts_count_the_judge(paths: Paths) -> None:

@@ -20,7 +20,6 @@ from tests.attack.hub import Hub, running, write_entry
 from tests.catalog.conftest import Make, sha256
 from wim_edge.catalog import HubSource, fetch, locate, remove
 from wim_edge.catalog import hub as hub_module
-from wim_edge.catalog.model_files import silent
 from wim_edge.errors import DownloadError, ModelError, ModelFileError
 from wim_edge.settings import Paths
 
@@ -138,7 +137,7 @@ class TestHub:
         monkeypatch.setattr(package.constants, "HF_HUB_ETAG_TIMEOUT", 0.1)
         monkeypatch.setattr(package.get_session(), "head", lambda *_, **__: time.sleep(1))
         with pytest.raises(DownloadError, match=said):
-            hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, silent, is_last=is_last)
+            hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, lambda *_: None, is_last=is_last)
 
     def test_a_hub_that_cannot_be_reached(self, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
         package = pytest.importorskip("huggingface_hub")
@@ -148,7 +147,7 @@ class TestHub:
 
         monkeypatch.setattr(package.get_session(), "head", refuse)
         with pytest.raises(DownloadError, match="Connection refused"):
-            hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, silent)
+            hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, lambda *_: None)
 
     @pytest.mark.parametrize(
         ("error", "message"),

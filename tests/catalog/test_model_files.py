@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from tests.catalog.conftest import sha256
-from wim_edge.catalog.model_files import check_sha256, join, megabytes, require_space, silent, write_error
+from wim_edge.catalog.model_files import check_sha256, join, megabytes, require_space, write_error
 from wim_edge.errors import DownloadError
 
 
@@ -35,7 +35,7 @@ def test_what_breaks_half_way_leaves_what_was_there(tmp_path: Path) -> None:
     target = tmp_path / "a.gguf"
     target.write_bytes(b"the old one")
     with pytest.raises(DownloadError, match="Input/output error"):
-        join([lambda: io.BytesIO(b"new"), breaking], target, 6, silent)
+        join([lambda: io.BytesIO(b"new"), breaking], target, 6, lambda *_: None)
     assert target.read_bytes() == b"the old one"
     assert list(tmp_path.iterdir()) == [target]
 

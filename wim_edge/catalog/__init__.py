@@ -8,7 +8,6 @@ from wim_edge.catalog.catalog import (
     companions,
     facts,
     is_here,
-    judge_for,
     own_file,
     resolve,
 )
@@ -17,6 +16,6 @@ from wim_edge.catalog.sources import fetch, is_ready, locate, locate_source, own
 
 __all__ = [
     "EMBEDDED", "SCOUT", "Catalog", "HubSource", "ModelEntry", "PackagePart", "PackageSource", "PathSource",
-    "ResolvedModel", "companions", "facts", "fetch", "is_here", "is_ready", "judge_for", "locate",
+    "ResolvedModel", "companions", "facts", "fetch", "is_here", "is_ready", "locate",
     "locate_source", "own_copy", "own_file", "removable", "remove", "resolve",
 ]  # fmt: skip

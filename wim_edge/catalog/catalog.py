@@ -121,13 +121,9 @@ def is_here(name: str, paths: Paths) -> bool:
     return entry is not None and locate(entry, paths) is not None
 
 
-def judge_for(entry: ModelEntry, catalog: Catalog, paths: Paths) -> ModelEntry | None:
-    """Returns the judge that a writer needs, on this disk or not. None for the judge itself and for models that do not
-    write: embedding models, and models with ``prose = false`` in their settings."""
-    return _judge_of(entry, catalog, locate(entry, paths))
-
-
 def _judge_of(entry: ModelEntry, catalog: Catalog, found: Path | None) -> ModelEntry | None:
+    """Returns the judge that a writer needs, on this disk or not. None for the judge itself and for models that do not
+    write: embedding models, and models with ``prose = false`` in their settings. ``found``: the entry's file."""
     writes = entry.writes and not _embeds(entry, found)
     return catalog.get(EMBEDDED) if writes and entry.name != EMBEDDED else None
 
@@ -141,7 +137,7 @@ def _embeds(entry: ModelEntry, found: Path | None) -> bool:
 
 def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelEntry]:
     """Returns the models that work with this model, on this disk or not: a writer's judge, and the judge's scout."""
-    judge = judge_for(entry, catalog, paths)
+    judge = _judge_of(entry, catalog, locate(entry, paths))
     scout = catalog.entries.get(SCOUT) if judge is not None or entry.name == EMBEDDED else None
     return [one for one in (judge, scout) if one is not None]
 

@@ -20,10 +20,6 @@ Opener = Callable[[], AbstractContextManager[IO[bytes]]]
 _CHUNK = 1024**2
 
 
-def silent(done: int, total: int | None) -> None:
-    """A Progress that shows nothing."""
-
-
 def megabytes(size: int) -> str:
     """Formats a number of bytes for people: ``12 kB``, ``640 MB``, ``5.0 GB`` (powers of ten, as disks count)."""
     if 0 < size < 1e6:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wim_edge.catalog import hub, packages
 from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PackageSource, PathSource
-from wim_edge.catalog.model_files import Progress, check_sha256, silent
+from wim_edge.catalog.model_files import Progress, check_sha256
 from wim_edge.errors import DiskError, DownloadError, EngineError, ModelError, ModelNotFoundError
 from wim_edge.settings import Paths, check_online
 
@@ -65,7 +65,7 @@ def is_ready(entry: ModelEntry, paths: Paths) -> bool:
     return copy.is_file() if copy else locate(entry, paths) is not None
 
 
-def fetch(entry: ModelEntry, paths: Paths, progress: Progress = silent) -> Path:
+def fetch(entry: ModelEntry, paths: Paths, progress: Progress = lambda done, total: None) -> Path:
     """Returns the path of the entry's verified file, downloaded if necessary, and makes the requantized copy. If the
     copy fails, as on a full disk, the file itself is used. Raises the errors of `_fetch_verified`."""
     path, copy = _fetch_verified(entry, paths, progress), requantized_copy(entry, paths.models)
