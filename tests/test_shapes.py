@@ -29,7 +29,7 @@ def script() -> ModuleType:
 def header_of(script: ModuleType, name: str) -> GGUFHeader:
     shape = script.SHAPES[name]
     facts = {f"{shape.architecture}.{key}": value for key, value in shape.facts.items()}
-    return GGUFHeader(Path(name), 3, {"general.architecture": shape.architecture, **facts}, (), 0, 0)
+    return GGUFHeader(Path(name), {"general.architecture": shape.architecture, **facts}, (), 0, 0)
 
 
 @pytest.mark.parametrize("name", MILLIONS)

@@ -56,7 +56,7 @@ class FakeModel:
         self._ids = {text: index for index, text in enumerate(_SPECIAL)}
         self._texts = list(_SPECIAL)
         self.info = ModelInfo(
-            "fake", Path("fake.gguf"), "fake", MemoryKind.ATTENTION, n_ctx_train, _N_VOCAB, 0, chat_template, "", ""
+            "fake", Path("fake.gguf"), "fake", MemoryKind.ATTENTION, n_ctx_train, _N_VOCAB, chat_template, "", ""
         )
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:

@@ -39,7 +39,7 @@ def test_each_memory_holds_its_layers(free: FreeMemory, shortage: tuple[str, int
 def header_of(architecture: str, layers: int, **facts: object) -> GGUFHeader:
     known = {"block_count": layers, "embedding_length": 2048, **facts}
     metadata = {f"{architecture}.{key.replace('__', '.')}": value for key, value in known.items()}
-    return GGUFHeader(Path("made-up"), 3, {"general.architecture": architecture, **metadata}, (), 0, 0)  # type: ignore[arg-type]
+    return GGUFHeader(Path("made-up"), {"general.architecture": architecture, **metadata}, (), 0, 0)  # type: ignore[arg-type]
 
 
 def test_kv_cache_of_every_fourth_layer() -> None:

@@ -61,7 +61,6 @@ class GGUFHeader:
     """The header of a GGUF file, checked against the file's size."""
 
     path: Path
-    version: int
     metadata: dict[str, MetaValue]
     tensors: tuple[Tensor, ...]
     n_vocab: int
@@ -244,7 +243,7 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
             raise ModelFileError(
                 f"{path}: cut short, {tensor.name} ends at byte {end:,} of {size:,}", "Fetch the file again."
             )
-    return GGUFHeader(path, version, metadata, tensors, n_vocab, sum(part.stat().st_size for part in shards(path)),
+    return GGUFHeader(path, metadata, tensors, n_vocab, sum(part.stat().st_size for part in shards(path)),
                       start)  # fmt: skip
 
 

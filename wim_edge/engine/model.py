@@ -68,7 +68,6 @@ class Model(AbstractContextManager["Model"]):
             memory=self._memory_kind(),
             n_ctx_train=max(256, lib.llama_model_n_ctx_train(self.handle)),
             n_vocab=self.n_vocab,
-            nbytes=self.header.nbytes,
             chat_template=self.header.chat_template,
             bos=self._text(lib.llama_vocab_bos(self.vocab)),
             eos=self._text(lib.llama_vocab_eos(self.vocab)),

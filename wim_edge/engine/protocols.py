@@ -58,7 +58,6 @@ class ModelInfo:
     memory: MemoryKind
     n_ctx_train: int
     n_vocab: int
-    nbytes: int
     chat_template: str | None
     bos: str
     eos: str
