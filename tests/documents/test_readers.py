@@ -62,7 +62,7 @@ def test_names_are_printable(tmp_path: Path) -> None:
     assert read_document(path).name == "a\ufffd[31m\ufffd\ufffd.txt"
 
 
-def test_several(tmp_path: Path) -> None:
+def test_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = []
     for folder, name in (("x", "r.txt"), ("y", "r.txt"), ("z", "r.txt (2)"), ("z", "r.txt")):
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -70,9 +70,10 @@ def test_several(tmp_path: Path) -> None:
         sources[-1].write_text(folder)
     names = [document.name for document in read_documents(sources)]
     assert names == ["r.txt", "r.txt (3)", "r.txt (2)", "r.txt (4)"]
-    assert [d.name for d in read_documents(["-", sources[0]], io.BytesIO(b"x"))] == ["standard input", "r.txt"]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x")))
+    assert [d.name for d in read_documents(["-", sources[0]])] == ["standard input", "r.txt"]
     with pytest.raises(InvalidRequestError, match="given twice"):
-        read_documents(["-", "-"], io.BytesIO(b"x"))
+        read_documents(["-", "-"])
     assert read_documents([]) == []
 
 

@@ -11,7 +11,7 @@ from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
 from wim_edge.documents.numbering import Numbering, value_of, written
 from wim_edge.documents.rows import Span, add_rows, grid, span_of
-from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
+from wim_edge.documents.runs import HEIGHTS, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r"))
@@ -26,7 +26,6 @@ _CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreak
 _TEXT = frozenset({_W + "t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
 _OF_TEXT = _TEXT | _CHANGED | {_PARAGRAPH, _RUN}
 _SWITCHES = {_W + "strike": STRUCK, _W + "dstrike": STRUCK, _W + "vanish": HIDDEN}
-_HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
 _NUMBERED = {f"{_W}footnote": "decimal", f"{_W}endnote": "lowerRoman", f"{_W}comment": "lowerLetter"}
 _REFERENCES = {f"{kind}Reference": kind for kind in _NUMBERED}
 _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
@@ -160,7 +159,7 @@ class _BodyWriter:
             if one.tag == _STYLE:
                 look = self._look_of(one.get(_VALUE, "")) | look
             elif one.tag == _HEIGHT:
-                look |= {RAISED: False, LOWERED: False, _HEIGHTS.get(one.get(_VALUE, ""), ""): True}
+                look |= {RAISED: False, LOWERED: False, HEIGHTS.get(one.get(_VALUE, ""), ""): True}
             elif one.tag == f"{_W}position":  # in half points
                 height = one.get(_VALUE, "0")
                 look |= {RAISED: height[:1] in "+123456789", LOWERED: height[:1] == "-"}

@@ -71,14 +71,12 @@ def _parse_checked(name: str, ending: str, data: bytes, limits: Limits) -> Docum
     return document
 
 
-def read_documents(
-    sources: Iterable[str | Path], stdin: BinaryIO | None = None, limits: Limits = DEFAULTS
-) -> list[Document]:
+def read_documents(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Document]:
     """Reads several files, and numbers equal names. Raises as `read_document`, or InvalidRequestError for two ``-``."""
     sources = list(sources)
     if sources.count("-") > 1:
         raise InvalidRequestError("standard input (-) is given twice", "Give - once.")
-    return with_unique_names(read_document(source, stdin, limits) for source in sources)
+    return with_unique_names(read_document(source, limits=limits) for source in sources)
 
 
 def listed(documents: Documents) -> list[DocumentSource]:

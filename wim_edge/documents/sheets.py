@@ -12,7 +12,7 @@ from typing import Any
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.rows import add_shown_rows
-from wim_edge.documents.runs import LOWERED, RAISED, STRUCK
+from wim_edge.documents.runs import HEIGHTS, STRUCK
 from wim_edge.documents.runs import shown as shown_runs
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -40,7 +40,6 @@ _DATE_CODES = {
 _LOCAL = re.compile(r"\[\$-(?!\w{0,2}09\]|en\b)(?:F[48]00|x-|\w{5}|[^\]]*\].*(?:mmm|ddd))", re.IGNORECASE)
 """Date formats that depend on the system, or whose names of months and days are not English."""
 _SYSTEM_DATES, _SECONDS = (14, 22), {"h": 3600, "m": 60, "s": 1}  # formats that the system defines, by id
-_HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
 _SHARED = ("sharedStrings", "styles")
@@ -208,7 +207,7 @@ def _string(element: Any) -> str | Runs:
         elif part.tag == _RUN:
             properties = part.find(f"{_S}rPr")
             height = None if properties is None else properties.find(f"{_S}vertAlign")
-            look = _HEIGHTS.get(height.get("val", ""), "") if height is not None else ""
+            look = HEIGHTS.get(height.get("val", ""), "") if height is not None else ""
             runs.append((part.findtext(_TEXT) or "", STRUCK if _is_struck(properties) else look))
     if any("_x" in text for text, _ in runs):
         runs = [(_ESCAPED.sub(lambda code: chr(int(code[1], 16)), text), look) for text, look in runs]
