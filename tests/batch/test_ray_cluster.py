@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.batch.test_real_batch import batch, write_documents
-from wim_edge.batch.ray_cluster import Cluster, place, same
+from wim_edge.batch.ray_cluster import Cluster, place
 from wim_edge.cli import main
 from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, WimEdgeError
 from wim_edge.evaluation import runner
@@ -27,6 +27,10 @@ pytestmark = pytest.mark.real
 os.environ["RAY_worker_niceness"] = "0"  # of 15 unless told otherwise: they would wait for all other tests  # noqa: SIM112
 os.environ["RAY_BACKEND_LOG_LEVEL"] = "error"  # where Ray crashes, it says where
 MACHINE = {"num_cpus": 1, "object_store_memory": 100 << 20}
+
+
+def same(item: Any) -> Any:
+    return item
 
 
 @pytest.fixture(scope="module")

@@ -187,11 +187,6 @@ def _row_by_row() -> Iterator[None]:
         context.issue_detectors_config.detectors = detectors
 
 
-def same(item: T) -> T:
-    """Returns the item: the ``load`` of `Cluster.run` if there is nothing to load."""
-    return item
-
-
 def threads(settings: Settings) -> int:
     """Returns the number of threads for a model in this actor: the setting, else the actor's physical CPUs."""
     from wim_edge.engine.model import physical_cores

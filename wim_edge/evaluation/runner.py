@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wim_edge.batch.ray_cluster import Cluster, place, same, threads
+from wim_edge.batch.ray_cluster import Cluster, place, threads
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
 from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Condition, ConditionAsker, check_condition
 from wim_edge.evaluation.example import Example
@@ -94,7 +94,7 @@ def _ask_all(
     settings = portable_settings(runtime.settings)
     runtime.close()  # an actor needs the model's memory
     actor = partial(_Actor, settings, task.name, model_identity(settings))
-    yield from cluster.run(of_one, same, actor)
+    yield from cluster.run(of_one, lambda examples: examples, actor)
 
 
 class _Firsts:
