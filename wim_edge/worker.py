@@ -44,7 +44,8 @@ class Worker(AbstractContextManager["Worker"]):
     """
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
-        self._command = list(command or subprocesses.command("wim_edge", "worker", *_verbosity()))
+        logs = logging.getLogger("wim_edge.llama").isEnabledFor(logging.DEBUG)  # llama.cpp's messages
+        self._command = list(command or subprocesses.command("wim_edge", "worker", *["--debug"] * logs))
         self._settings = _plain(settings)
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
@@ -188,11 +189,6 @@ class Worker(AbstractContextManager["Worker"]):
         code = process.wait()
         self.close()
         return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def _verbosity() -> list[str]:
-    """Returns the child's option to log llama.cpp's messages if this process logs them."""
-    return ["--debug"] if logging.getLogger("wim_edge.llama").isEnabledFor(logging.DEBUG) else []
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,20 +60,17 @@ class Interruptible:
         self._queue: queue.SimpleQueue[Event | BaseException | None] = queue.SimpleQueue()
         self._has_begun = self._has_read = self._is_answering = False
         self._abandoned = threading.Event()
-        self._presses = 0
+        self.presses = 0
+        """The number of times that Ctrl-C was pressed since the first event."""
         self.asked_as: str | None = None
         """The restated question; None: it was asked in the user's words."""
-
-    @property
-    def pressed(self) -> bool:
-        return self._presses > 0
 
     def exit_code(self, last: Event | None) -> int:
         """Returns the command's exit code. ``last``: the stream's last event."""
         reason = getattr(last, "finish_reason", "")
         if reason == "cancelled":
             return EXIT_CANCELLED
-        if self.pressed and reason == "early_exit":
+        if self.presses and reason == "early_exit":
             return EXIT_EARLY
         return EXIT_NOT_FOUND if getattr(last, "status", "") == "not_found" else 0
 
@@ -130,8 +127,8 @@ class Interruptible:
     def _on_sigint(self, _signal: int, _frame: object) -> None:
         if not self._has_begun:
             raise KeyboardInterrupt
-        self._presses += 1
-        if self._presses == 1 and self._has_read and not self._is_answering:
+        self.presses += 1
+        if self.presses == 1 and self._has_read and not self._is_answering:
             from wim_edge.reading.events import Warning
 
             self._queue.put(Warning(self._says))

@@ -249,14 +249,14 @@ def _index(library: Library, model: str | None) -> None:
 @debug_option
 def list_libraries(as_json: bool) -> None:
     """List the libraries."""
-    from wim_edge.library.library import Library, known_libraries
+    from wim_edge.library.library import Library, known_libraries, size_of
 
     rows: list[dict[str, Any]] = []
     for name in known_libraries():
         try:
             library = Library(name)
             rows.append({"name": name, "documents": len(library), "files": len(library.sources()),
-                         "bytes": library.nbytes, "path": str(library.folder)})  # fmt: skip
+                         "bytes": size_of(library.folder), "path": str(library.folder)})  # fmt: skip
         except LibraryError as error:
             click.echo(f"warning: {one_line(str(error))} {one_line(error.hint)}", err=True)
     lines = (f"{row['name']}: {counted(row['documents'], 'document')} of {counted(row['files'], 'file')}, "

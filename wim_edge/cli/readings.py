@@ -75,8 +75,7 @@ def remove(numbers: tuple[int, ...]) -> None:
     with _opened() as opened, _freed(opened):
         for reading in numbers:
             _named(opened, reading)
-        for reading in numbers:
-            opened.remove(reading)
+        opened.remove(*numbers)
 
 
 @readings.command()

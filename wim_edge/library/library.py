@@ -206,11 +206,6 @@ class Library:
         with self._read() as db:
             return documents_db.removed_documents(db)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes on disk: documents, words, and indexes for models."""
-        return size_of(self.folder)
-
     # Changes
 
     def add_root(self, path: Path) -> None:
@@ -332,7 +327,7 @@ def remove_library(name: str) -> int:
 
 
 def size_of(folder: Path) -> int:
-    """Returns the size of a folder's files, in bytes."""
+    """Returns the size of a folder's files, in bytes; of a library: documents, words, and indexes for models."""
     total = 0
     for path in folder.glob("*"):
         with suppress(OSError):

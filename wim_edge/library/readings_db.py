@@ -230,12 +230,9 @@ def sweep() -> None:
     """Removes the temporary folders of killed processes, which no longer lock them."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError, Timeout, NotImplementedError):
-            if _ours(folder) and time.time() - (folder / LOCK).stat().st_mtime > _YOUNG:
+            # Other users may also create temporary folders
+            is_ours = not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()
+            if is_ours and time.time() - (folder / LOCK).stat().st_mtime > _YOUNG:
                 with FileLock(folder / LOCK, timeout=0):
                     pass  # the lock is free, and Windows would not delete the folder while we hold it
                 shutil.rmtree(folder)
-
-
-def _ours(folder: Path) -> bool:
-    """Returns whether this user owns the folder: other users may also create temporary folders."""
-    return not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()
