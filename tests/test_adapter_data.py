@@ -237,21 +237,20 @@ def test_rules_on_wikipedia(data: Path) -> None:
 def mixtures(data: Path) -> Callable[..., Any]:
     from adapter import mixture
 
-    shares = {name: share for name, share in mixture.SHARES.items() if name != "wiki"}  # one page asks nothing
     more = {"policyqa": 20, "reports": 10, "lookups": 10, "pages": 10, "articles de": 10}
-    return lambda seed, *hold_out: mixture.load(data, seed, list(hold_out), {**shares, **more})
+    shares = {name: share for name, share in {**mixture.SHARES, **more}.items() if name != "wiki"}  # it asks nothing
+    return lambda seed, *hold_out: mixture.load(data, seed, list(hold_out), shares)
 
 
 def test_the_mixture_is_a_function_of_the_seed(mixtures: Callable[..., Any]) -> None:
     first, again, other = (mixtures(seed) for seed in (1, 1, 2))
     assert [first.passage(n) for n in range(30)] == [again.passage(n) for n in range(30)]
     assert [first.passage(n) for n in range(30)] != [other.passage(n) for n in range(30)]
-    assert first.passage(7) == first.passage(7)
     seen = [first.passage(n) for n in range(400)]
     assert {one.source for one in seen} == first.shares.keys()
-    texts = [f"{one.heading}{question.text}" for one in seen for question in one.questions]
-    assert any("tower of a?" in text for text in texts)
-    assert not any("tower of b?" in text for text in texts)  # it is there to report on
+    texts = " ".join(question.text for one in seen for question in one.questions)
+    assert "tower of a?" in texts
+    assert "tower of b?" not in texts  # it is there to report on
 
 
 def test_articles_are_held_out(mixtures: Callable[..., Any]) -> None:

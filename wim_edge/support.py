@@ -71,8 +71,8 @@ class SupportWeights(_Weights):
 
     def terms(self, evidence: Mapping[str, float]) -> dict[str, float]:
         """Returns what each kind of evidence adds to the support's logit, in nats; without those of weight 0."""
-        weights = {name: weight for name, weight in asdict(self).items() if weight}
-        return {name: weight * evidence.get(name, float(name == "bias")) for name, weight in weights.items()}
+        known = {"bias": 1.0, **evidence}
+        return {name: weight * known.get(name, 0.0) for name, weight in asdict(self).items() if weight}
 
 
 @dataclass(frozen=True)

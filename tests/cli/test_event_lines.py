@@ -22,8 +22,7 @@ def test_the_terms_make_up_the_score_and_the_reason_tells_the_status() -> None:
     one = events.ScoredWords("at noon", "a.md", (3, 10), 0.5, -1.0, terms)
     finished = events.AnswerFinished(
         "At noon.", "stop", "wim", "m", (), events.Usage(0, 0, 0, {"total": 1.0}, 0), status="unsure", short="at noon",
-        support=0.8, evidence={"likelihood": 9.0, "answers": 2.0, "run": -3.0, "missing": 0.5}, candidates=(one,),
-        confidence=0.4,
+        support=0.8, evidence={"likelihood": 9.0, "answers": 2.0}, candidates=(one,), confidence=0.4,
     )  # fmt: skip
     weights = SupportWeights(bias=-0.6, likelihood=0.1, answers=0.55, run=0.0, missing=0.0)
     assert format_candidates(finished, weights) == [

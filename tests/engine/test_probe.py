@@ -27,8 +27,7 @@ def test_features_libraries_and_what_the_build_leaves_unused() -> None:
     ("linux", "CPU : AVX = 1 | AVX2 = 1 |", (), {"avx", "avx2", "sse3"}, False, None),
     ("linux", METAL, (), {"asimd"}, False, None),
     ("linux", PLAIN, (), {}, True, ("the NVIDIA GPU", "GGML_CUDA=on")),
-    ("linux", f"CUDA : ARCHS = 900 | FA_QUANTS = q4_0-q4_0 | {PLAIN}", ("CUDA0",), {}, True, None),
-    ("linux", PLAIN, ("CUDA0",), {"avx2"}, True, ("AVX2", "GGML_CUDA=on")),
+    ("linux", f"CUDA : ARCHS = 900 | {PLAIN}", ("CUDA0",), {"avx2"}, True, ("AVX2", "GGML_CUDA=on")),
     ("darwin", METAL, (), {}, False, ("the GPU (Metal)", "GGML_METAL=on")),
     ("darwin", METAL, ("Metal",), {}, False, None),
 ])  # fmt: skip

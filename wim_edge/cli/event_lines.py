@@ -51,9 +51,7 @@ def lines_of(event: events.Event) -> Iterator[ShownLine]:
             yield ShownLine(f"warning: {clean(event.text)}", "yellow")
 
 
-def format_place(
-    event: events.SegmentRead | events.MarginJudged | events.Source | events.Quote, several: bool
-) -> str:
+def format_place(event: events.SegmentRead | events.MarginJudged | events.Source | events.Quote, several: bool) -> str:
     """Returns a place such as "page 12" or "Costs, line 14", or only the document's name if nothing else is known.
     ``several``: True to begin with the document's name: "report.pdf, page 12"."""
     parts = [clean(event.document)] if several else []
@@ -158,9 +156,9 @@ def format_candidates(event: events.AnswerFinished, weights: SupportWeights) -> 
     if event.evidence is not None and event.support is not None:
         odds, says = weights.terms(event.evidence), event.evidence.get("writer")
         given = ", ".join(f"{name} {value:.2f}" for name, value in event.evidence.items() if name in odds)
-        asked = "" if says is None else f"; then the writer's log-odds {says:.2f}"
+        given += "" if says is None else f"; then the writer's log-odds {says:.2f}"
         total = f"log-odds {sum(odds.values()):.2f} = {_sum(odds)}"
-        lines.append(f"support {_down(event.support)}: {total}; from the evidence {given}{asked}")
+        lines.append(f"support {_down(event.support)}: {total}; from the evidence {given}")
     return [*lines, f"{event.status}: {_reason(event)}"]
 
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from wim_edge.runtime import Runtime
     from wim_edge.worker import Worker
 
-LOG_CALLBACK = "_on_log"
-"""The name of the function that llama.cpp calls with each line of its log (`wim_edge.engine.bindings`)."""
+LOG_CALLBACK = "_on_log"  # what llama.cpp calls with each line of its log (`wim_edge.engine.bindings`)
 EXIT_FAILED, EXIT_EARLY, EXIT_NOT_FOUND, EXIT_CANCELLED = 1, 10, 11, 130
 STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again cancels"
 
@@ -40,8 +39,8 @@ def exit_on_signals() -> Iterator[None]:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:
-    names = [one.f_code.co_name for one, _ in walk_stack(frame)] if frame else []
-    if LOG_CALLBACK in names:  # its caller is C, where an exception is lost: the signal comes again a little later
+    # C calls it, where an exception is lost: the signal comes again a little later
+    if frame and any(one.f_code.co_name == LOG_CALLBACK for one, _ in walk_stack(frame)):
         threading.Timer(0.05, signal.raise_signal, [number]).start()
     else:
         sys.exit(128 + number)
