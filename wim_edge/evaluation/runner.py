@@ -94,7 +94,11 @@ def _ask_all(
     settings = portable_settings(runtime.settings)
     runtime.close()  # an actor needs the model's memory
     actor = partial(_Actor, settings, task.name, model_identity(settings))
-    yield from cluster.run(of_one, lambda examples: examples, actor)
+    yield from cluster.run(of_one, _same, actor)
+
+
+def _same(jobs: list[Job]) -> list[Job]:
+    return jobs  # nothing is to be loaded; a lambda could not be sent to an actor
 
 
 class _Firsts:
