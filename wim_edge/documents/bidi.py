@@ -34,7 +34,7 @@ def is_ltr(text: str) -> bool:
 
 
 def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
-    """Returns the reading order of the characters ``shown`` from left to right; ``from_right``: of a row read so."""
+    """Returns the reading order of ``shown``, a row's characters from left to right. ``from_right``: an RTL row."""
     found = [unicodedata.bidirectional(one[:1]) for one in shown]
     # In a row with Arabic letters, a sign like % is not part of the number
     classes = "".join(" " if one == "ET" and "AL" in found else _CLASSES.get(one, " ") for one in found)

@@ -27,7 +27,7 @@ from wim_edge.documents.reflow import reflow
 from wim_edge.settings import Limits
 
 _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
-"""The most bookmarks and characters of a page label; one with 1 in ``_LOST`` letters unreadable is recognised."""
+"""The most bookmarks, and characters of a label. Over one unreadable letter in ``_LOST``: the page is recognised."""
 _TITLE, _MISSED = 200, 50
 """The characters of a title that are searched for on its page. After ``_MISSED`` missing titles, the search stops."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20

@@ -30,7 +30,7 @@ class Table:
 
 @lru_cache(maxsize=8)
 def tables(text: str) -> tuple[Table, ...]:
-    """Returns the tables with a header: above a rule, or alone with a pipe first or without digits (but for years)."""
+    """Returns the tables with a header: a rule below it, a pipe before it alone, or no digits but years."""
     found: list[Table] = []
     block: list[tuple[int, int, bool]] = []  # rows so far: start, end, whether it is a rule
     spans = [*line_spans(text), (len(text), len(text))]
