@@ -14,7 +14,9 @@ CLIPPED = "position:absolute; width:1px; height:1px; clip:rect(0, 0, 0, 0)"
 
 @pytest.mark.parametrize(("css", "tag", "attributes", "look"), [
     ("", "p", {}, ""), ("body{display:none}", "body", {}, ""),
-    ("", "p", {"hidden": ""}, HIDDEN), ("", "p", {"style": "DISPLAY : None"}, HIDDEN),
+    ("", "dialog", {}, HIDDEN), ("", "dialog", {"class": "x"}, HIDDEN), ("", "dialog", {"open": ""}, ""),
+    ("", "p", {"hidden": ""}, HIDDEN), ("", "p", {"popover": "auto"}, HIDDEN),
+    ("", "p", {"style": "DISPLAY : None"}, HIDDEN),
     ("", "p", {"style": "visibility:hidden"}, HIDDEN), ("", "del", {}, STRUCK), ("", "sup", {}, RAISED),
     ("", "sub", {}, LOWERED), (".a, p.gone{display:none}", "p", {"class": "x gone"}, HIDDEN),
     ("p.gone{display:none}", "li", {"class": "gone"}, ""), ("#n{display:none}", "p", {"id": "n"}, HIDDEN),

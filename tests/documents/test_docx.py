@@ -200,6 +200,17 @@ def test_raised_and_lowered_letters(read, up: str) -> None:
     assert read("a.docx", looking(f"<w:p>{''.join(runs)}</w:p>")).text == "It is $450 [1] for 36 m², H₂O"
 
 
+def test_ticked_boxes_and_signs(read) -> None:
+    fonts = {"Wingdings": "F0FE", "Symbol": "F0B3", "X": "D800", "Y": "zz", "Segoe UI Symbol": "2612"}
+    signs = "".join(f'<w:sym w:font="{font}" w:char="{code}"/>' for font, code in fonts.items())
+    boxes = "".join(
+        f'<w:fldChar><w:ffData><w:checkBox><w:default w:val="{first}"/>{now}</w:checkBox></w:ffData></w:fldChar>'
+        for first, now in ((0, ""), (0, "<w:checked/>"), (1, ""), (1, '<w:checked w:val="0"/>'))
+    )
+    document = read("a.docx", body(f"<w:p><w:r>{signs}<w:t>5</w:t>{boxes}</w:r></w:p>"))
+    assert document.text == "☑≥☒5☐☒☒☐"
+
+
 def test_a_table_that_places_text_is_text(read) -> None:
     def table(*cells: str) -> str:
         return f"<w:tbl><w:tr>{''.join(f'<w:tc>{cell}</w:tc>' for cell in cells)}</w:tr></w:tbl>"

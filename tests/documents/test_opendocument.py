@@ -46,10 +46,10 @@ def test_a_text_with_lists_tables_and_notes(read) -> None:
     )
     document = read("a.odt", file("text", body, "The lease", "<style:header><text:p>No. 4711</text:p></style:header>"))
     assert document.text == (
-        "Rent\n\nIt is  400\ta month [1].\n\n1. one\n\n(b) deep\n\n2. two\n\n- dot\n\n"
-        "| Item | Price\nDoor | 12\n\naround\n\nbox\n\n[1] net\n\nNo. 4711"
+        "Rent\n\nIt is  400\ta month [1]. [a]\n\n1. one\n\n(b) deep\n\n2. two\n\n- dot\n\n"
+        "| Item | Price\nDoor | 12\n\naround\n\nbox\n\n[1] net\n\n[a] hm\n\nNo. 4711"
     )
-    assert [mark.section for mark in document.marks] == ["Rent", "Notes", "Headers and footers"]
+    assert [mark.section for mark in document.marks] == ["Rent", "Notes", "Comments", "Headers and footers"]
     assert document.title == "The lease"
 
 
@@ -59,9 +59,10 @@ def test_sheets_and_slides(read) -> None:
     gap = f'<table:table-row table:number-rows-repeated="5">{empty}</table:table-row>'
     tables = {"Staff": cells("Name", "Room") + cells("Anna", "12", times=2) + rest, "More": gap + cells("x", "y")}
     sheets = (f'<table:table table:name="{name}">{rows}</table:table>' for name, rows in tables.items())
-    document = read("a.ods", file("spreadsheet", "".join(sheets)))
-    assert document.text == "| Name | Room\nAnna | 12\nAnna | 12\n\nx | y"
-    assert [(mark.section, mark.row) for mark in document.marks] == [("Staff", 1), ("More", 6)]
+    said = "<office:annotation><text:p>ill</text:p></office:annotation>"
+    document = read("a.ods", file("spreadsheet", "".join(sheets).replace("y</text:p>", f"y</text:p>{said}")))
+    assert document.text == "| Name | Room\nAnna | 12\nAnna | 12\n\nx | y\n\ny: ill"
+    assert [(mark.section, mark.row) for mark in document.marks] == [("Staff", 1), ("More", 6), ("Comments", None)]
     assert place_of(document, "Anna").row == 2
     assert document.title == "a"
     pages = "".join(f"<draw:page><draw:frame><text:p>slide {n}</text:p></draw:frame></draw:page>" for n in (1, 2))

@@ -46,10 +46,11 @@ class StyleSheet:
         """Returns an element's look (a constant of `runs`; empty: plain), without regard to the elements around it."""
         if tag in ("html", "body"):  # often hidden until a script has run
             return ""
+        is_closed = tag == "dialog" and "open" not in attributes
         if not attributes and tag not in self._rules:
-            return _OF_TAGS.get(tag, "")
+            return HIDDEN if is_closed else _OF_TAGS.get(tag, "")
         names = (attributes.get(name, "") for name in ("class", "id", "style"))
-        return self._look(tag, *names, "hidden" in attributes)
+        return self._look(tag, *names, is_closed or "hidden" in attributes or "popover" in attributes)
 
     def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> str:
         """Returns the look for a tag and the values of its attributes class, id and style (empty if absent)."""

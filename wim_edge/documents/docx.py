@@ -11,7 +11,7 @@ from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
 from wim_edge.documents.numbering import Numbering, value_of, written
 from wim_edge.documents.rows import Span, add_rows, grid, span_of
-from wim_edge.documents.runs import HEIGHTS, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
+from wim_edge.documents.runs import HEIGHTS, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown, symbol
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r"))
@@ -131,6 +131,11 @@ class _BodyWriter:
                     elif kind := _REFERENCES.get(piece.tag):
                         mark = f"[{written(len(self._marks[kind]) + 1, _NUMBERED[kind])}]"
                         own.append((self._marks[kind].setdefault(piece.get(f"{_W}id", ""), mark), RAISED))
+                    elif piece.tag == _W + "sym":
+                        own.append((symbol(piece.get(f"{_W}font", ""), piece.get(f"{_W}char", "")), look))
+                    elif (box := piece.find(f"{_W}ffData/{_W}checkBox")) is not None:  # of an old form
+                        states = [one.get(_VALUE, "1") for one in box if one.tag in (_W + "default", _W + "checked")]
+                        own.append(("☒" if states and states[-1] in ("1", "true", "on") else "☐", look))
                     elif piece.tag not in _EMPTY:
                         boxes.extend(text for box in _walk(piece, _PARAGRAPHS) for text in self.texts(box))
             elif element.tag in _TEXT:

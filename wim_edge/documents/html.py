@@ -17,7 +17,7 @@ from wim_edge.documents.rows import span_of
 from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
 from wim_edge.settings import Limits
 
-_DROPPED = frozenset({"script", "style", "nav", "noscript", "template", "datalist"})
+_DROPPED = frozenset({"audio", "datalist", "iframe", "nav", "noscript", "script", "style", "template", "video"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _INDENTS = 8  # most levels of indentation of a list item
 _ITEMS = frozenset({"ol", "ul", "menu", "dir"})

@@ -19,7 +19,7 @@ _ITEM, _NOTE, _ROW = _TEXT + "list-item", _TEXT + "note", _TABLE + "table-row"
 _MARGINS = tuple(f"{_STYLE}{end}{kind}" for end in ("header", "footer") for kind in ("", "-first", "-left"))
 _PARAGRAPHS = (_TEXT + "p", _TEXT + "h")
 _CELLS = (_TABLE + "table-cell", _TABLE + "covered-table-cell")
-_DROPPED = frozenset({_TEXT + "tracked-changes", _OFFICE + "annotation", _TABLE + "tracked-changes", _OFFICE + "forms"})
+_COMMENT, _DROPPED = _OFFICE + "annotation", {_TEXT + "tracked-changes", _TABLE + "tracked-changes", _OFFICE + "forms"}
 _SPOKEN = _NAMES % "presentation" + "notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
 _UNSEEN = {f"{_TABLE}display": "false", f"{_TEXT}display": "none", _NAMES % "presentation" + "visibility": "hidden"}
@@ -66,15 +66,16 @@ class _ElementWriter:
             for root in roots for style in root.iter(f"{_TEXT}list-style")
         }  # fmt: skip
         """The list styles by name, each with its numbered levels' elements by level ("1" is the outermost)."""
-        self._notes: list[str] = []
+        self._notes: dict[str, list[str]] = {"Notes": [], "Comments": []}
         self._slides = 0
 
     def body(self, body: Any) -> None:
         self._add(body, 0)
-        if self._notes:
-            self._draft.mark(section="Notes")
-        for note in self._notes:
-            self._draft.paragraph(note)
+        for heading, notes in self._notes.items():
+            if notes:
+                self._draft.mark(section=heading)
+            for note in notes:
+                self._draft.paragraph(note)
         if body.find(f"{_OFFICE}text") is not None:  # a sheet's are only its name and page numbers
             margins = (margin for root in self._roots for margin in root.iter(*_MARGINS))
             lines = (self._text(one, []).strip() for margin in margins for one in margin.iter(*_PARAGRAPHS))
@@ -177,7 +178,9 @@ class _ElementWriter:
             column = columns[len(cells)] if len(cells) < len(columns) else row
             given = cell if cell.get(f"{_TABLE}style-name") else column
             look = self._look(given, {})
-            text = " ".join(self._text(one, [], look) for one in cell.iter(*_PARAGRAPHS))
+            own = [one for one in cell.iter(*_PARAGRAPHS) if one.getparent().tag != _COMMENT]
+            text = " ".join(self._text(one, [], look) for one in own)
+            self._notes["Comments"] += [f"{text}: {self._said(one)}" for one in cell.iterfind(_COMMENT)]
             if cell.get(f"{_TABLE}formula") and not text and cell.get(f"{_OFFICE}value-type") is None:
                 cut.add(f"{name}: a formula has no value that was kept")
             times, room = _times(cell, "number-columns-repeated"), _COLUMNS - len(cells)
@@ -197,7 +200,11 @@ class _ElementWriter:
         for child in element:
             if child.tag == _NOTE:
                 mark = f"[{cited}]" if (cited := child.findtext(_TEXT + "note-citation")) else ""
-                self._notes.append(" ".join([mark, *(self._text(one, []) for one in child.iter(_TEXT + "p"))]).strip())
+                self._notes["Notes"].append(f"{mark} {self._said(child)}".strip())
+                yield mark, RAISED
+            elif child.tag == _COMMENT:
+                mark = f"[{written(len(self._notes['Comments']) + 1, 'lowerLetter')}]"
+                self._notes["Comments"].append(f"{mark} {self._said(child)}")
                 yield mark, RAISED
             elif child.tag == _TEXT + "s":
                 yield " " * min(_times(child, "c", _TEXT), _COLUMNS), name
@@ -208,6 +215,9 @@ class _ElementWriter:
             elif child.tag not in _DROPPED and isinstance(child.tag, str):
                 yield from self._runs(child, boxes, look)
             yield child.tail or "", name
+
+    def _said(self, note: Any) -> str:
+        return " ".join(self._text(one, []) for one in note.iter(_TEXT + "p"))
 
     def _look(self, element: Any, above: Look) -> Look:
         """Returns the look of an element: ``above``, its parent's look, changed by its own style."""

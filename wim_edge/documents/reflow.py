@@ -63,16 +63,7 @@ def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, 
             for page, end in zip(pages, ends, strict=True)]  # fmt: skip
     most = _LARGER * median(line.height for page in pages for line in page)
     keys = [[*_keys(page, at, ends[at], most)] for at, page in enumerate(rows)]
-    on: dict[_Key, list[int]] = defaultdict(list)
-    for at, named in enumerate(keys):
-        for key in {key for row in named for part in row for key in part}:
-            on[key].append(at)
-    heads = {key for key in on if len(on[key]) >= (_TIMES if key[0] else 2)
-             and len(on[key]) > _DENSE * (on[key][-1] - on[key][0])}  # fmt: skip
-    apart = Counter(key for some, named in zip(rows, keys, strict=True)
-                    if (found := {*_heads(named, heads)})
-                    for at in _apart(some, found) for part in named[at] for key in part)  # fmt: skip
-    heads = {key for key in heads if 2 * apart[key] > len(on[key])}
+    heads = _running(rows, keys)
     seen = {key for key in heads if not key[0]}  # page numbers
     kept: list[Sequence[Line]] = []
     for page, some, named in zip(pages, rows, keys, strict=True):
@@ -81,6 +72,21 @@ def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, 
         seen.update(key for at in found for part in named[at] for key in part if key in heads)
         kept.append([line for line in page if id(line) not in again] or page)
     return kept
+
+
+def _running(rows: Sequence[Sequence[list[Line]]], keys: Sequence[Sequence[Sequence[Sequence[_Key]]]]) -> set[_Key]:
+    """Returns the keys of running heads, from each page's rows and the keys of each row's parts."""
+    on: dict[_Key, list[int]] = defaultdict(list)
+    for page, named in enumerate(keys):
+        for key in {key for row in named for part in row for key in part}:
+            on[key].append(page)
+    enough = {key for key, found in on.items() if len(found) >= (_TIMES if key[0] else 2)}
+    near = {key for key in enough if len(on[key]) > _DENSE * (on[key][-1] - on[key][0])}
+    apart: Counter[_Key] = Counter()
+    for some, named in zip(rows, keys, strict=True):
+        if found := {*_heads(named, near)}:
+            apart.update(key for at in _apart(some, found) for part in named[at] for key in part)
+    return {key for key in near if 2 * apart[key] > len(on[key])}
 
 
 def _heads(keys: Sequence[Sequence[Sequence[_Key]]], heads: Set[_Key]) -> Iterator[int]:

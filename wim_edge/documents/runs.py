@@ -23,6 +23,29 @@ _UNIT_CHARS = 32  # the last characters of a text, which may be a unit
 _ORDINAL = re.compile(r"\d[eo]$")
 
 
+_SIGNS = {
+    "Symbol": {
+        **{code: chr(code) for code in range(ord("("), ord("@"))},
+        **dict(enumerate("ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ", ord("A"))),
+        **dict(enumerate("αβχδεφγηιϕκλμνοπθρστυϖωξψζ", ord("a"))),
+        **dict(enumerate("′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…", 0xA2)), 0xD0: "∠", 0xD6: "√", 0xE5: "∑", 0xF2: "∫",
+    },
+    "Wingdings": {
+        0x6F: "☐", 0x71: "☐", 0x72: "☐", 0xA7: "▪", 0xA8: "☐", 0xE0: "→", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
+    },
+    "Wingdings 2": {0x4F: "✗", 0x50: "✓", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0xA3: "☐"},
+}  # fmt: skip
+"""The letters that fonts of signs show, by font and code."""
+
+
+def symbol(font: str, code: str) -> str:
+    """Returns the letter that a font shows for a hexadecimal code, such as "F0FE"; empty if it is unknown."""
+    number = int(code, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,4}", code) else 0
+    if font in _SIGNS:
+        return _SIGNS[font].get(number & 0xFF, "")
+    return chr(number) if 0x20 <= number < 0xD800 else ""
+
+
 def name_of(look: Look) -> str:
     """Returns the one constant that decides how text with this look is shown; empty for plain text."""
     return next((one for one in (HIDDEN, STRUCK, RAISED, LOWERED) if look.get(one)), "") if look else ""
