@@ -58,12 +58,6 @@ def test_the_oracle_keeps_the_heading_of_its_document(asker: ConditionAsker) -> 
     assert "House 0" not in oracle
 
 
-def test_closed_book_names_no_document(asker: ConditionAsker) -> None:
-    _, prompt = ask(asker, "closed-book")
-    assert "document" not in prompt.lower()
-    assert "what colour is house 1" in prompt
-
-
 def test_margins_alone(asker: ConditionAsker) -> None:
     default, _ = ask(asker, "default")
     reply, prompt = ask(asker, "margins-alone")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.evaluation.stub import EXAMPLES, Reply, StubRuntime, blue, example, run
-from wim_edge import Document, Settings
+from tests.evaluation.stub import Reply, StubRuntime, blue, example, run
+from wim_edge import Settings
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
-from wim_edge.evaluation.conditions import parse_conditions
-from wim_edge.evaluation.records import Record, read_records
-from wim_edge.evaluation.runner import evaluate
-from wim_edge.evaluation.tasks import TaskOptions
+from wim_edge.evaluation.records import read_records
 
 
 def test_patterns_by_example_and_controls_once_a_question(tmp_path: Path) -> None:
@@ -110,20 +106,6 @@ def test_a_stopped_run_goes_on(tmp_path: Path, how: type[BaseException], torn: b
     assert len(runtime.asked) == 5  # nothing is asked twice
 
 
-def test_a_failed_example_is_asked_again(tmp_path: Path) -> None:
-    def failing(documents: Sequence[Document], question: str, _settings: Settings) -> str:
-        if "1" in question:
-            raise ContextOverflowError("too long")
-        return blue(documents, question, _settings)
-
-    assert [bool(record.error) for record in run(tmp_path, runtime=StubRuntime(failing))] == [False, False, True, True]
-    runtime = StubRuntime(blue)
-    again = run(tmp_path, runtime=runtime)
-    assert [question for _, _, question in runtime.asked] == ["Which 1?"] * 2
-    assert [(record.id, record.error) for record in again] == [(example.id, None) for example in EXAMPLES]
-    assert read_records(tmp_path) == again
-
-
 def test_what_no_example_could_be_asked_is_said_before_anything_is(tmp_path: Path) -> None:
     class Refusing(StubRuntime):
         def with_changes(self, **changes: object) -> StubRuntime:
@@ -136,29 +118,3 @@ def test_what_no_example_could_be_asked_is_said_before_anything_is(tmp_path: Pat
         run(tmp_path / "out", "llm,wim", runtime=runtime)
     assert not runtime.asked
     assert not (tmp_path / "out").exists()
-
-
-def test_a_run_knows_its_templates(tmp_path: Path) -> None:
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "answer.jinja").write_text("{{ query }}")
-    settings = Settings(templates=tmp_path / "t")
-    run(tmp_path / "out", runtime=StubRuntime(blue, settings))
-    run(tmp_path / "out", runtime=StubRuntime(blue, settings))
-    (tmp_path / "t" / "answer.jinja").write_text("{{ query }}!")
-    with pytest.raises(InvalidRequestError, match="templates is"):
-        run(tmp_path / "out", runtime=StubRuntime(blue, settings))
-
-
-def test_the_watcher_sees_old_and_new(tmp_path: Path) -> None:
-    class EvaluationWatcher:
-        def begin(self, kept: Sequence[Record], total: int) -> None:
-            seen.append((len(kept), total))
-
-        def add(self, record: Record) -> None:
-            seen.append(record.id)
-
-    seen: list[object] = []
-    run(tmp_path, "llm", EXAMPLES[:2], limit=1)
-    evaluate(StubRuntime(blue), "multidoc", EXAMPLES, parse_conditions("llm"), tmp_path, options=TaskOptions(limit=2),  # type: ignore[arg-type]
-             watcher=EvaluationWatcher())  # fmt: skip
-    assert seen == [(2, 4), "q1@0", "q1@1"]

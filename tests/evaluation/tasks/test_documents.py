@@ -12,7 +12,7 @@ from tests.evaluation.stub import words, write
 from wim_edge.documents import Document
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.evaluation.example import Example
-from wim_edge.evaluation.records import Reply, fingerprint
+from wim_edge.evaluation.records import Reply
 from wim_edge.evaluation.tasks import TASKS, TaskOptions
 from wim_edge.evaluation.tasks.documents import data_files
 
@@ -152,11 +152,6 @@ def test_the_files_of_a_folder_are_those_that_it_names(tmp_path: Path) -> None:
     write(tmp_path / "questions.json", [{"document": "a", "question": "q", "answers": ["y"]}])
     names = {str(path.relative_to(tmp_path)) for path in data_files(tmp_path)}
     assert names == {"documents.json", "questions.json", "sub/a.txt"}
-    before = fingerprint(tmp_path, data_files(tmp_path))
-    (tmp_path / "other.txt").write_text("It is red.")
-    assert fingerprint(tmp_path, data_files(tmp_path)) == before
-    (tmp_path / "sub/a.txt").write_text("It is red.")
-    assert fingerprint(tmp_path, data_files(tmp_path)) != before
 
 
 def test_a_failed_question_is_wrong_and_says_nothing_of_how_it_reads(tmp_path: Path) -> None:

@@ -98,12 +98,6 @@ def test_multihoprag_with_and_without_a_library(tmp_path: Path) -> None:
     assert [p.text for p in found.passages] == ["x says. x says more.", "y says"]  # Y is not in the library
 
 
-def test_one_answer_or_several(tmp_path: Path) -> None:
-    rows = [{**COMMON, "answers": answers} for answers in ("Ann", ["Ann", "Annie"], 1999, ["a", 2.5])]
-    found = q.load_hotpotqa(write(tmp_path / "c.json", rows))
-    assert [one.answers for one in found] == [("Ann",), ("Ann", "Annie"), ("1999",), ("a", "2.5")]
-
-
 def test_unanswerable_questions_and_blank_paragraphs_are_left_out(tmp_path: Path) -> None:
     blank = {**MUSIQUE, "paragraphs": [*MUSIQUE["paragraphs"],  # type: ignore[misc]
                                        {"title": "D", "paragraph_text": " ", "is_supporting": False}]}  # fmt: skip
