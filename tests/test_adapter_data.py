@@ -9,6 +9,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -116,16 +117,10 @@ def _check(passages: list[Any]) -> None:
     assert 0.2 < kinds[NONE] / sum(kinds.values()) < 0.6
 
 
-def test_written_documents() -> None:
-    from adapter.writing import written_passage
-
-    _check(_made(written_passage, 400))
-
-
-def test_tables() -> None:
-    from adapter.tables import table_passage
-
-    _check(_made(table_passage, 300))
+@pytest.mark.parametrize(("kind", "module", "n"), [("written", "writing", 400), ("table", "tables", 300),
+                                                 ("cast", "casts", 150), ("record", "records", 150)])  # fmt: skip
+def test_passages_that_are_made_up(kind: str, module: str, n: int) -> None:
+    _check(_made(getattr(import_module(f"adapter.{module}"), f"{kind}_passage"), n))
 
 
 def test_a_table_that_goes_on_has_its_header_above() -> None:
@@ -135,12 +130,6 @@ def test_a_table_that_goes_on_has_its_header_above() -> None:
     headers = [line for line in above if line.startswith("| ")]
     assert headers
     assert not any(re.search(r"\d|---", line) for line in headers)
-
-
-def test_cast_lists() -> None:
-    from adapter.casts import cast_passage
-
-    _check(_made(cast_passage))
 
 
 def test_natural_questions(data: Path) -> None:
@@ -166,12 +155,6 @@ def test_questions_as_keywords(question: str, typed: str) -> None:
     from adapter.passages import keywords
 
     assert keywords(question) == typed
-
-
-def test_key_value_lists() -> None:
-    from adapter.records import record_passage
-
-    _check(_made(record_passage))
 
 
 def test_every_kind_of_document_can_be_written() -> None:

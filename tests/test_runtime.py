@@ -45,13 +45,6 @@ def test_documents_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     assert found[0].documents == ("x.txt", "x.txt (2)", "x", "x (2)")  # type: ignore[attr-defined]
 
 
-def test_several_documents_are_told_apart() -> None:
-    model = FakeModel(reply)
-    with Runtime(SMALL, model=model) as runtime:
-        found = list(runtime.stream([Document("a", "Blue is first."), Document("b", "Red is second.")], "Which?"))
-    assert [event.document for event in of_type(found, events.SegmentRead)] == ["a", "b"]
-
-
 def test_a_scan_tells_of_its_pages_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs, path = scripted(monkeypatch), tmp_path / "a.pdf"
     path.write_bytes(scan([["1"], ["2"]]))

@@ -55,13 +55,6 @@ class TestResolve:
         (tmp_path / "weights").write_bytes(b"")
         assert resolve("weights", paths).path == Path("weights")
 
-    def test_a_name_on_disk(self, paths: Paths, gguf: bytes) -> None:
-        file = put(paths, "qwen3-4b", gguf)
-        resolved = resolve("qwen3-4b", paths)
-        assert resolved.path == file
-        assert resolved.entry
-        assert resolved.entry.name == "qwen3-4b"
-
     @pytest.mark.parametrize(("name", "pulled"), [("qwen3-4b", "qwen3-4b"), (None, EMBEDDED)])
     def test_what_is_not_on_disk(self, paths: Paths, name: str | None, pulled: str) -> None:
         with pytest.raises(ModelNotFoundError) as caught:
@@ -115,15 +108,6 @@ class TestJudge:
         write_tiny_embedder(tmp_path / "e5.gguf")
         entry = make_entry(source=PathSource(tmp_path / "e5.gguf"), rank=50)
         assert facts(entry, Catalog.load(paths), paths)["judge"] is None
-
-
-def test_facts_count_the_judge(paths: Paths) -> None:
-    catalog = Catalog.load(paths)
-    writer, judge = catalog.get("qwen3-4b"), catalog.get(EMBEDDED)
-    told = facts(writer, catalog, paths)
-    assert (told["judge"], told["memory_bytes"]) == (EMBEDDED, writer.memory_bytes(judge=judge))
-    told = facts(judge, catalog, paths)
-    assert (told["judge"], told["memory_bytes"]) == (None, judge.memory_bytes())
 
 
 def test_a_coder_variant_ranks_below_the_general_model_of_its_size(paths: Paths) -> None:

@@ -161,17 +161,6 @@ class TestHub:
         with pytest.raises(DownloadError, match=message):
             fetch(make_entry(), paths)
 
-    def test_a_disk_that_is_full_already(
-        self, make_entry: Make, paths: Paths, hub: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def full(*_: object, **__: object) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        hub()
-        monkeypatch.setattr(Path, "mkdir", full)
-        with pytest.raises(DownloadError, match=r"is full: .* needed, .* free"):
-            fetch(make_entry(), paths)
-
 
 @pytest.mark.real
 class TestRealClient:

@@ -77,12 +77,6 @@ def test_llama_cpp_embeds_with_what_is_made(tmp_path: Path) -> None:
     assert one @ same > 0.999 > one @ other
 
 
-def test_the_same_archive_gives_the_same_bytes() -> None:
-    made = to_gguf(archive())
-    assert made == to_gguf(archive())
-    assert made[:4] == b"GGUF"
-
-
 def damaged() -> bytes:
     """An archive whose compressed data are not what they were."""
     out = io.BytesIO()

@@ -177,10 +177,6 @@ def test_an_unknown_name() -> None:
     assert "qwen3-8b" in error.hint
 
 
-def test_help_states_the_formula() -> None:
-    assert "KV bytes per token" in run("list", "--help").output
-
-
 def test_add_a_file(tmp_path: Path) -> None:
     file = tmp_path / "house.gguf"
     file.write_bytes(smallest_gguf())

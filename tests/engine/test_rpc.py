@@ -84,12 +84,6 @@ def test_an_endpoint_without_a_server_is_an_error(endpoint: str) -> None:
             rpc.probe(endpoint)
 
 
-def test_remote_endpoints() -> None:
-    near = ["127.0.0.1:1", "127.9.9.9:1", "localhost:1"]
-    far = ["0.0.0.0:1", "192.168.1.7:1", "pi.local:1"]
-    assert rpc.remote_endpoints([*near, *far]) == far
-
-
 def test_only_a_process_of_its_own_opens_a_remote_model(smollm2: Path) -> None:
     settings = Settings(model=str(smollm2), rpc="127.0.0.1:1")
     with Runtime(settings) as runtime, pytest.raises(InvalidRequestError, match="a process of its own"):

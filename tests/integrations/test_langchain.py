@@ -39,21 +39,6 @@ def test_a_retriever_gives_documents_that_cite(langchain: Any, runtime: Runtime,
     assert retriever.invoke(QUESTION, k=1) == found[:1]
 
 
-def test_a_chain_of_both(langchain: Any, runtime: Runtime, story: Path) -> None:
-    from langchain_core.output_parsers import StrOutputParser
-    from langchain_core.prompts import ChatPromptTemplate
-    from langchain_core.runnables import RunnablePassthrough
-
-    prompt = ChatPromptTemplate.from_template("Use this context:\n\n{context}\n\nQuestion: {question}\nAnswer:")
-    retriever = langchain.WimEdgeRetriever(documents=[str(story)], runtime=runtime, k=1)
-    context = retriever | (lambda found: "\n\n".join(one.page_content for one in found))
-    chain = {"context": context, "question": RunnablePassthrough()} | prompt | langchain.ChatWimEdge(runtime=runtime)
-    assert chain.invoke(QUESTION).content == "the answer is blue"
-    assert (chain | StrOutputParser()).batch([QUESTION, "And why?"]) == ["the answer is blue"] * 2
-    assert "".join((chain | StrOutputParser()).stream(QUESTION)) == "the answer is blue"
-    assert asyncio.run((chain | StrOutputParser()).ainvoke(QUESTION)) == "the answer is blue"
-
-
 def test_a_chat_model_answers_from_documents(langchain: Any, runtime: Runtime, story: Path) -> None:
     chat = langchain.ChatWimEdge(documents=story, runtime=runtime)
     answer = chat.invoke(QUESTION)

@@ -67,40 +67,11 @@ def test_it_is_asked_from_asyncio(llama_index: Any, runtime: Runtime, story: Pat
     asyncio.run(use())
 
 
-def test_an_engine_is_a_tool_that_a_router_chooses(
-    llama_index: Any, runtime: Runtime, story: Path, library: str
-) -> None:
-    from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
-    from llama_index.core.llms import MockLLM
-    from llama_index.core.query_engine import RouterQueryEngine
+def test_an_engine_is_a_tool(llama_index: Any, runtime: Runtime, story: Path) -> None:
     from llama_index.core.tools import QueryEngineTool
 
-    class ByWord(BaseSelector):
-        """Chooses the tool whose description has the question's last word."""
-
-        def _select(self, choices: Any, query: Any) -> Any:
-            word = query.query_str.rstrip("?").split()[-1]
-            at = next(at for at, choice in enumerate(choices) if word in choice.description)
-            return SelectorResult(selections=[SingleSelection(index=at, reason=word)])
-
-        async def _aselect(self, choices: Any, query: Any) -> Any:
-            return self._select(choices, query)
-
-        def _get_prompts(self) -> Any:
-            return {}
-
-        def _update_prompts(self, prompts: Any) -> None:
-            pass
-
-    tools = [
-        QueryEngineTool.from_defaults(
-            llama_index.WimEdgeQueryEngine(library=library, runtime=runtime), description="the tide"
-        ),
-        QueryEngineTool.from_defaults(llama_index.WimEdgeQueryEngine(story, runtime=runtime), description="the wall"),
-    ]
-    router = RouterQueryEngine(selector=ByWord(), query_engine_tools=tools, llm=MockLLM())
-    assert cites(router.query("Which colour has the wall?").source_nodes, story)
-    assert tools[1].call(QUESTION).content == "the answer is blue"
+    engine = llama_index.WimEdgeQueryEngine(story, runtime=runtime)
+    assert QueryEngineTool.from_defaults(engine, description="the wall").call(QUESTION).content == "the answer is blue"
 
 
 def test_an_engine_of_another_model_is_given_the_passages(llama_index: Any, runtime: Runtime, story: Path) -> None:

@@ -68,15 +68,6 @@ def test_small_segments_keep_most_of_their_room() -> None:
         assert sum(read) / len(read) > 0.4 * segment_tokens
 
 
-def test_llm_pattern_refuses_what_does_not_fit_before_any_work() -> None:
-    model = FakeModel(story.reply, n_ctx_train=700)
-    with Runtime(story.SMALL.with_changes(pattern="llm"), model=model) as runtime:
-        with pytest.raises(ContextOverflowError, match=r"\d,?\d+ tokens.*700") as caught:
-            runtime.stream(Document("d", story.TEXT), "Which colour?")
-        assert "--pattern wim" in caught.value.hint
-    assert model.history == []
-
-
 def test_the_message_is_about_what_does_not_fit() -> None:
     small = FakeModel(story.reply, n_ctx_train=900)
     with Runtime(story.SMALL.with_changes(pattern="llm", segment_tokens=1024), model=small) as runtime:
@@ -104,16 +95,6 @@ def test_of_a_text_far_too_long_no_more_is_looked_at_than_the_context_holds() ->
     told = int(re.search(r"about ([\d,]+) tokens", str(caught.value))[1].replace(",", ""))  # type: ignore[index]
     assert 0.99 * n < told < 1.01 * n
     assert sum(map(len, seen)) < 20_000 < 500 * len(story.TEXT)
-
-
-def test_a_segment_larger_than_the_context_is_an_error_with_the_numbers() -> None:
-    model = FakeModel(story.reply, n_ctx_train=512)
-    with Runtime(story.SMALL.with_changes(segment_tokens=2000), model=model) as runtime:
-        with pytest.raises(InvalidRequestError, match="2,000"):
-            runtime.stream(Document("d", story.TEXT), "Which colour?")
-        # and the runtime is free again
-        with pytest.raises(InvalidRequestError, match="empty"):
-            runtime.stream(Document("d", story.TEXT), "  ")
 
 
 @settings(max_examples=70)
