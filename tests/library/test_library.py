@@ -100,12 +100,6 @@ def test_damage_inside_is_told(library: Library, damage: str) -> None:
     assert "remove papers" in caught.value.hint
 
 
-def test_nothing_is_made_by_looking(home: Path) -> None:
-    with pytest.raises(LibraryError, match="no library none"):
-        Library("none")
-    assert not (home / "home" / "libraries" / "none").exists()
-
-
 def test_one_that_was_killed_at_its_beginning_holds_nothing_yet(home: Path, library: Library) -> None:
     library.folder.joinpath("documents.sqlite").unlink()
     library.folder.joinpath("documents.sqlite").touch()
@@ -118,6 +112,7 @@ def test_names_and_libraries_that_are_none(home: Path) -> None:
     assert known_libraries() == []
     with pytest.raises(LibraryError, match="no library papers"):
         Library("papers")
+    assert not (home / "home" / "libraries" / "papers").exists()
     for name in ("", "..", "a/b", ".a", "a b", "x" * 65, "-a"):
         with pytest.raises(InvalidRequestError, match="not a library name"):
             Library(name, create=True)

@@ -123,18 +123,3 @@ def test_a_changed_model_file_is_another_model(tmp_path: Path, long_text: str) -
     assert reused(settings.with_changes(model=str(tmp_path / "copy.gguf"))) > 0  # the same bytes under another name
     write_tiny(model, "llama", seed=8)
     assert reused(settings) == 0
-
-
-def test_a_document_that_grew_and_one_that_was_stopped(model_file: Callable[[str], Path], long_text: str) -> None:
-    model = model_file("llama")
-    settings = Settings(model=str(model), judge="self", pattern="wim-shallow", segment_tokens=128, margin_tokens=8,
-                        answer_tokens=4)  # fmt: skip
-    with Runtime(settings) as runtime:
-        for event in runtime.stream(Document("text", long_text[:2000]), "Why?"):
-            if isinstance(event, events.SegmentRead) and event.segment == 1:
-                runtime.cancel()
-    with Runtime(settings) as runtime:
-        resumed = runtime.ask(Document("text", long_text[:2000]), "Why?").usage
-        assert 0 < resumed.reused_tokens <= 2 * 128
-        grown = runtime.ask(Document("text", long_text[:2600]), "Why?").usage
-        assert grown.reused_tokens > 300

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reading import island
 from tests.reading.story import SMALL, TEXT, of_type, recording, run
 from wim_edge import Document, Runtime, events
 from wim_edge.testing import FakeModel, FakeSequence
@@ -23,14 +22,6 @@ def test_template_syntax_and_control_tokens_are_inert(text: str, monkeypatch: py
     start, end = (model.tokenize(control, special=True)[0] for control in ("<|im_start|>", "<|im_end|>"))
     # Those of the template: system, user, assistant; in the verdict there is no system
     assert {(tokens.count(start), tokens.count(end)) for tokens in seen} == {(3, 2), (2, 1)}
-
-
-def test_a_base_model_is_asked_in_plain_text() -> None:
-    model = FakeModel(lambda prompt: "x", chat_template=None)
-    found = run(model, text="Short text about blue.")
-    assert island.finished(found).finish_reason == "repeated"
-    texts = {model._texts[token] for token in range(len(model._texts))}
-    assert "Answer" in texts
 
 
 def test_a_broken_chat_template_is_a_warning_and_plain_text_is_used() -> None:

@@ -94,21 +94,6 @@ def test_a_judge_and_a_model_that_writes(smollm2: Path, gemma3: Path) -> None:
     assert last.usage.prefilled_tokens == read  # by the judge, once; passages of the writer's prompt are no reading
 
 
-@pytest.mark.real
-def test_the_embedded_model_judges_for_another_one(gemma3: Path) -> None:
-    settings = Settings(model=str(gemma3), answer_tokens=4, save=False)
-    with Runtime(settings) as runtime:
-
-        def judge(**changes: object) -> str | None:
-            with closing(runtime.with_changes(**changes).stream(library(2, 1), QUESTION)) as found:  # type: ignore[arg-type, type-var]
-                started = next(found)
-            assert isinstance(started, events.ReadingStarted)
-            return started.judge
-
-        assert judge() == judge(pattern="rag") == judge(relevance_model="smollm2-135m") == "smollm2-135m"
-        assert judge(judge="self") is judge(pattern="wim") is judge(relevance="bm25") is judge(prose=False) is None
-
-
 def test_the_classification_preamble_is_prefilled_once() -> None:
     model = FakeModel(story.reply)
     run(model)
