@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -12,7 +11,6 @@ from wim_edge.documents import Document
 from wim_edge.documents.document import Mark
 from wim_edge.reading import events
 
-SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "check_quotations.py"
 PAGES = [
     "Costs rose by a third. The rea-\nson was the price of ﬁre\u2010wood, which",
     "nobody had foreseen.\nCosts rose by a third. A table: 1 2 3",

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ray.cluster_utils import Cluster as Machines
 
 pytestmark = pytest.mark.real
-os.environ["RAY_worker_niceness"] = "0"  # of 15 unless told otherwise: they would wait for all other tests  # noqa: SIM112
 os.environ["RAY_BACKEND_LOG_LEVEL"] = "error"  # where Ray crashes, it says where
 MACHINE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 

@@ -30,7 +30,6 @@ def test_an_unknown_model_names_the_nearest(story: str, tmp_path: Path) -> None:
 
 def test_the_command_explains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     give(monkeypatch, FakeModel(lambda prompt: ""))
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
     (tmp_path / "a.txt").write_text("A short text.")
     ask = ["ask", "--explain-settings", "--passages", "2", str(tmp_path / "a.txt"), "Why?"]
     lines = CliRunner().invoke(main, ask).output.splitlines()

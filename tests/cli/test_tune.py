@@ -15,8 +15,6 @@ from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
 
-SPEEDS: dict[str, tuple[float, float]] = {}
-
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:

@@ -88,8 +88,7 @@ def test_which_models_embed(tiny: Path, tmp_path: Path) -> None:
         EmbeddingModel(write_tiny_embedder(tmp_path / "short.gguf", n_ctx=4), Settings())
 
 
-def test_the_load_check_of_an_embedding_model(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
+def test_the_load_check_of_an_embedding_model(tiny: Path, tmp_path: Path) -> None:
     load_check.check(tiny, embeds=True)
     with pytest.raises(ModelFileError):
         load_check.check(tiny)
@@ -100,10 +99,7 @@ def test_the_load_check_of_an_embedding_model(tiny: Path, tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a processor's time")
-def test_the_load_check_is_patient_on_a_busy_machine(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
+def test_the_load_check_is_patient_on_a_busy_machine(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patience: list[float] = []
 
     def run(command: list[str], *, timeout: float, **_: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.recall.conftest import DOCUMENTS
@@ -61,8 +59,7 @@ PROMPTS = Prompts(Settings.templates, chat=True)
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TokenIndex:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
+def index() -> TokenIndex:
     made = Library("port", create=True)
     made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
     return load_or_build_index(made, FakeModel())

@@ -11,8 +11,7 @@ from wim_edge.library.library import Library
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "home"))
+def home(tmp_path: Path) -> Path:
     return tmp_path
 
 

@@ -75,12 +75,6 @@ def test_what_is_left_open_changes_nothing_of_a_loaded_model() -> None:
 PLAIN = Settings(answer_tokens=16)
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
-    return tmp_path
-
-
 def asked(model: FakeModel, n: int, settings: Settings = PLAIN) -> tuple[str, str | None]:
     found = island.asked(settings, text(n, n // 2), model=model)
     assert isinstance(found[0], events.ReadingStarted)
@@ -126,8 +120,8 @@ def test_models_toml_is_told(tmp_path: Path) -> None:
     from tests.tiny import write_tiny
 
     file = write_tiny(tmp_path / "tiny.gguf", "llama")
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/models.toml").write_text(
+    (tmp_path / "home/config").mkdir(parents=True)
+    (tmp_path / "home/config/models.toml").write_text(
         '[models."mine"]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 4096\nrank = 1\n'
         f'bytes = {file.stat().st_size}\n[models."mine".source]\nkind = "path"\npath = "{file}"\n'
         '[models."mine".settings]\npattern = "rag"\n'

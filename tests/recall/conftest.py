@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,8 +52,7 @@ DOCUMENTS = [
 
 
 @pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path))
+def library() -> Library:
     made = Library("port", create=True)
     made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
     return made

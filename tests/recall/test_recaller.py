@@ -228,8 +228,7 @@ def test_what_was_not_worth_reading_is_not_chosen(library: Library, monkeypatch:
     assert any(isinstance(event, events.Warning) and "may not answer" in event.text for event in found)
 
 
-def test_a_file_written_again_with_its_old_times_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WIM_EDGE_HOME", str(tmp_path / "home"))
+def test_a_file_written_again_with_its_old_times_is_told(tmp_path: Path) -> None:
     path = tmp_path / "rates.md"
     path.write_text("The fee is 55 euros.")
     os.utime(path, ns=(1, 1))
