@@ -33,7 +33,11 @@ def test_a_list_that_the_words_introduce_has_all_its_items() -> None:
 def test_of_a_table_a_list_is_a_column_of_the_rows_that_share_words_with_the_question() -> None:
     head = "| Name | House | Room |\n| --- | --- | --- |\n"
     text = head + "| Ann | North | 12 |\n| Bert | South | 3 |\n| Cleo | North | 7 |\n"
-    assert ask(text, "Who are the people in the house North?", "Ann", answer="list").short == "Ann; Cleo"
+    answer = ask(text, "Who are the people in the house North?", "Ann", answer="list")
+    assert answer.short == "Ann; Cleo"
+    assert [(one.text, one.header[:6]) for one in answer.quotes[1:]] == [
+        ("| Ann | North | 12 |", "| Name"), ("| Cleo | North | 7 |", "| Name"),
+    ]  # fmt: skip
     assert ask(text, "Who is there?", "Ann", answer="list").short == "Ann; Bert; Cleo"
 
 

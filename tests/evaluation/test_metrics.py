@@ -243,7 +243,7 @@ def test_what_stands_in_the_document_is_no_echo() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "The document does not seem to say.",
+        "The text does not seem to say.",
         "The text doesn't mention a telephone number.",
         "There is no information about it in the contract.",
         "It cannot be answered from this text.",

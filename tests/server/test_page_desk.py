@@ -147,12 +147,6 @@ def test_a_document_offers_questions_and_their_kind_is_asked_for(
     assert asked.value.post_data_json["options"] == {"answer": "summary"}
     expect(last(page).locator(".word")).to_have_text("Summary")
     expect(page.locator("#offers")).to_be_hidden()
-    told(page, monkeypatch, "What of it?", begun("Ferry"),
-         finished("It does not say.", status="not_found", evidence={"missing": 0.5}))  # fmt: skip
-    with page.expect_request("**/api/questions") as asked:
-        last(page).get_by_text("Summarize instead").click()
-    sent = asked.value.post_data_json
-    assert (sent["question"], sent["options"]) == ("What of it?", {"answer": "summary"})
 
 
 def test_a_row_that_is_quoted_is_marked(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +189,7 @@ def test_what_is_ignored_is_not_said_to_be_absent(page: Any, tmp_path: Path, mon
     told(page, monkeypatch, "When does it sail?", read, *margin(0, "a", (0, 24), "The ferry sails at noon."),
          finished("noon", short="noon"))  # fmt: skip
     card = last(page)
-    script(monkeypatch, read, finished("The document does not seem to say.", status="not_found"))
+    script(monkeypatch, read, finished("The text does not seem to say.", status="not_found"))
     card.locator(".others summary").click()
     card.locator("[aria-label='Ignore this passage']").click()
     card.locator(".again").click()

@@ -54,8 +54,8 @@ def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: 
 @pytest.mark.parametrize(("status", "text", "shown", "large"), [
     ("answered", "Anna Lind\n\n“Anna Lind signed it.” (page 3)", "Anna Lind", True),
     ("unsure", "Perhaps: Anna Lind\n\n“Anna Lind signed it.”", "Anna Lind", True),
-    ("not_found", "The document does not seem to say.\n\nNearest: “Anna Lind signed it.”",
-     "The document does not seem to say.", False),
+    ("not_found", "The text does not seem to say.\n\nNearest: “Anna Lind signed it.”",
+     "The text does not seem to say.", False),
     ("answered", LONG, LONG, False),
     ("answered", WITHIN, WITHIN, True),
 ])  # fmt: skip

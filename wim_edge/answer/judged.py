@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from math import log
 
 from wim_edge import words
-from wim_edge.answer.candidates import AnswerCandidate, candidates_of
-from wim_edge.answer.quotes import format_quotes, margin_quotes, quote_at
+from wim_edge.answer.candidates import AnswerCandidate, candidates_of, key
+from wim_edge.answer.quotes import format_quotes, margin_quotes, quote, quote_at
+from wim_edge.documents.tables import header_above
 from wim_edge.documents.units import ITEM, column, rows, siblings
 from wim_edge.reading import events
 from wim_edge.reading.plan import source_label
@@ -21,12 +22,13 @@ from wim_edge.reading.quotation import on_one_line
 from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence, sigmoid
 
-UNSURE, NOT_SAID, MAY_NOT_SAY = "Perhaps: ", "The document does not seem to say.", "The document may not say this."
+UNSURE, NOT_SAID, MAY_NOT_SAY = "Perhaps: ", "The text does not seem to say.", "The text may not say this."
 NOT_SO_FAR = "What was checked so far does not seem to say."
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
 _LONG = 8  # a short answer of this many words or more is shown only in its quotation
 _NEAR = 0.08  # a list's item from another passage has at least this share of the best candidate's probability
 _LIKELY, _ALIKE = -1.0, 1.5  # nats: cells that answer alike have at least this log P, and scores less than this apart
+_QUOTED = 100  # the most items of a list that are quoted with their place
 _VERDICT = log(0.2)  # a question asks for yes or no if P(Yes or No) is above this
 
 
@@ -105,13 +107,15 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     if not candidates:
         return Judged(evidence=evidence, support=support, quotes=margin_quotes(reading, used))
     best, verdict, items = candidates[0], "", tuple[AnswerCandidate, ...]()
-    if reading.kind == "yesno" or (reading.kind == "auto" and _asks_for_verdict(found, best)):
+    pointed = found.get(best.index) if reading.kind == "auto" else None
+    if reading.kind == "yesno" or (pointed and pointed.verdict > max(_VERDICT, best.terms.run)):
         yes = _probability_of_yes(reading, found)
         verdict, share = "Yes" if yes > 0.5 else "No", max(yes, 1 - yes)
     else:
         items = tuple(_items(reading, candidates, found))
-        is_whole = len({item.index for item in items}) == 1  # words of several passages may not be all
-        share = 1.0 if reading.kind == "list" and is_whole else best.share
+        share = best.share
+        if reading.kind == "list" and len({item.index for item in items}) == 1:  # of several passages, some may lack
+            share = sum({key(one.text): one.share for one in candidates if one is best or _is_of(items, one)}.values())
     others = margin_quotes(reading, [index for index in used if index != best.index])
     quotes = (quote_at(reading, best.index, best.start, best.end), *others)
     evidence = replace(evidence, share=share) if evidence else None
@@ -129,12 +133,6 @@ def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], 
     places = (source_label(plan.document_of(index), *plan.segments[index].chars, several=False) for index in passages)
     missing = words.missing([*places, *(plan.segments[index].text for index in passages)], plan.query)
     return Evidence(max(scores, default=0.0), answers, max(runs, default=0.0), missing)
-
-
-def _asks_for_verdict(found: Mapping[int, Pointed], best: AnswerCandidate) -> bool:
-    """Returns whether Yes or No is likelier after the best passage than the best candidate."""
-    pointed = found.get(best.index)
-    return pointed is not None and pointed.verdict > max(_VERDICT, best.terms.run)
 
 
 def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float:
@@ -160,18 +158,19 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
     cells = around or column(rows(best.document), best.start)
     if cells:
         asked = words.without_endings(reading.plan.query)
-        missed = words.missed_points([words.without_endings(_line(text, *cell)) for cell in cells], asked)
+        missed = words.missed_points([words.without_endings(text[slice(*_line(text, *cell))]) for cell in cells], asked)
         chosen = [cell for cell, lost in zip(cells, missed, strict=True) if not lost]
-        chosen = chosen if len(chosen) > 1 else cells
-        return [AnswerCandidate(best.index, best.document, *cell, best.terms, share=best.share) for cell in chosen]
+        cells = chosen if len(chosen) > 1 else cells
+        return [AnswerCandidate(best.index, best.document, *cell, best.terms, share=best.share) for cell in cells]
     answering = {index for index, pointed in found.items() if pointed.answers > 0 or not reading.model.has_adapter}
-    each: dict[str, AnswerCandidate] = {}
-    for one in candidates:
-        is_near = one.index in answering and one.share >= _NEAR * best.share
-        if is_near and one.index not in {other.index for other in each.values()}:
-            each.setdefault(one.text.casefold(), one)
+    near = [one for one in reversed(candidates) if one.index in answering and one.share >= _NEAR * best.share]
+    each = {one.text.casefold(): one for one in {one.index: one for one in near}.values()}
     several = sorted(each.values(), key=lambda one: (one.index, one.start))
     return several if len(several) > 1 else []
+
+
+def _is_of(items: Seq[AnswerCandidate], one: AnswerCandidate) -> bool:
+    return any(item.document is one.document and item.start <= one.start < item.end for item in items)
 
 
 def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
@@ -188,9 +187,9 @@ def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
     return sorted(different, key=lambda one: one.start) if len(different) > 1 else []
 
 
-def _line(text: str, start: int, end: int) -> str:
+def _line(text: str, start: int, end: int) -> events.Chars:
     stop = text.find("\n", end)
-    return text[text.rfind("\n", 0, start) + 1 : stop if stop >= 0 else len(text)]
+    return text.rfind("\n", 0, start) + 1, stop if stop >= 0 else len(text)
 
 
 def answer_of(judged: Judged) -> Answer:
@@ -230,10 +229,12 @@ def not_found(reading: Reading, judged: Judged) -> Answer:
 def _listed(reading: Reading, judged: Judged) -> Answer:
     items, several = judged.items, len(reading.plan.documents) > 1
     texts = [ITEM.sub("", item.text, count=1).strip("| ") for item in items]
-    span, place, quotes = None, "", judged.quotes
-    if len({item.index for item in items}) == 1:  # one passage
-        span = (items[0].start, items[-1].end)
-        place, lines = source_label(items[0].document, *span, several, lines=True), texts
+    span, place, lines = None, "", texts
+    if len({item.index for item in items}) == 1:  # one list or column, perhaps over several segments
+        span, document = (items[0].start, items[-1].end), items[0].document
+        place = source_label(document, *span, several, lines=True)
+        spans = dict.fromkeys(_line(document.text, item.start, item.end) for item in items[:_QUOTED])
+        quotes = judged.quotes[:1] + tuple(quote(document, *at, header_above(document.text, at[0])) for at in spans)
     else:
         places = [source_label(item.document, item.start, item.end, several, lines=True) for item in items]
         lines = [f"{text}{f' ({where})' if where else ''}" for text, where in zip(texts, places, strict=True)]

@@ -160,8 +160,8 @@ def test_what_does_not_ask(text: str) -> None:
 
 def test_parts_of_an_answer() -> None:
     assert routing.short_answer("Perhaps: Anna.\n\n“Anna signed.”") == "Anna"
-    assert routing.short_answer("The document does not seem to say.\n\nNearest: x") == ""
-    assert routing.short_answer("The document may not say this.\n\nPerhaps here: x") == ""
+    assert routing.short_answer("The text does not seem to say.\n\nNearest: x") == ""
+    assert routing.short_answer("The text may not say this.\n\nPerhaps here: x") == ""
     assert routing.short_answer(f"{NOT_SO_FAR}\n\nNearest: x") == ""
     assert routing.asking_part("Be brief. Who signed? Answer in German.") == "Who signed?"
     assert find_question("Who is it?").body == ""

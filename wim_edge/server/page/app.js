@@ -6,7 +6,7 @@ import { $, button, doing, fill, quietly } from "./dom.js";
 import { options, showMachine } from "./machine.js";
 import { Places } from "./places.js";
 import { Shelf } from "./shelf.js";
-import { chip, offered, Thread } from "./thread.js";
+import { offered, Thread } from "./thread.js";
 import { isBusy } from "./told.js";
 
 // A document on the shelf has a number, one of a library is called by its path in the API
@@ -150,7 +150,7 @@ function drawOffers() {
   const { documents, library } = shelf.asked, isOne = documents.length === 1 && !library && texts.has(documents[0]);
   const found = isOne && !thread.cards.length ? offered(texts.get(documents[0])) : [];
   $("offers").hidden = !found.length;
-  fill($("offer-list"), found, (one) => chip(one, doing(ask)));
+  fill($("offer-list"), found, ({ question, kind }) => button(question, () => doing(ask)(question, kind), "chip"));
   if (shelf.hasAny) $("first").hidden = true;
   $("to-answer").textContent = thread.cards.length ? "Back to the answer" : "Ask a question";
   $("empty").hidden = isOne || thread.cards.length > 0;

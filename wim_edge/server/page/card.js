@@ -43,8 +43,7 @@ export class Card {
     this.othersBox = make("details", { className: "others" }, this.othersTitle, parts.others);
     this.acts = {
       now: button("Answer now", ask("now"), "now"), stop: button("Stop", ask("stop"), "stop"), more: button("Keep checking", ask("more"), "keep"),
-      again: button("Answer again", ask("again"), "again"), summary: button("Summarize instead", ask("summary"), "quiet"),
-      copy: button("Copy", () => this.copy(), "quiet copy"),
+      again: button("Answer again", ask("again"), "again"), copy: button("Copy", () => this.copy(), "quiet copy"),
     };
     this.acts.copy.title = "Copy the answer with its citations";
     this.element = make("li", { className: "card" }, make("div", { className: "head" }, parts.asked, remove), parts.settled,
@@ -80,18 +79,19 @@ export class Card {
   // The answer itself: large where it is short, a list as a list
   drawSaid() {
     const { told, parts } = this, { answer, error, provisional, written, question } = told;
-    const text = error ? `${error.message}. ${error.hint}` : answer ? own(answer) : provisional ? provisional.short : written || (told.live ? "" : question.short || (question.answer ?? ""));
+    const text = error ? `${error.message}. ${error.hint}` : answer?.status === "not_found" && isBusy(told) ? "Nothing found so far." : answer ? own(answer) : provisional ? provisional.short : written || (told.live ? "" : question.short || (question.answer ?? ""));
     parts.said.classList.toggle("large", Boolean((provisional && !answer) || (answer?.short && answer.status !== "not_found" && text.length <= 120)));
     fill(parts.said, [{ text, isWhole: Boolean(answer), cites: answer?.sources?.length > 1 && text === answer.text ? answer.citations : [] }], (one) => this.said(one));
   }
 
   said({ text, cites }) {
-    const made = make("div", {});
+    const made = make("div", {}), { quotes = [] } = this.told.answer ?? {};
+    const left = quotes.filter((one, at) => at || !quotes.slice(1).some((other) => other.document === one.document && other.chars[0] === one.chars[0]));
     for (const part of cites.length ? [text] : text.split(/\n\n+/)) {
       const lines = part.split("\n"), items = lines.filter((one) => one.startsWith("- "));
       if (items.length) {
         const before = lines.filter((one) => !one.startsWith("- ")).join("\n").replace(/( \([^()]*\))?:$/, "");
-        made.append(...(before ? [make("p", {}, before)] : []), make("ul", { className: "items" }, ...items.map((one) => this.item(one.slice(2)))));
+        made.append(...(before ? [make("p", {}, before)] : []), make("ul", { className: "items" }, ...items.map((one) => this.item(one.slice(2), left))));
       } else {
         const quote = quoteOf({ quotes: this.told.answer?.quotes?.filter((one) => plain(part) === `“${plain(one.text)}”`) }, part);
         made.append(quote ? this.quote(quote, "div") : make("p", {}, ...(cites.length ? this.cited(part, cites) : [part])));
@@ -100,9 +100,10 @@ export class Card {
     return made;
   }
 
-  // An item leads to the quotation that holds it, or that it holds
-  item(text) {
-    const quote = quoteOf(this.told.answer ?? {}, text), said = text.replace(/ \((?:page|line) [^()]*\)$/, "");
+  // An item leads to the quotation that holds it, or that it holds: of equal items, each to its own of those `left`
+  item(text, left) {
+    const own = left.indexOf(quoteOf({ quotes: left }, text)), quote = own < 0 ? quoteOf(this.told.answer ?? {}, text) : left.splice(own, 1)[0];
+    const said = text.replace(/ \((?:page|line) [^()]*\)$/, "");
     if (!quote) return make("li", {}, text);
     const section = text.startsWith(quote.section) ? null : quote.section;  // which is not said again
     return make("li", {}, button(said, () => this.page.go(this, quote), "link"), " ", this.place({ ...quote, section }));
@@ -146,7 +147,7 @@ export class Card {
   }
 
   passage(one) {
-    const open = button(one.quote ? `“${one.text}”` : one.text || this.where(one), () => this.select(one.segment), "link quoted");
+    const open = button(one.quote ? `“${one.text.replace(/^\| | ?\| ?$/g, "").replaceAll(" | ", " · ")}”` : one.text || this.where(one), () => this.select(one.segment), "link quoted");
     const [use, ignore] = [["Use", true], ["Ignore", false]].map(([label, accepted]) => {
       const made = button(label, () => this.page.judge(this, one.segment, one.judged === accepted ? null : accepted), "quiet", `${label} this passage`);
       made.setAttribute("aria-pressed", one.judged === accepted);
@@ -166,7 +167,6 @@ export class Card {
     acts.stop.textContent = told.answer ? "Stop checking" : "Stop";
     acts.more.hidden = !rest || !told.answer.has_more;
     acts.again.hidden = !rest || !isChanged(told);
-    acts.summary.hidden = !rest || told.answer.status === "answered" || Boolean(told.question.options.answer) || !(told.answer.evidence?.missing >= 0.5);  // it names nothing of the text
     acts.copy.hidden = !told.answer?.text;
   }
 

@@ -3,7 +3,7 @@
 
 import { api, Watch } from "./api.js";
 import { Card } from "./card.js";
-import { $, alertOf, button, doing, make, quietly, removable, span } from "./dom.js";
+import { $, alertOf, doing, make, quietly, removable, span } from "./dom.js";
 
 const SHOWN = 50;  // cards of before; all that was found comes with those that are near
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -86,7 +86,6 @@ export class Thread {
       stop: doing((card) => this.end(card, "cancel", "Stopping")),
       more: doing((card) => this.again(card, true)),
       again: doing((card) => this.again(card, false)),
-      summary: doing(({ told: { question: { question, documents, library, options } } }) => this.ask({ question, documents, library, options: { ...options, answer: "summary" } })),
       remove: (card) => this.remove(card),
       drawn: (card) => this.follows && card === this.cards.at(-1) && this.toEnd(),
     };
@@ -205,10 +204,9 @@ export class Thread {
 export function offered({ text = "", marks = [], title = "" }) {
   const sections = [...new Set(marks.map((one) => one.section).filter((one) => one && one !== title && one.length < 60))];
   const third = Math.max(1, Math.floor(sections.length / 3)), found = sections.filter((_, at) => at % third === 0).slice(0, 2);
-  const row = /^\|[^|\n]+\|[^\n]*\n(?:\|[\s|:-]+\n)?\|? ?([^|\n]*[^|\s])[ \t]*\|/m.exec(text)?.[1];
-  const ofTable = row ? [`What does the table say about “${row}”?`] : [];
-  const ofSections = found.map((section) => `What does the section “${section.replace(title, "").replace(/^[#\d.\s]+/, "")}” say?`);
+  const table = /^\|(.+)\n(?:\|[\s|:-]+\n)?(.*\|.*)/m.exec(text)?.slice(1) ?? ["", ""];
+  const [labels, cells] = table.map((row) => row.replace(/^\s*\||\|\s*$/g, "").split("|").map((cell) => cell.trim()));
+  const named = cells.findIndex((cell) => /\p{L}/u.test(cell)), asked = labels.findIndex((label, at) => at !== named && label && cells[at]);
+  const ofTable = named >= 0 && asked >= 0 ? [`What is the “${labels[asked]}” of “${cells[named]}”?`] : [], ofSections = found.map((section) => `What does the section “${section.replace(title, "").replace(/^[#\d.\s]+/, "")}” say?`);
   return [{ question: "A summary of the document", kind: "summary" }, ...[...ofTable, ...ofSections].map((question) => ({ question }))].slice(0, 3);
 }
-
-export const chip = ({ question, kind }, ask) => button(question, () => ask(question, kind), "chip");

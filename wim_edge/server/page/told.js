@@ -10,7 +10,7 @@ export const begin = (question) => ({
   question, judged: question.judged ?? {}, answeredAs: question.judged ?? {}, phase: "waiting", live: true, before: 0,
   names: new Map(),  // the names of its documents in events -> their numbers, or paths of a library's in the API
   titles: new Map(), read: new Map(), scores: new Map(), passages: new Map(),
-  warnings: [], written: "", nRead: 0, samples: [], answer: null, provisional: null, plan: null, settled: null, error: null,
+  warnings: [], written: "", nRead: 0, samples: [], seconds: 0, secondsBefore: 0, answer: null, provisional: null, plan: null, settled: null, error: null,
 });
 
 // Changes the state as an event says. `idOf(name, at)` names a document that an event calls by its name
@@ -42,7 +42,7 @@ export function tell(told, event, idOf) {
       Object.assign(told, { phase: "writing", written: told.written + event.text });
       break;
     case "warning": told.warnings.push(event.text); break;
-    case "answer.finished": Object.assign(told, { answer: event, provisional: null, error: null, written: "", phase: "done", nRead: event.read_segments, answeredAs: told.judged }); break;
+    case "answer.finished": Object.assign(told, { answer: event, provisional: null, error: null, written: "", phase: "done", nRead: event.read_segments, answeredAs: told.judged, seconds: told.secondsBefore + event.usage.seconds.total }); break;
     case "error": Object.assign(told, told.answer && event.error === "Cancelled" ? { phase: "done" } : { error: event, phase: "failed" });
   }
 }
@@ -54,7 +54,7 @@ function started(told, event, idOf) {
     if (!told.readsOn) Object.assign(told, { answer: null, written: "", provisional: null });
     for (const segment of told.passages.keys()) if (!(segment in told.judged)) told.passages.delete(segment);
   }
-  Object.assign(told, { plan: event, phase: "reading", nRead: event.read_segments, tokens: null, samples: [] });
+  Object.assign(told, { plan: event, phase: "reading", nRead: event.read_segments, tokens: null, samples: [], secondsBefore: told.seconds });
 }
 
 // What was restored comes at once: the speed is that of the last seconds alone
@@ -93,6 +93,7 @@ const WORDS = { failed: "Failed", stopped: "Stopped", answered: "Found", unsure:
 export function word(told) {
   const found = state(told), { phase, question, written, before } = told;
   if (["answered", "unsure"].includes(found) && question.options.answer === "summary") return "Summary";
+  if (found === "not_found" && isBusy(told)) return "Checking";
   return WORDS[found] ?? (written ? "Writing" : phase === "waiting" ? (before ? "Waiting" : "Starting") : "Checking");
 }
 
@@ -101,7 +102,7 @@ export function line(told) {
   const { answer, plan } = told;
   if (told.error || (!told.live && !answer)) return "";
   if (told.live && told.stopping) return told.stopping;
-  if (answer && !isBusy(told)) return summed(answer);
+  if (answer && !isBusy(told)) return summed(told);
   const still = answer || told.provisional ? "Still checking" : "Checking";
   switch (told.phase) {
     case "waiting": return told.before ? `Behind ${many(told.before, "other question")}` : "";
@@ -114,8 +115,8 @@ export function line(told) {
   return told.tokens ? `${still}: ${percent(told.tokens.tokens / told.tokens.of)}${left(told)}` : `${still} ${many(plan.segments, "passage")}`;
 }
 
-function summed(answer) {
-  const { read_segments: read, segments, usage, finish_reason: end } = answer, { total } = usage.seconds;
+function summed({ answer, seconds: total }) {
+  const { read_segments: read, segments, finish_reason: end } = answer;
   const part = read < segments ? `${read.toLocaleString()} of ${many(segments, "passage")}` : many(segments, "passage");
   return [!read && segments && end === "stop" ? "From the whole text" : segments ? `Checked ${part}` : "", total < 0.05 ? "at once" : `${total.toFixed(total < 10 ? 1 : 0)} s`, ENDS[end]].filter(Boolean).join(" · ");
 }
@@ -155,8 +156,8 @@ export function details(told) {
   const { answer, plan, question } = told, from = answer ?? plan, rows = [];
   if (told.settled) rows.push(["Asked as", told.settled.asked_as]);
   if (from) rows.push(["Model", `${models(from)} · ${from.pattern}`]);
-  if (answer?.status === "not_found" && answer.support != null) rows.push(["The documents answer this", percent(answer.support)]);
-  else if (answer?.confidence != null) rows.push(["This answer is right", percent(answer.confidence)]);
+  if (answer?.status === "not_found" && answer.support != null) rows.push(["Chance that the text answers this", percent(answer.support)]);
+  else if (answer?.confidence != null) rows.push(["Chance that this is right", percent(answer.confidence)]);
   if (answer) {
     const { prefilled_tokens: read, reused_tokens: known } = answer.usage;
     if (read || known) rows.push(["Tokens read", `${read.toLocaleString()}${known ? `, ${known.toLocaleString()} known from before` : ""}`]);
@@ -202,7 +203,7 @@ export function own(answer) {
   const beside = (part) => quotes.reduce((left, one) => left.replaceAll(`“${plain(one.text)}”`, ""), plain(part)).replace(/\([^()]*\)|\s/g, "");
   const isRow = (part, one) => labelled(one) && part.includes(" · ") && labelled(one).split(" · ").every((cell) => part.includes(cell));
   while (parts.length && quotes.some((one) => (carries(parts.at(-1), one) && (status === "not_found" || !beside(parts.at(-1)))) || isRow(parts.at(-1), one))) parts.pop();
-  return parts.join("\n\n").replace(/^Perhaps: /, "");
+  return parts.join("\n\n").replace(/^Perhaps: (?!(?:Yes|No)\.$)/, "");  // a verdict alone would look sure
 }
 
 // The passages besides those that are quoted already, in the document's order
