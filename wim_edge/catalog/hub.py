@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import os
 import queue
 import shutil
@@ -90,35 +89,24 @@ def _package() -> Any:
     return huggingface_hub
 
 
-def _http_error(package: Any) -> type[Exception]:
-    """Returns the base class of HTTP errors. It depends on the package's version, which uses requests (whose errors are
-    OSErrors) or httpx."""
-    base: type[Exception] = package.errors.HfHubHTTPError.__bases__[0]
-    return base
-
-
 def download(source: HubSource, models: Path, size: int, progress: Progress, *, is_last: bool = True) -> Path:
     """Downloads the file (about ``size`` bytes) below ``models``; returns its path. Continues an interrupted download.
     Raises DownloadError; if this is not the last source, also after ten seconds without a response."""
     package = _package()
-    errors, hf_hub_download = package.errors, package.hf_hub_download
-    into = models / source.repo
+    errors, into = package.errors, models / source.repo
     # Only a known SHA-256 identifies the part of an interrupted download
     begun = [path.stat().st_size for path in _parts(source, into)] if source.sha256 else []
     require_space(into, max(0, size - max(begun, default=0)))
-    options: dict[str, Any] = {}
-    if "tqdm_class" in inspect.signature(hf_hub_download).parameters:  # older versions draw their own bar
-        options["tqdm_class"] = _bar(progress)
-    http_error = _http_error(package)
+    options = {"revision": source.revision, "local_dir": into, "tqdm_class": _bar(progress)}
     try:
         _check_answers(package, source, is_last)
-        with _redirected(package.get_session(), http_error):
-            path = hf_hub_download(source.repo, source.file, revision=source.revision, local_dir=into, **options)
+        with _redirected(package.get_session(), errors.HTTPError):
+            path = package.hf_hub_download(source.repo, source.file, **options)
     except _TooLongError as error:
         for part in _parts(source, into):
             part.unlink(missing_ok=True)  # otherwise the next download would continue it
         raise _explain(error, errors, source, into, size) from error
-    except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, http_error) as error:
+    except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, errors.HTTPError) as error:
         raise _explain(error, errors, source, into, size) from error
     return Path(path)
 
@@ -153,7 +141,7 @@ def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
     package = _package()
     try:
         found = package.HfApi().model_info(repo, files_metadata=True)
-    except (OSError, ValueError, RuntimeError, _http_error(package)) as error:
+    except (OSError, ValueError, RuntimeError, package.errors.HTTPError) as error:
         hint = "Check the name, and HF_TOKEN if access must be granted."
         raise DownloadError(f"{repo}: {_first_line(error)}", hint) from error
     licence = next((tag.partition(":")[2] for tag in found.tags or () if tag.startswith("license:")), "")
