@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wim_edge.cli import terminal
-from wim_edge.cli.terminal import Failures, Progress, Scores
+from wim_edge.cli.terminal import Progress, RunProgress, tally_failures, tally_scores
 
 
 def scored(pattern: str, **scores: float) -> Any:
@@ -20,20 +20,15 @@ def answered(worker: str, error: str | None = None) -> Any:
 
 
 def test_scores_are_means_by_pattern() -> None:
-    tally = Scores("accuracy")
-    for row in (scored("llm", accuracy=1.0), scored("llm", accuracy=0.0), scored("wim", accuracy=1.0),
-                scored("wim", recall=0.0)):  # fmt: skip
-        tally.count(row)
-    assert tally.tally() == "accuracy llm 50.0%, wim 100.0%"
+    rows = [scored("llm", accuracy=1.0), scored("llm", accuracy=0.0), scored("wim", accuracy=1.0),
+            scored("wim", recall=0.0)]  # fmt: skip
+    assert tally_scores("accuracy", rows) == "accuracy llm 50.0%, wim 100.0%"
 
 
 def test_workers_are_counted_where_there_are_several() -> None:
-    tally = Failures()
-    tally.count(answered("here 1", "EngineError: it broke"))
-    tally.count(answered("here 1"))
-    assert tally.tally() == "1 failed"
-    tally.count(answered("there 2"))
-    assert tally.tally() == "1 failed, 2 workers"
+    rows = [answered("here 1", "EngineError: it broke"), answered("here 1")]
+    assert tally_failures(rows) == "1 failed"
+    assert tally_failures([*rows, answered("there 2")]) == "1 failed, 2 workers"
 
 
 @pytest.fixture
@@ -45,7 +40,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_line_every_tenth_of_the_way(capsys: pytest.CaptureFixture[str], now: list[float]) -> None:
-    with Failures() as watcher:
+    with RunProgress(tally_failures) as watcher:
         watcher.begin([answered("here")] * 10, 40)
         for _ in range(30):
             now[0] += 2.0
@@ -58,7 +53,7 @@ def test_a_line_every_tenth_of_the_way(capsys: pytest.CaptureFixture[str], now: 
 
 
 def test_a_line_after_half_a_minute(capsys: pytest.CaptureFixture[str], now: list[float]) -> None:
-    watcher = Failures()
+    watcher = RunProgress(tally_failures)
     watcher.begin([], 1000)
     for seconds in (1.0, 40.0, 1.0):
         now[0] += seconds
@@ -80,5 +75,5 @@ def test_a_bar_on_a_terminal_only(capsys: pytest.CaptureFixture[str], monkeypatc
         shown(2, 2)
     assert "model: 2 of 2" in capsys.readouterr().err
     monkeypatch.setattr("sys.stderr", None)
-    with Failures() as watcher:  # a run that never began ends too
+    with RunProgress(tally_failures) as watcher:  # a run that never began ends too
         watcher.begin([], 1)

@@ -11,7 +11,7 @@ import click
 
 from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_FAILED, exit_on_signals
 from wim_edge.cli.options import asking_options, check_rpc, cluster_from, cluster_options, settings_from
-from wim_edge.cli.terminal import Failures, one_line
+from wim_edge.cli.terminal import RunProgress, one_line, tally_failures
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def batch(
         execute = run_local(settings, partial(rpc.check, settings.rpc))
     else:
         execute = run_on_cluster(settings, model, cluster, partial(click.echo, err=True))
-    with exit_on_signals(), Failures() as watcher:
+    with exit_on_signals(), RunProgress(tally_failures) as watcher:
         results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=watcher)
     _show(results, len(found), folder)
     if stopped:

@@ -6,6 +6,7 @@ import shlex
 import sys
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from wim_edge.cli.options import (
     reading_options,
     settings_from,
 )
-from wim_edge.cli.terminal import Progress, Scores, print_json, print_table
+from wim_edge.cli.terminal import Progress, RunProgress, print_json, print_table, tally_scores
 from wim_edge.errors import InvalidRequestError
 
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
@@ -144,7 +145,7 @@ def eval_command(
     with exit_on_signals(), ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         if is_recall:
-            watcher = stack.enter_context(Scores("recall_at_1"))
+            watcher = stack.enter_context(RunProgress(partial(tally_scores, "recall_at_1")))
             on_index = stack.enter_context(Progress("indexing: "))
             summary, stopped = commands.run_recall(
                 recall.parse_retrievers(retrievers), wanted, size, recall.SearchLimits(prefix, titles), settings,
@@ -152,7 +153,7 @@ def eval_command(
             )  # fmt: skip
         else:
             task, chosen = task_named(task_name), parse_conditions(patterns)
-            watcher = stack.enter_context(Scores(task.metric))
+            watcher = stack.enter_context(RunProgress(partial(tally_scores, task.metric)))
             summary, stopped = commands.run_task(
                 task, chosen, wanted, settings, folder, ctx.meta["command"], watcher, report=report, cluster=cluster
             )

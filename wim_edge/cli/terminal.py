@@ -141,64 +141,39 @@ class Progress:
 
 
 class RunProgress(Progress):
-    """Shows the number of questions asked in a run, and a tally: a `wim_edge.system.journal.Watcher`."""
+    """Shows the number of questions asked in a run, and ``tally`` of their rows: a `wim_edge.system.journal.Watcher`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tally: Callable[[Sequence[Any]], str]) -> None:
         super().__init__(after=" asked")
-        self._total = 0
-
-    def count(self, row: Any) -> None:
-        """Adds a row to the tally."""
-        raise NotImplementedError
-
-    def tally(self) -> str:
-        raise NotImplementedError
+        self._tally, self._total = tally, 0
+        self._rows: list[Any] = []
 
     def begin(self, kept: Sequence[Any], total: int) -> None:
         """Starts with the rows that an earlier run ``kept``, out of ``total`` questions."""
-        for row in kept:
-            self.count(row)
-        self._total = total
+        self._rows, self._total = list(kept), total
         if kept:
             click.echo(f"{len(kept)} of {total} asked before", err=True)
         self.start(len(kept))
-        self(len(kept), total, self.tally())  # draws the bar before the first answer
+        self(len(kept), total, self._tally(self._rows))  # draws the bar before the first answer
 
     def add(self, row: Any) -> None:
         """Counts the row of a question that was answered or failed."""
-        self.count(row)
-        self(self._done + 1, self._total, self.tally())
+        self._rows.append(row)
+        self(self._done + 1, self._total, self._tally(self._rows))
 
 
-class Scores(RunProgress):
-    """Shows the mean of the main score so far, for each pattern."""
-
-    def __init__(self, metric: str) -> None:
-        super().__init__()
-        self.metric = metric
-        self._scores: dict[str, list[float]] = {}
-
-    def count(self, row: Record) -> None:
-        if self.metric in row.scores:
-            self._scores.setdefault(row.pattern, []).append(row.scores[self.metric])
-
-    def tally(self) -> str:
-        means = (f"{name} {100 * sum(found) / len(found):.1f}%" for name, found in self._scores.items())
-        return f"{self.metric} {', '.join(means)}"
+def tally_scores(metric: str, rows: Iterable[Record]) -> str:
+    """Returns the mean of the main score for each pattern."""
+    scores: dict[str, list[float]] = {}
+    for row in rows:
+        if metric in row.scores:
+            scores.setdefault(row.pattern, []).append(row.scores[metric])
+    means = (f"{name} {100 * sum(found) / len(found):.1f}%" for name, found in scores.items())
+    return f"{metric} {', '.join(means)}"
 
 
-class Failures(RunProgress):
-    """Shows the number of failed questions and, if there are several, of the workers that ask."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._failed = 0
-        self._workers: set[str] = set()
-
-    def count(self, row: Result) -> None:
-        self._failed += row.error is not None
-        self._workers.add(row.worker)
-
-    def tally(self) -> str:
-        places = f", {len(self._workers)} workers" if len(self._workers) > 1 else ""
-        return f"{self._failed} failed{places}"
+def tally_failures(rows: Sequence[Result]) -> str:
+    """Returns the number of failed questions and, if there are several, of the workers that ask."""
+    n_workers = len({row.worker for row in rows})
+    places = f", {n_workers} workers" if n_workers > 1 else ""
+    return f"{sum(row.error is not None for row in rows)} failed{places}"
