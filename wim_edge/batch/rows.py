@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from wim_edge.documents.data_files import Row, read_rows, text_of, text_of_file
 from wim_edge.documents.formats import ALL_OF_THEM
-from wim_edge.errors import EngineError, InvalidRequestError
+from wim_edge.errors import DocumentError, EngineError, InvalidRequestError
 from wim_edge.library.ingest import ROWS, files_of
 from wim_edge.reading import events
 from wim_edge.system.atomic_files import replace_file
@@ -58,6 +58,9 @@ class DocumentGroup:
 
     path: Path
     questions: tuple[BatchQuestion, ...]
+    data: bytes = b""
+    """The file's bytes, for the machine that reads the document (`run.fetch`); ``error``: the error of reading them."""
+    error: DocumentError | None = None
 
 
 def read_questions(path: Path) -> list[BatchQuestion]:

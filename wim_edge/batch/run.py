@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,15 +31,6 @@ _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_
 """Settings that do not change the answers: a run may continue with other values."""
 
 Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
-
-
-@dataclass(frozen=True)
-class FetchedDocument:
-    """A document's bytes and its questions, as they are sent to the machine that reads the document."""
-
-    group: DocumentGroup
-    data: bytes = b""
-    error: DocumentError | None = None
 
 
 def run(
@@ -96,29 +87,28 @@ def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> l
     return results
 
 
-def fetch(group: DocumentGroup, limits: Limits) -> FetchedDocument:
+def fetch(group: DocumentGroup, limits: Limits) -> DocumentGroup:
     """Returns the group with its document's bytes, or with the error of reading the file."""
     try:
         if os.path.exists(group.path) and not os.path.isfile(group.path):  # reading a pipe may block forever
             raise DocumentError(f"{group.path.name}: not a file", "Name a file.")
-        return FetchedDocument(group, bytes_of(group.path, limits))
+        return replace(group, data=bytes_of(group.path, limits))
     except DocumentError as error:
-        return FetchedDocument(group, error=error)
+        return replace(group, error=error)
 
 
-def answers(asker: Any, given: FetchedDocument, limits: Limits, worker: str) -> Iterator[Result]:
+def answers(asker: Any, given: DocumentGroup, limits: Limits, worker: str) -> Iterator[Result]:
     """Asks a document's questions with a `Runtime` or a `Worker`; yields their results, failed ones too. Raises
     ModelError, which affects all questions."""
-    document, wrong = None, given.error
-    if wrong is None:
+    try:
+        if given.error is not None:
+            raise given.error
+        document = document_of(given.path, given.data, limits)
+    except DocumentError as error:
+        yield from (failed(question, error, worker) for question in given.questions)
+        return
+    for question in given.questions:
         try:
-            document = document_of(given.group.path, given.data, limits)
-        except DocumentError as error:
-            wrong = error
-    for question in given.group.questions:
-        try:
-            if wrong is not None:
-                raise wrong
             yield observed(question, asker.stream([document], question.question), worker)
         except ModelError:
             raise
@@ -164,5 +154,5 @@ class _BatchActor:
         used = self._open.enter_context(kept_meanwhile(settings.with_changes(n_threads=threads(settings))))
         self.worker = self._open.enter_context(Worker(**used.to_dict()))
 
-    def __call__(self, given: FetchedDocument) -> Iterable[Result]:
+    def __call__(self, given: DocumentGroup) -> Iterable[Result]:
         return answers(self.worker, given, self.settings, place())
