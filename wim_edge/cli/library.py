@@ -229,15 +229,14 @@ def _finish(
 
 def _index(library: Library, model: str | None) -> None:
     from wim_edge.errors import ModelNotFoundError
-    from wim_edge.recall.index import load_index, load_or_build_index
+    from wim_edge.recall.index import load_or_build_index
     from wim_edge.runtime import Runtime
 
     try:
         with Runtime(Settings.from_environment().with_changes(model=model)) as runtime:
             opened = runtime.open()
-            if load_index(library, opened) is None:
-                with Progress(f"indexing {counted(len(library), 'document')} for {opened.info.name}: ") as progress:
-                    load_or_build_index(library, opened, progress)
+            with Progress(f"indexing {counted(len(library), 'document')} for {opened.info.name}: ") as progress:
+                load_or_build_index(library, opened, progress)
     except ModelNotFoundError as error:
         if model is not None:
             raise

@@ -39,8 +39,8 @@ from wim_edge.reading import events
 from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.prompts import Prompts
 from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex
-from wim_edge.recall.mindref import PASSAGE, PASSAGE_WIDTH, MindRef, Prefix, Search, Title
-from wim_edge.recall.recaller import Candidate, Recaller
+from wim_edge.recall.mindref import PASSAGE, PASSAGE_WIDTH, Candidate, MindRef, Search, Title
+from wim_edge.recall.recaller import Recaller
 from wim_edge.settings import RETRIEVERS
 from wim_edge.system.journal import Watcher
 
@@ -118,10 +118,7 @@ class RetrieverComparison:
         begin, decoded = time.perf_counter(), mindref.decoded_tokens
         titles: list[Title] | None = None
         if variant == "flat":
-            found = [
-                Candidate(one.document, one.start, one.end, {"passage": one.score})
-                for one in mindref.find_without_titles(context, query, LISTED)
-            ]
+            found = mindref.find_without_titles(context, query, LISTED)
         else:
             is_free = variant == "free"
             titles = [mindref.write_free_title(context, query)] if is_free else mindref.titles(context, query, LISTED)
@@ -291,7 +288,7 @@ class AblatedMindRef(MindRef):
     def positions(self, query: str) -> int:
         return super().positions(query) + sum(map(len, self._flat))
 
-    def find_without_titles(self, context: Context, query: str, most: int) -> list[Prefix]:
+    def find_without_titles(self, context: Context, query: str, most: int) -> list[Candidate]:
         """Returns the best passages of the whole library, without the stage of titles: the paper's ablation."""
         opening = self._standing(context, "flat", self._flat[0])
         with opening.fork() as sequence:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -34,6 +34,8 @@ PREFIX = 16
 """The most tokens of a passage that are decoded (section 4.1)."""
 PASSAGE = 150
 """The tokens of a passage that is returned, without the rest of its last sentence (section 4.1)."""
+WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
+"""The weights of a passage's signals (`wim_edge.recall.recaller`)."""
 
 
 @dataclass(frozen=True)
@@ -152,19 +154,20 @@ class Title:
     """log P(title | question) - log P(title), in nats."""
 
 
-@dataclass(frozen=True)
-class Prefix:
-    """The beginning of a passage that was recalled."""
+@dataclass
+class Candidate:
+    """A passage: characters ``[start, end)`` of a document, and its signals by name."""
 
     document: int
     """An index of `TokenIndex.ids`."""
     start: int
     end: int
-    """The end of the passage in characters of the document, like ``start``; -1: the document's end."""
-    n_tokens: int
-    """The number of the prefix's tokens."""
-    score: float
-    """Mean log-probability of the prefix's tokens, nats."""
+    """-1: the document's end."""
+    scores: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float:
+        return sum(WEIGHTS[signal] * score for signal, score in self.scores.items())
 
 
 class MindRef:
@@ -223,8 +226,8 @@ class MindRef:
         nothing = self._log_likelihoods(context, self._neutral(context), titles)
         return [one - other for one, other in zip(after, nothing, strict=True)]
 
-    def passages(self, context: Context, query: str, titles: Seq[Title], most: int) -> list[list[Prefix]]:
-        """Returns for each title the ``most`` likeliest beginnings of passages of its documents, the best first."""
+    def passages(self, context: Context, query: str, titles: Seq[Title], most: int) -> list[list[Candidate]]:
+        """Returns for each title the ``most`` passages of its documents with the likeliest beginnings, best first."""
         with ExitStack() as stack:
             sequence = self._after_question(context, query)
             forks = [stack.enter_context(sequence.fork()) for _ in titles]
@@ -236,14 +239,14 @@ class MindRef:
 
     # Parts
 
-    def _prefixes(self, runs: SuffixArray, context: Context, sequence: Sequence, most: int) -> list[Prefix]:
-        """Returns the likeliest beginnings of passages, each at the first place where it occurs."""
+    def _prefixes(self, runs: SuffixArray, context: Context, sequence: Sequence, most: int) -> list[Candidate]:
+        """Returns the passages with the likeliest beginnings, each at the first place where its beginning occurs."""
         found = []
         for beam in self._find(self._search(runs), context, sequence)[:most]:
             place = int(runs.places(beam.run)[0])
             document = int(self.index.document_at(np.array([place]))[0])
             start, end = self.index.char_offset(place), self.index.sentence_end(place, PASSAGE)
-            found.append(Prefix(document, start, -1 if end is None else end, len(beam.tokens), beam.score))
+            found.append(Candidate(document, start, -1 if end is None else end, {"passage": beam.score}))
         return found
 
     def _search(self, runs: SuffixArray) -> Search:

@@ -22,7 +22,7 @@ import time
 from collections.abc import Generator, Iterator
 from collections.abc import Sequence as Seq
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from wim_edge.documents import Document
@@ -37,32 +37,15 @@ from wim_edge.reading.prompts import Prompts
 from wim_edge.reading.relevance import QuestionLikelihood
 from wim_edge.reading.timings import Timings
 from wim_edge.recall.index import LONGEST, TokenIndex, load_index, load_or_build_index, without_tokens
-from wim_edge.recall.mindref import MindRef, Title
+from wim_edge.recall.mindref import Candidate, MindRef, Title
 from wim_edge.settings import Settings
 
-WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
 _HITS, _TITLES = 10, 5  # the most passages from BM25, and the most titles from recall
 _READ, _NEAR = 8, 3.0
 """The most candidates to read, and how far their scores may be behind the best: reading all eight finds no more."""
 _LONGEST_READ = 512  # the most tokens of a candidate that are read to rank it
 _SLACK = 64
 _WHOLE = 512  # a document of fewer tokens is read whole for the answer, not only its recalled passages
-
-
-@dataclass
-class Candidate:
-    """Characters ``[start, end)`` of a document, and their signals by name."""
-
-    document: int
-    """An index of `TokenIndex.ids`."""
-    start: int
-    end: int
-    """-1: the document's end."""
-    scores: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def score(self) -> float:
-        return sum(WEIGHTS[signal] * score for signal, score in self.scores.items())
 
 
 class Recaller:
@@ -175,10 +158,10 @@ class Recaller:
             candidate.scores["title"] = odds[candidate.document]
         new = [title for title in titles if not found.intersection(title.documents)]
         alone = not candidates
-        for title, prefixes in zip(new, self.mindref.passages(context, query, new, 1), strict=True):
-            for prefix in prefixes:
-                scores = {"title": title.score} | ({"passage": prefix.score} if alone else {})
-                candidates.append(Candidate(prefix.document, prefix.start, prefix.end, scores))
+        for title, passages in zip(new, self.mindref.passages(context, query, new, 1), strict=True):
+            for passage in passages:
+                passage.scores = {"title": title.score} | (passage.scores if alone else {})
+                candidates.append(passage)
         return candidates
 
     def _rerank(self, query: str, candidates: list[Candidate]) -> tuple[list[Candidate], int]:
