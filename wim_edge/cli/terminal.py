@@ -141,7 +141,7 @@ class Progress:
 
 
 class RunProgress(Progress):
-    """Shows the number of questions asked in a run, and ``tally`` of their rows: a `wim_edge.system.journal.Watcher`."""
+    """Shows how many questions of a run were asked, and a ``tally`` of their rows: a `system.journal.Watcher`."""
 
     def __init__(self, tally: Callable[[Sequence[Any]], str]) -> None:
         super().__init__(after=" asked")
