@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 from contextlib import suppress
-from typing import IO, Any
+from typing import Any
 
 import click
 
@@ -50,20 +50,6 @@ Shell completion: eval "$(_WIM_EDGE_COMPLETE=bash_source wim-edge)"
 (zsh_source and fish_source likewise)."""
 
 
-class _Shown(click.ClickException):
-    """A WimEdgeError for click to show: its message, its hint and, with --debug, its traceback."""
-
-    def __init__(self, error: WimEdgeError, debug: bool) -> None:
-        super().__init__(str(error))
-        self.exit_code = error.exit_code  # type: ignore[misc]  # click declares a class attribute
-        self.error, self.debug = error, debug
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        if self.debug:
-            traceback.print_exception(self.error)
-        show_error(self.error)
-
-
 class CommandGroup(click.Group):
     """A click group that prints the error of a command as a message and a hint, and exits with the error's code."""
 
@@ -73,7 +59,11 @@ class CommandGroup(click.Group):
             available_memory.require_minimum()
             return super().invoke(ctx)
         except (WimEdgeError, OSError, MemoryError) as error:
-            raise _Shown(_as_ours(error), bool(ctx.find_root().meta.get("debug"))) from error
+            ours = _as_ours(error)
+            if ctx.find_root().meta.get("debug"):
+                traceback.print_exception(error)
+            show_error(ours)
+            sys.exit(ours.exit_code)
         except KeyboardInterrupt:
             click.echo("cancelled", err=True)
             sys.exit(EXIT_CANCELLED)

@@ -116,21 +116,24 @@ class DocumentReader:
         def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
             request.documents = self.load()
             if request.documents:
-                return _until_ranked(runtime.stream(request.documents, question, library=self.library))
+                return runtime.stream(request.documents, question, library=self.library)
             if self.library is None:
                 raise InvalidRequestError("there is nothing to read", "Give documents or a library.")
             return runtime.recall(self.library, question)
 
-        return ReadingRequest(self, begin)
+        return ReadingRequest(self, begin, until=events.ReadingRanked)
 
 
 class ReadingRequest:
-    """One request to a shared runtime: a `wim_edge.asyncio_api.Streaming`."""
+    """One request to a shared runtime: a `wim_edge.asyncio_api.Streaming`. ``until``: it ends after such an event."""
 
     def __init__(
-        self, reader: DocumentReader, begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]]
+        self,
+        reader: DocumentReader,
+        begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]],
+        until: type[events.Event] | tuple[()] = (),
     ) -> None:
-        self.reader, self.begin, self.runtime = reader, begin, reader.runtime
+        self.reader, self.begin, self.runtime, self._until = reader, begin, reader.runtime, until
         self.documents: Sequence[Document] = ()
         """The documents that are read, without those of the library; empty before the request begins."""
         self._runs = self._is_cancelled = False
@@ -150,6 +153,8 @@ class ReadingRequest:
                             self._margins[event.segment] = event
                         self._last = event
                         yield event
+                        if isinstance(event, self._until):
+                            return
             finally:
                 self._runs = False
 
@@ -252,12 +257,3 @@ def _turn(runtime: Runtime) -> Iterator[None]:
             yield
         finally:
             turn.thread = None
-
-
-def _until_ranked(stream: Iterator[events.Event]) -> Iterator[events.Event]:
-    """Yields events until the passages are ranked, and closes the stream before the answer."""
-    with closing(stream):  # type: ignore[type-var]
-        for event in stream:
-            yield event
-            if isinstance(event, events.ReadingRanked):
-                return

@@ -175,7 +175,7 @@ def _insert(db: sqlite3.Connection, source: int | None, name: str, copy: int, ti
 
 def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -> bool:
     """Deletes a file and its documents; returns whether the file was known. ``keep``: they can be restored."""
-    db.execute("DELETE FROM removed WHERE path = ? OR at < ?", (path, _oldest()))
+    db.execute("DELETE FROM removed WHERE path = ? OR at < ?", (path, oldest()))
     if keep:
         db.execute(
             "INSERT INTO removed (at, path, mtime_ns, size, digest, name, title, text, marks) "
@@ -229,25 +229,6 @@ def passages(document: Document) -> Iterator[tuple[int, int]]:
             yield start + segment.start, start + segment.end
 
 
-@dataclass(frozen=True)
-class RemovedDocument:
-    """A document that can be restored."""
-
-    path: str
-    name: str
-    title: str
-    chars: int
-    removed: float
-    """The time of the removal, in seconds since 1970."""
-
-
-def removed_documents(db: sqlite3.Connection) -> list[RemovedDocument]:
-    """Returns the documents that can be restored, the latest removed first."""
-    absent = "path NOT IN (SELECT path FROM source)"  # a file that is in the library again needs no restoring
-    query = f"SELECT path, name, title, length(text), at FROM removed WHERE at >= ? AND {absent} ORDER BY at DESC, id"
-    return [RemovedDocument(*row) for row in db.execute(query, (_oldest(),))]
-
-
 def removed_texts(db: sqlite3.Connection, path: str) -> tuple[FileState, list[tuple[str, Document]]]:
     """Returns a file's state and its removed documents, as (title, document) pairs."""
     rows = db.execute(
@@ -263,5 +244,6 @@ def marks_of(stored: str) -> tuple[Mark, ...]:
     return tuple(Mark(*mark) for mark in json.loads(stored))
 
 
-def _oldest() -> float:
+def oldest() -> float:
+    """Returns the time of the oldest removal that can be undone, in seconds since 1970."""
     return time.time() - DAYS * 24 * 3600

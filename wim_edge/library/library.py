@@ -3,7 +3,7 @@
     source     a file, with its state when it was read
     document   a document of a file, which may have many (JSON lines): title, text, marks
     passage    a piece of a document, at most `PASSAGE_CHARS` long, with its words in an FTS5 index for BM25
-    removed    the documents of files that a sync removed (`documents_db.removed_documents`)
+    removed    the documents of files that a sync removed (`Library.removed_documents`)
 
 Each file is added in one transaction, so a killed process leaves no partial documents. The index of `wim_edge.recall`
 for a model is a file in the same folder, and names the library's version that it indexes.
@@ -27,7 +27,7 @@ from wim_edge.documents.document import with_file_name
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import documents_db
 from wim_edge.library.database import connected, transaction
-from wim_edge.library.documents_db import FileState, RemovedDocument
+from wim_edge.library.documents_db import FileState
 from wim_edge.settings import NO_DEVICE, Paths
 from wim_edge.words import any_of_its_words, searchable
 
@@ -78,6 +78,18 @@ class DocumentEntry:
     """The path of its file."""
     chars: int
     pages: int | None
+
+
+@dataclass(frozen=True)
+class RemovedDocument:
+    """A document that can be restored."""
+
+    path: str
+    name: str
+    title: str
+    chars: int
+    removed: float
+    """The time of the removal, in seconds since 1970."""
 
 
 class Library:
@@ -203,8 +215,9 @@ class Library:
 
     def removed_documents(self) -> list[RemovedDocument]:
         """Returns the documents that can be restored, the latest removed first."""
-        with self._read() as db:
-            return documents_db.removed_documents(db)
+        absent = "path NOT IN (SELECT path FROM source)"  # a file that is in the library again needs no restoring
+        query = f"SELECT path, name, title, length(text), at FROM removed WHERE at >= ? AND {absent}"
+        return [RemovedDocument(*row) for row in self._rows(f"{query} ORDER BY at DESC, id", documents_db.oldest())]
 
     # Changes
 
