@@ -32,11 +32,6 @@ def installed(part: PackagePart) -> Path | None:
     return None
 
 
-def installed_whole(source: PackageSource) -> Path | None:
-    """Returns the path of a GGUF that is whole in an installed package; None for parts, which must be joined first."""
-    return installed(source.parts[0]) if len(source.parts) == 1 and source.format is None else None
-
-
 def is_installed(source: PackageSource) -> bool:
     """Returns whether all parts are in installed packages."""
     return all(map(installed, source.parts))

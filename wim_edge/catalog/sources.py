@@ -35,8 +35,11 @@ def _located(entry: ModelEntry, paths: Paths) -> Iterator[tuple[ModelSource, Pat
         if path.is_file():
             yield source, path
     for source in entry.sources:
-        elsewhere = hub.in_cache(source) if isinstance(source, HubSource) else None
-        elsewhere = packages.installed_whole(source) if isinstance(source, PackageSource) else elsewhere
+        elsewhere = None
+        if isinstance(source, HubSource):
+            elsewhere = hub.in_cache(source)
+        elif isinstance(source, PackageSource) and len(source.parts) == 1 and source.format is None:
+            elsewhere = packages.installed(source.parts[0])  # a whole GGUF; parts must be joined first
         if elsewhere is not None:
             yield source, elsewhere
 
