@@ -168,23 +168,15 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
         ray.shutdown()
 
 
-@contextmanager
-def _row_by_row() -> Iterator[None]:
-    """Makes Ray Data pass on each result immediately, without a time limit and without reports."""
+def _row_by_row() -> Any:
+    """Returns a context in which Ray Data passes on each result immediately, without a time limit and reports."""
     from ray.data import DataContext
 
-    context = DataContext.get_current()
-    wanted = {"enable_progress_bars": False, "target_max_block_size": 1, "execution_no_progress_timeout_s": -1}
-    before, detectors = {name: getattr(context, name) for name in wanted}, context.issue_detectors_config.detectors
-    try:
-        for name, value in wanted.items():
-            setattr(context, name, value)
-        context.issue_detectors_config.detectors = []
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(context, name, value)
-        context.issue_detectors_config.detectors = detectors
+    context = DataContext.get_current().copy()
+    context.enable_progress_bars, context.target_max_block_size = False, 1
+    context.execution_no_progress_timeout_s = -1
+    context.issue_detectors_config.detectors = []
+    return DataContext.current(context)
 
 
 def threads(settings: Settings) -> int:

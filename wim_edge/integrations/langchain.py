@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream, generate_from_stream
 from langchain_core.messages import AIMessageChunk, BaseMessage
@@ -86,11 +85,6 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
         documents = [str(one) for one in self._reader.documents]
         return {"settings": str(self._reader.runtime.settings), "documents": documents, "library": self.library}
 
-    def _get_ls_params(self, stop: list[str] | None = None, **more: Any) -> Any:
-        settings = self._reader.runtime.settings
-        own = {"ls_model_name": settings.model or "default", "ls_temperature": settings.temperature}
-        return own | super()._get_ls_params(stop=stop, **more)
-
     def _request(
         self, messages: Sequence[BaseMessage], stop: list[str] | None, changes: dict[str, Any]
     ) -> ReadingRequest:
@@ -120,32 +114,28 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
         yield from runtime.stream(asked.documents, asked.question, library=library, after=asked.after)
 
     def _stream(
-        self, messages: list[BaseMessage], stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None, **changes: Any,
-    ) -> Iterator[ChatGenerationChunk]:  # fmt: skip
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **changes: Any
+    ) -> Iterator[ChatGenerationChunk]:
         made = _MessageChunks()
         for event in self._request(messages, stop, changes).stream():
             yield from made.chunks(event)
 
     async def _astream(
-        self, messages: list[BaseMessage], stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None, **changes: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:  # fmt: skip
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **changes: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         made = _MessageChunks()
         async for event in self._request(messages, stop, changes).astream():
             for chunk in made.chunks(event):
                 yield chunk
 
     def _generate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None, **changes: Any,
-    ) -> ChatResult:  # fmt: skip
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **changes: Any
+    ) -> ChatResult:
         return generate_from_stream(self._stream(messages, stop, **changes))
 
     async def _agenerate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None, **changes: Any,
-    ) -> ChatResult:  # fmt: skip
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **changes: Any
+    ) -> ChatResult:
         return await agenerate_from_stream(self._astream(messages, stop, **changes))
 
 
