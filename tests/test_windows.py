@@ -186,11 +186,11 @@ def test_a_pipe_that_nobody_reads_ends_quietly(monkeypatch: pytest.MonkeyPatch, 
 
 def test_an_index_that_is_in_use_is_replaced_and_goes_with_its_library() -> None:
     library, model = Library("papers", create=True), FakeModel()
-    library.put("a", 0, 0, [("Ferry", Document("Ferry", "The ferry sails at noon."))])
+    library.put("a", [("Ferry", Document("Ferry", "The ferry sails at noon."))])
     load_or_build_index(library, model)
     old = load_index(library, model)
     assert old is not None
-    library.put("b", 0, 0, [("Buoy", Document("Buoy", "It floats."))])
+    library.put("b", [("Buoy", Document("Buoy", "It floats."))])
     load_or_build_index(library, model)
     new = load_index(library, model)
     assert new is not None

@@ -61,7 +61,7 @@ PROMPTS = Prompts(Settings.templates, chat=True)
 @pytest.fixture
 def index() -> TokenIndex:
     made = Library("port", create=True)
-    made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
+    made.put("rows", [(title, Document(title, text)) for title, text in DOCUMENTS])
     return load_or_build_index(made, FakeModel())
 
 

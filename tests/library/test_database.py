@@ -26,27 +26,27 @@ def documents():
         if number == 500:
             os.kill(os.getpid(), signal.SIGKILL)
         yield f"Title {number}", Document("d", f"Words of number {number}.")
-Library("papers").put("rows", 1, 2, documents())
+Library("papers").put("rows", documents())
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
 def test_killed_while_adding(home: Path, library: Library) -> None:
-    library.put("before", 0, 0, [("Before", Document("Before", "It stays."))])
+    library.put("before", [("Before", Document("Before", "It stays."))])
     version = library.version
     killed = subprocess.run([sys.executable, "-c", _KILLED], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert set(documents(library)) == {"Before"}
     assert library.version == version
     assert library.search("words number", 5) == []
-    assert library.put("rows", 1, 2, [("Title", Document("d", "Words."))]) == 1
+    assert library.put("rows", [("Title", Document("d", "Words."))]) == 1
     assert len(library.search("words", 5)) == 1
 
 
 def test_a_library_that_cannot_be_written_can_be_asked(
     home: Path, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library.put("a", 0, 0, [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
+    library.put("a", [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # as on a read-only disk, for root too
     opened: list[str] = []
     connect = sqlite3.connect

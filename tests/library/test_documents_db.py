@@ -13,15 +13,23 @@ import pytest
 
 from tests.library.conftest import documents, write_rows
 from wim_edge.documents import Document, Mark
-from wim_edge.library.documents_db import digest_of, document_digest, has_changed, passage_sum, passages, state_of
+from wim_edge.library.documents_db import (
+    FileState,
+    digest_of,
+    document_digest,
+    has_changed,
+    passage_sum,
+    passages,
+    state_of,
+)
 from wim_edge.library.ingest import add, sync
 from wim_edge.library.library import Library
 
 
 def test_a_name_that_another_document_has_taken_meanwhile(home: Path, library: Library) -> None:
-    library.put("a", 0, 0, [("A", Document("A", "One."))])
-    library.put("b", 0, 0, [("A (2)", Document("A (2)", "Two."))])
-    library.put("b", 1, 1, [("A", Document("A", "Three.")), ("A (2)", Document("A (2)", "Two."))])
+    library.put("a", [("A", Document("A", "One."))])
+    library.put("b", [("A (2)", Document("A (2)", "Two."))])
+    library.put("b", [("A", Document("A", "Three.")), ("A (2)", Document("A (2)", "Two."))])
     assert sorted(documents(library).values()) == ["One.", "Three.", "Two."]
 
 
@@ -60,7 +68,7 @@ def test_a_heading_stays_with_what_follows_it(library: Library) -> None:
     starts = [sum(map(len, parts[:n])) for n in range(9)]
     marks = tuple(Mark(start, section=f"Room {n}") for n, start in enumerate(starts))
     text = "".join(parts)
-    library.put("rooms", 0, 0, [("Rooms", Document("Rooms", text, marks))])
+    library.put("rooms", [("Rooms", Document("Rooms", text, marks))])
     for n in (3, 7):
         best = library.search(f"keeper of room {n}", 1)[0]
         assert text[best.start : best.end].startswith(f"Room {n}\n")
@@ -70,7 +78,7 @@ def test_a_heading_stays_with_what_follows_it(library: Library) -> None:
 
 def test_passages_are_the_whole_text(library: Library) -> None:
     text = "Short. " + "A sentence about the harbour and its pilots. " * 200 + "unbroken" * 400
-    library.put("long", 0, 0, [("Long", Document("Long", text))])
+    library.put("long", [("Long", Document("Long", text))])
     hits = sorted(library.search("harbour unbroken short", 1000), key=lambda hit: hit.start)
     assert all(hit.end - hit.start <= 1000 for hit in hits)
     assert "".join(text[hit.start : hit.end] for hit in hits[:2]) == text[: hits[1].end]
@@ -178,7 +186,7 @@ def test_what_a_sync_removes_can_be_restored_and_stays(home: Path, library: Libr
 
 def test_marks_come_back(library: Library) -> None:
     given = Document("d", "One.\n\nTwo.", (Mark(0, page=1), Mark(6, page=2, section="B")))
-    library.put("/a.pdf", 1, 2, [("d", given)], b"x" * 32)
+    library.put("/a.pdf", [("d", given)], FileState(1, 2, digest=b"x" * 32))
     library.remove("/a.pdf", keep=True)
     library.restore("/a.pdf")
     (kept,) = library.documents([number for number, _ in library.digests()])
@@ -187,18 +195,18 @@ def test_marks_come_back(library: Library) -> None:
 
 @pytest.mark.parametrize("ends", ["time", "added again", "removed by hand"])
 def test_it_ends(library: Library, monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
-    library.put("a", 0, 0, [("A", Document("A", "One."))])
+    library.put("a", [("A", Document("A", "One."))])
     library.remove("a", keep=True)
     assert [one.name for one in library.removed_documents()] == ["A"]
     if ends == "time":
         now = time.time()
         monkeypatch.setattr("time.time", lambda: now + 31 * 24 * 3600)
     elif ends == "added again":
-        library.put("a", 0, 0, [("A", Document("A", "Two."))])
+        library.put("a", [("A", Document("A", "Two."))])
     else:
         library.remove("a")
     assert library.removed_documents() == []
-    library.put("b", 0, 0, [("B", Document("B", "Three."))])
+    library.put("b", [("B", Document("B", "Three."))])
     assert library.restore("a") == 0
 
 

@@ -24,13 +24,13 @@ from wim_edge.settings import Paths
 def test_any_query_is_only_words(library: Library, query: str, found: str) -> None:
     texts = ("near", "far", "é", "title")
     for n, text in enumerate(texts):
-        library.put(text, 0, 0, [(f"Number {n}", Document(text, text))])
+        library.put(text, [(f"Number {n}", Document(text, text))])
     hits = library.documents([hit.document for hit in library.search(query, 9)])
     assert {one.document.text for one in hits} == set(found.split())
 
 
 def test_the_best_passage_comes_first_and_a_title_counts(library: Library) -> None:
-    library.put("rows", 0, 0, [
+    library.put("rows", [
         ("Harbour", Document("Harbour", "Ships lie there.")),
         ("Sea", Document("Sea", "A harbour is near. Much else is said of the sea, of ships, and of the wind.")),
         ("Hill", Document("Hill", "No water.")),
@@ -66,13 +66,13 @@ def test_only_the_user_may_look(library: Library) -> None:
 
 
 def test_every_change_is_a_version_of_its_own(home: Path, library: Library) -> None:
-    library.put("a", 0, 0, [("A", Document("A", "One."))])
+    library.put("a", [("A", Document("A", "One."))])
     other = home / "home" / "libraries" / "copy"
     shutil.copytree(library.folder, other)
     copy = Library("copy")
     assert copy.version == library.version  # they are the same
     for one, text in ((library, "Two."), (copy, "Three.")):
-        one.put("b", 0, 0, [("B", Document("B", text))])
+        one.put("b", [("B", Document("B", text))])
     assert copy.version != library.version
 
 
@@ -86,7 +86,7 @@ def test_every_change_is_a_version_of_its_own(home: Path, library: Library) -> N
      "PRAGMA user_version=0", "UPDATE document SET name=NULL"],
 )  # fmt: skip
 def test_damage_inside_is_told(library: Library, damage: str) -> None:
-    library.put("a", 0, 0, [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
+    library.put("a", [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
     with sqlite3.connect(library.folder / "documents.sqlite") as db:
         db.execute(damage)
     def use() -> None:

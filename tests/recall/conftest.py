@@ -54,7 +54,7 @@ DOCUMENTS = [
 @pytest.fixture
 def library() -> Library:
     made = Library("port", create=True)
-    made.put("rows", 0, 0, [(title, Document(title, text)) for title, text in DOCUMENTS])
+    made.put("rows", [(title, Document(title, text)) for title, text in DOCUMENTS])
     return made
 
 

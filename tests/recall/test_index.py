@@ -34,7 +34,7 @@ def library(tmp_path: Path) -> Library:
 
 
 def put(library: Library, path: str, *documents: tuple[str, str]) -> None:
-    library.put(path, 0, 0, [(title, Document(title, text)) for title, text in documents])
+    library.put(path, [(title, Document(title, text)) for title, text in documents])
 
 
 def tokens_of(index: TokenIndex, model: FakeModel, at: int) -> tuple[str, str]:

@@ -39,7 +39,7 @@ def test_a_second_question_takes_the_prompts_from_the_cache(library: Library) ->
         list(runtime.recall("port", "one?"))
         second = sum(n for what, _, n in model.history if what == "append")
         assert second < first / 2
-        library.put("more", 0, 0, [("Buoy", Document("Buoy", "It floats."))])
+        library.put("more", [("Buoy", Document("Buoy", "It floats."))])
         found = list(runtime.recall("port", "one?"))
     started = next(event for event in found if isinstance(event, events.RecallStarted))
     assert started.documents == 5

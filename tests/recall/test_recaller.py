@@ -49,7 +49,7 @@ def test_so_many_are_listed_and_at_most_so_many_chosen(library: Library) -> None
     chosen = [passage.chosen for passage in last(found).passages]
     assert 1 <= sum(chosen) <= 2
     assert chosen == sorted(chosen, reverse=True)
-    library.put("many", 0, 0, [(f"T{n}", Document(f"T{n}", f"The lighthouse number {n}.")) for n in range(40)])
+    library.put("many", [(f"T{n}", Document(f"T{n}", f"The lighthouse number {n}.")) for n in range(40)])
     assert len(last(recalled("lighthouse?", "bm25", lambda prompt: "", recall_passages=30)).passages) == 30
 
 
@@ -107,7 +107,7 @@ def test_no_words_in_common(library: Library) -> None:
 
 
 def test_the_same_text_is_recalled_once(library: Library) -> None:
-    library.put("copy", 0, 0, [("Copy", Document("Copy", DOCUMENTS[1][1]))])
+    library.put("copy", [("Copy", Document("Copy", DOCUMENTS[1][1]))])
     found = recalled("when was the lighthouse built?", "hybrid", writes("Copy", "The lighthouse"))
     texts = [passage.text for passage in last(found).passages]
     assert len(texts) == len(set(texts))
@@ -203,7 +203,7 @@ def test_a_library_that_is_replaced_meanwhile_is_not_quoted(library: Library) ->
             pass
         remove_library("port")
         made = Library("port", create=True)
-        made.put("x", 0, 0, [("Other", Document("Other", "abcdefghij " * 3000))])
+        made.put("x", [("Other", Document("Other", "abcdefghij " * 3000))])
         with pytest.raises(LibraryError, match="changed meanwhile"):
             list(stream)
         assert last(list(runtime.recall("port", "what about the sea?"))).passages[0].title == "Other"
@@ -251,7 +251,7 @@ def test_what_was_opened_serves_until_the_library_changes(library: Library, monk
         assert [event.type for event in first].count("warning") == 1  # it is indexed
         assert not any(isinstance(event, events.Warning) for event in second)
         assert not closed
-        library.put("more", 0, 0, [("Buoy", Document("Buoy", "The buoy is red."))])
+        library.put("more", [("Buoy", Document("Buoy", "The buoy is red."))])
         third = list(runtime.recall("port", "what colour is the buoy?"))
         assert isinstance(third[-1], events.PassagesRecalled)
         assert third[-1].passages[0].title == "Buoy"

@@ -202,8 +202,8 @@ def post(client: Client, header: str, data: bytes, status: int = 201) -> dict[st
 @pytest.fixture
 def port(client: Client) -> Library:
     library = Library("port", create=True)
-    library.put("/a", 0, 9, [("Ferry", Document("Ferry", "The ferry of Norra is painted red. It sails at noon."))])
-    library.put("/b", 0, 9, [("Train", Document("Train", "The train leaves at one from the other side."))])
+    library.put("/a", [("Ferry", Document("Ferry", "The ferry of Norra is painted red. It sails at noon."))])
+    library.put("/b", [("Train", Document("Train", "The train leaves at one from the other side."))])
     return library
 
 

@@ -24,7 +24,7 @@ TRAIN = "The train leaves at one from the other side of the river, and nobody kn
 def library() -> Library:
     made = Library("port", create=True)
     for name, text in (("Ferry", FERRY), ("Train", TRAIN)):
-        made.put(f"/{name}", 0, 9, [(name, Document(name, text))])
+        made.put(f"/{name}", [(name, Document(name, text))])
     return made
 
 

@@ -23,7 +23,7 @@ from wim_edge.evaluation.report import write_recall_report, write_report
 from wim_edge.evaluation.runner import StoppedRun, evaluate
 from wim_edge.evaluation.summary import summarize
 from wim_edge.evaluation.tasks import Task, TaskOptions
-from wim_edge.library.ingest import rows_of
+from wim_edge.library.ingest import documents_in
 from wim_edge.library.library import Library
 from wim_edge.reading.chat import chat_format
 from wim_edge.reading.prompts import Prompts
@@ -70,13 +70,13 @@ def run_recall(
         model = runtime.open()
         made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         identity = _identity(options, size, settings, model) | {"patterns": retrievers, "widths": asdict(limits)}
-        passages = recall.of_size(rows_of(options.library), queries, size, settings.seed)
+        passages = recall.of_size(documents_in(options.library)[0], queries, size, settings.seed)
         if size is not None:  # the choice depends on the queries and the seed
             titles = "\n".join(title for title, _ in passages)
             identity["passages"] = hashlib.sha256(titles.encode("utf-8", "replace")).hexdigest()[:16]
         store = stack.enter_context(RecordStore(folder, identity))
         library = Library("passages", Paths(made, made, made, made), create=True)
-        library.put(str(options.library), 0, 0, passages)
+        library.put(str(options.library), passages)
         held = {title for title, _ in passages}
         if missing := sum(not held.issuperset(query.titles) for query in queries):
             click.echo(f"warning: the library lacks a gold title of {missing} of {len(queries)} queries", err=True)
@@ -90,7 +90,7 @@ def run_recall(
         except KeyboardInterrupt:
             stopped = True
         summary = recall.summarize(model.info.name, command, read_records(folder), retrievers)
-        summary |= {"documents": len(library), "index_bytes": index.nbytes}
+        summary |= {"documents": len(library), "index_bytes": sum(one.nbytes for one in index.arrays.values())}
         write_json(folder / "summary.json", summary)
         if report:
             click.echo(f"report: {write_recall_report(folder, summary, recall.table_of(summary))}", err=True)

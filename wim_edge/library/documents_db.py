@@ -58,8 +58,8 @@ FROM passage JOIN document ON document.id = document JOIN source ON source.id = 
 class FileState:
     """The state of a file when the library read it."""
 
-    mtime_ns: int
-    size: int
+    mtime_ns: int = 0
+    size: int = 0
     stamp: int = 0
     """A checksum of times, size and inode, different after every write. 0: an earlier version read the file."""
     digest: bytes = b""

@@ -215,10 +215,10 @@ def _one(
             for done, page in enumerate(scan.recognise(options.limits, keep=True), 1):
                 note = f"{done}{of}, with confidence {page.confidence:.2f}"
                 yield IngestResult(name, "recognised", note=f"page {page.number}, {note}")
-        documents, note = _documents(path, options.limits)
+        documents, note = documents_in(path, options.limits)
         if before is not None:
             library.remove(before.path)
-        n = library.put(name, state.mtime_ns, state.size, documents, state.digest, state.stamp)
+        n = library.put(name, documents, state)
     except UnicodeEncodeError:
         return IngestResult(well_formed(str(path)), "failed", note="its name is not Unicode"), ""
     except (OSError, ValueError, DocumentError, InvalidRequestError) as error:
@@ -230,8 +230,9 @@ def _one(
     return IngestResult(name, "added" if had is None else "changed", n, note), ""
 
 
-def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Document]], str]:
-    """Returns a file's (title, document) pairs, and a note (empty: none). Raises DocumentError, InvalidRequestError."""
+def documents_in(path: Path, limits: Limits | None = None) -> tuple[list[tuple[str, Document]], str]:
+    """Returns a file's (title, document) pairs, and a note (empty: none). ``limits``: None sets rows no limit. Raises
+    DocumentError, InvalidRequestError."""
     if path.name.lower().endswith(ROWS):
         try:
             rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
@@ -244,11 +245,6 @@ def _documents(path: Path, limits: Limits | None) -> tuple[list[tuple[str, Docum
                 raise
     document = read_document(path, limits=limits or DEFAULTS)
     return [(title_of(document), document)], "; ".join(document.notes)
-
-
-def rows_of(path: Path) -> list[tuple[str, Document]]:
-    """Returns the (title, document) pairs of a file of rows. Raises DocumentError, InvalidRequestError."""
-    return _documents(path, None)[0]
 
 
 def _row(path: Path, row: Row, number: int) -> tuple[str, Document]:

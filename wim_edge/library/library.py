@@ -226,14 +226,10 @@ class Library:
         with self._write() as db:
             db.execute("INSERT OR IGNORE INTO root VALUES (?)", (str(path),))
 
-    def put(
-        self, path: str, mtime_ns: int, size: int, documents: Iterable[tuple[str, Document]], digest: bytes = b"",
-        stamp: int = 0,
-    ) -> int:  # fmt: skip
+    def put(self, path: str, documents: Iterable[tuple[str, Document]], state: FileState | None = None) -> int:
         """Replaces a file's documents with these (title, document) pairs; returns their number."""
         with self._write() as db:
-            state = FileState(mtime_ns, size, stamp, digest)
-            return documents_db.replace_documents(db, path, state, documents, restored=False)
+            return documents_db.replace_documents(db, path, state or FileState(), documents, restored=False)
 
     def move(self, path: str, new: str, state: FileState) -> None:
         """Records the new path and state of a file whose bytes are the same."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ _KIND = (b"wim-edge  recall", 1)
 _ENDING = ".tokens"
 _LONG = 128  # tokens: in a longer sentence (a table, a list) every word counts as a beginning
 _AT_ONCE = 256  # documents read from the library at a time
-_ARRAYS = ("ids", "heads", "bodies", "starts", "chars", "titles", "sentences", "tokens", "digests")
 
 Told = Callable[[int, int], None]
 """A callback for progress: (documents tokenized so far, all documents)."""
@@ -85,8 +84,9 @@ class TokenIndex:
         return int(self.chars[at])
 
     @property
-    def nbytes(self) -> int:
-        return sum(getattr(self, name).nbytes for name in _ARRAYS)
+    def arrays(self) -> dict[str, Ints]:
+        """The arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def load_index(library: Library, model: Model) -> TokenIndex | None:
@@ -109,7 +109,7 @@ def load_or_build_index(library: Library, model: Model, told: Told | None = None
     index = _build(library, model, _opened(path, None), told)
     try:
         with replace_file(path, private=True) as part:
-            append_parts(part, _KIND, {"version": version}, {name: getattr(index, name) for name in _ARRAYS})
+            append_parts(part, _KIND, {"version": version}, index.arrays)
     except OSError as error:
         raise LibraryError(
             f"library {library.name}: its index cannot be written ({error.strerror or error})",

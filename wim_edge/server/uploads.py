@@ -22,6 +22,7 @@ from wim_edge.documents.document import title_of, well_formed
 from wim_edge.documents.formats import is_pdf
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
+from wim_edge.library.documents_db import FileState
 from wim_edge.library.ingest import files_of
 from wim_edge.library.library import DocumentEntry, Library, StoredDocument
 from wim_edge.library.reading_store import os_reason
@@ -224,7 +225,7 @@ class Uploads:
 
     def _put(self, source: str, document: Document) -> StoredDocument:
         with self._lock:
-            self._library.put(source, 0, len(document.text), [(title_of(document), document)])
+            self._library.put(source, [(title_of(document), document)], FileState(size=len(document.text)))
         known = self._known(source)
         if known is None:
             raise LibraryError("the document was removed meanwhile", "Upload it again.")
