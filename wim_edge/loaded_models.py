@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -69,8 +70,8 @@ class LoadedModels:
         self._given_embedder = embedder
         self._embedders: dict[str, EmbeddingModel] = {}
         """The embedding models that are loaded, by name."""
-        self._opened: list[Model | LoadedModels] = []
-        """The models to close: those that the caller did not give."""
+        self._opened = ExitStack()
+        """Closes the models that the caller did not give."""
         self._context: Context | None = None
 
     @property
@@ -121,7 +122,7 @@ class LoadedModels:
             # With another judge this model needs no adapter: only the judge points
             own = self.settings if self.judge() is None else replace(self.settings, adapter=NO_ADAPTER)
             self._model = open_model(self.find(), own)
-            self._opened.append(self._model)
+            self._opened.callback(self._model.close)
         return self._model
 
     def check_file(self) -> None:
@@ -191,7 +192,7 @@ class LoadedModels:
             given = self._given_judge if name is None else None
             self._judge = lender._sharing(settings) if lender is not None else LoadedModels(settings, given)
             self._judge.locate()
-            self._opened.append(self._judge)
+            self._opened.callback(self._judge.close)
         return self._judge
 
     def _takes_usual_judge(self) -> bool:
@@ -215,7 +216,8 @@ class LoadedModels:
         if owner._given_embedder is not None or name is None:
             return owner._given_embedder
         if name not in owner._embedders:
-            owner._embedders[name] = open_embedder(resolve(name, Paths.from_environment()), self.settings)
+            opened = owner._embedders[name] = open_embedder(resolve(name, Paths.from_environment()), self.settings)
+            owner._opened.callback(opened.close)
         return owner._embedders[name]
 
     @property
@@ -262,15 +264,10 @@ class LoadedModels:
         if self._context is not None:
             self._context.close()
             self._context = None
-        for model in self._opened:
-            model.close()
-            if model is self._model:
-                self._model = None
-            else:
-                self._judge = None
-        for embedder in self._embedders.values():
-            embedder.close()
-        self._opened, self._embedders = [], {}
+        self._opened.close()
+        self._judge, self._embedders = None, {}
+        if not self._is_given:
+            self._model = None
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:

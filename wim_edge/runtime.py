@@ -26,10 +26,10 @@ from wim_edge.reading.completion import Completer
 from wim_edge.reading.control import Control, Decision, Policy
 from wim_edge.reading.events import Stream
 from wim_edge.reading.resolved_settings import ResolvedSettings
-from wim_edge.reading.timings import Timings
+from wim_edge.reading.timings import Timings, peak_rss_bytes
 from wim_edge.recall.recaller import LibraryRecall
 from wim_edge.roles import Roles, resolve_for, roles_for
-from wim_edge.session import Question, QuestionSession, Run, nothing_events, prepare, run_session, stopped_events
+from wim_edge.session import NOTHING, Question, QuestionSession, Run, prepare, run_session
 from wim_edge.settings import Settings
 
 _PATIENCE = 1.0
@@ -198,7 +198,11 @@ class Runtime(AbstractContextManager["Runtime"]):
             if self._busy.acquire(timeout=0.01):
                 break
         try:
-            self._free()
+            self._forget()
+            self._recall.close()
+            if self._completer is not None:
+                self._completer.close()
+                self._completer = None
             self._loaded.close()
         finally:
             self._busy.release()
@@ -305,8 +309,8 @@ class Runtime(AbstractContextManager["Runtime"]):
             nothing = f"nothing in library {library.name} has words in common with the question"
             if not given:
                 text = f"{nothing[0].upper()}{nothing[1:]}; other words or --retriever hybrid may find it."
-                pattern = self._loaded.resolved().pattern.name
-                yield from nothing_events(text, self._loaded.name, pattern, run.clock)
+                yield events.AnswerDelta(text)
+                yield self._unread(text, "stop", "not_found", run.clock)
                 return
             yield events.Warning(nothing)
         texts = {document.text for document in given}
@@ -348,21 +352,29 @@ class Runtime(AbstractContextManager["Runtime"]):
         return found()
 
     def _stopped(self, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
-        return stopped_events(self._loaded.name, self._loaded.resolved().pattern.name, clock, asked=asked)
+        """Yields the events of a request that was stopped before it was prepared. ``asked``: True for a question."""
+        if asked:
+            yield NOTHING
+            yield self._unread("", "cancelled", "answered", clock)
+        else:
+            yield events.ReadingFinished(0, 0, self._loaded.name, _no_usage(clock))
+
+    def _unread(
+        self, text: str, reason: events.FinishReason, status: events.AnswerStatus, clock: Timings
+    ) -> events.AnswerFinished:
+        """Returns the last event of a question for which nothing was read."""
+        pattern = self._loaded.resolved().pattern.name
+        return events.AnswerFinished(text, reason, pattern, self._loaded.name, (), _no_usage(clock), status=status)
 
     def _forget(self, *, unless_read: bool = False) -> None:
         """Closes the last question's reading. ``unless_read``: only if the question was not answered."""
         if self._session is not None and not (unless_read and self._session.is_answered):
-            self._session.close()
+            self._session.reading.close()
             self._session = None
 
-    def _free(self) -> None:
-        """Closes whatever uses a context of the models."""
-        self._forget()
-        self._recall.close()
-        if self._completer is not None:
-            self._completer.close()
-            self._completer = None
+
+def _no_usage(clock: Timings) -> events.Usage:
+    return events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
 
 
 def _checked_question(question: str) -> str:

@@ -38,7 +38,7 @@ _MAX_EXPLAINED = 16
 """The most candidates in an answer's event."""
 _SAMPLE = 4096
 """The characters of each document that are examined for its script."""
-_NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
+NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,6 @@ class QuestionSession:
         if self.writer is not None:
             return self.reading.model.info.name
         return relevance.name if isinstance(relevance, SeparateModelRelevance) else None
-
-    def close(self) -> None:
-        self.reading.close()
 
 
 def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, run: Run) -> QuestionSession:
@@ -240,7 +237,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         return
     session.is_answered = cancelled = False  # until the new answer is complete
     if control.requested is not Decision.CANCEL and not answering.of_whole and _nothing_read(reading):
-        yield _NOTHING
+        yield NOTHING
         cancelled = True
     else:
         try:
@@ -271,23 +268,6 @@ def _with_provisional_answers(reading: Reading) -> Iterator[events.Event]:
             yield events.AnswerProvisional(shown, found.quotes[0], support, n_read, len(reading.plan.segments))
             if reading.resolved.settings.first:
                 reading.control.request(Decision.ANSWER)
-
-
-def stopped_events(model: str, pattern: str, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
-    """Yields the events of a request that was stopped before it was prepared. ``asked``: True if it was a question."""
-    usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
-    if not asked:
-        yield events.ReadingFinished(0, 0, model, usage)
-        return
-    yield _NOTHING
-    yield events.AnswerFinished("", "cancelled", pattern, model, (), usage)
-
-
-def nothing_events(text: str, model: str, pattern: str, clock: Timings) -> Iterator[events.Event]:
-    """Yields the events of a question for which there is nothing to read."""
-    yield events.AnswerDelta(text)
-    usage = events.Usage(0, 0, 0, clock.seconds(), peak_rss_bytes())
-    yield events.AnswerFinished(text, "stop", pattern, model, (), usage, status="not_found")
 
 
 def _started(session: QuestionSession) -> events.ReadingStarted:

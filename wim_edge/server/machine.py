@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
 from wim_edge.engine import available_memory
+from wim_edge.engine.protocols import Interrupted
 from wim_edge.errors import DownloadError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.reading import events
@@ -155,10 +156,6 @@ def catalog_facts() -> list[dict[str, Any]]:
     return [catalog.facts(entry, models, paths) for entry in models]
 
 
-class _GoneError(Exception):
-    """Raised to stop a download that nobody follows."""
-
-
 def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
     """Returns the running download of a model, or starts one in a thread. It stops when no client follows it."""
     paths = Paths.from_environment()
@@ -181,7 +178,7 @@ def _pull(job: Job, paths: Paths, entry: ModelEntry, companions: Sequence[ModelE
         is_late = time.monotonic() > begun + _GRACE
         if job.wish or (is_late if job.is_abandoned is None else job.is_abandoned):
             job.wish = Decision.CANCEL
-            raise _GoneError
+            raise Interrupted  # nobody follows the download
         if done >> 20 != job.events[-1]["bytes"] >> 20:  # one event per MiB
             job.tell(PullProgress(model, done, of))
 
