@@ -13,15 +13,8 @@ import pytest
 
 from tests.library.conftest import documents, write_rows
 from wim_edge.documents import Document, Mark
-from wim_edge.library.documents_db import (
-    FileState,
-    digest_of,
-    document_digest,
-    has_changed,
-    passage_sum,
-    passages,
-    state_of,
-)
+from wim_edge.library import documents_db
+from wim_edge.library.documents_db import digest_of, document_digest, has_changed, passage_sum, passages, state_of
 from wim_edge.library.ingest import add, sync
 from wim_edge.library.library import Library
 
@@ -186,7 +179,7 @@ def test_what_a_sync_removes_can_be_restored_and_stays(home: Path, library: Libr
 
 def test_marks_come_back(library: Library) -> None:
     given = Document("d", "One.\n\nTwo.", (Mark(0, page=1), Mark(6, page=2, section="B")))
-    library.put("/a.pdf", [("d", given)], FileState(1, 2, digest=b"x" * 32))
+    library.put("/a.pdf", [("d", given)], documents_db.FileState(1, 2, digest=b"x" * 32))
     library.remove("/a.pdf", keep=True)
     library.restore("/a.pdf")
     (kept,) = library.documents([number for number, _ in library.digests()])
