@@ -88,13 +88,9 @@ class MemoryBudgetError(CapacityError):
 
 
 class EngineError(WimEdgeError):
-    """llama.cpp refused or failed. ``code``: its return value, if it returned one."""
+    """llama.cpp refused or failed."""
 
     exit_code = 6
-
-    def __init__(self, message: str, hint: str = "", code: int | None = None) -> None:
-        super().__init__(message, hint)
-        self.code = code
 
 
 class LibraryError(WimEdgeError):

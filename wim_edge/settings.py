@@ -41,7 +41,6 @@ UNLIKELY = 0.05
 WITHIN_PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
 """The form of ``within``, as a regular expression for JSON Schema."""
 _WITHIN = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)")
-_WITHIN_FORMS = "auto, 20s, 5m, 10% or all"
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _MAX_SEGMENTS = 16
 """The most segments that ``auto`` reads. If none of them answers, later ones seldom do (docs/choices.md)."""
@@ -75,7 +74,7 @@ class Within:
 
     @classmethod
     def parse(cls, text: str | None) -> Within:
-        """Returns the bounds for a value of ``within``; None is auto. Raises ValueError for another form."""
+        """Returns the bounds for a value of ``within``; None is auto. Raises InvalidRequestError for another form."""
         if text is None or text == AUTO:
             return cls(unread=UNLIKELY, segments=_MAX_SEGMENTS)
         if text == ALL:
@@ -83,7 +82,8 @@ class Within:
         found = _WITHIN.fullmatch(text)
         number = float(found["number"]) if found else 0.0
         if found is None or number == 0 or (found["unit"] == "%" and number > 100):
-            raise ValueError(f"{text!r} is none of {_WITHIN_FORMS}")
+            hint = "It takes auto, 20s, 5m, 10% or all (the option, or WIM_EDGE_WITHIN)."
+            raise InvalidRequestError(f"within is {text!r}", hint)
         if found["unit"] == "%":
             return cls(share=number / 100)
         return cls(seconds=number * _UNIT_SECONDS[found["unit"]])
@@ -221,6 +221,7 @@ class Settings(Limits):
             if not _is_one(getattr(self, name), kinds):
                 wanted = " or ".join(_NOUNS[kind] for kind in kinds if kind in _NOUNS)
                 raise InvalidRequestError(f"{name} is {getattr(self, name)!r:.80}", f"It takes {wanted}.")
+        Within.parse(self.within)
         for name, good, wanted in self._rules():
             if not good:
                 hint = f"It takes {wanted} (the option, or WIM_EDGE_{name.upper()})."
@@ -235,7 +236,6 @@ class Settings(Limits):
             good = value is None or (least <= value and (most is None or value <= most))
             yield name, good, f"at least {least}" if most is None else f"{least} to {most}"
         yield "rpc", self.rpc is None or all(map(_ENDPOINT.fullmatch, self.rpc.split(","))), "HOST:PORT[,HOST:PORT]"
-        yield "within", _is_within(self.within), _WITHIN_FORMS
         yield "temperature", self.temperature == 0 or 0.01 <= self.temperature <= 10, "0 (greedy), or 0.01 to 10"
         yield "top_p", 0 < self.top_p <= 1, "above 0, up to 1"
         yield "min_p", 0 <= self.min_p < 1, "0 to below 1"
@@ -266,14 +266,6 @@ class Settings(Limits):
             if text := environ.get(variable, "").strip():
                 changes[today] = _parse(variable, text, _kinds()[today])
         return cls().with_changes(**changes)
-
-
-def _is_within(text: str | None) -> bool:
-    try:
-        Within.parse(text)
-    except ValueError:
-        return False
-    return True
 
 
 @cache

@@ -136,7 +136,6 @@ def batch_error(code: int, n_tokens: int) -> EngineError:
     return EngineError(
         f"llama.cpp failed on a batch of {n_tokens} tokens (code {code}): {last_errors() or 'no reason given'}",
         "Please report this with the model's name.",
-        code,
     )
 
 
