@@ -32,7 +32,7 @@ def opened(folder: Path, identity: Mapping[str, Any] = RUN_OF) -> Journal[Row]:
 
 
 def rows_of(folder: Path) -> list[Row]:
-    return read_rows(folder / "rows.jsonl", Row)
+    return [*read_rows(folder / "rows.jsonl", Row)[0].values()]
 
 
 def test_the_last_row_of_a_key_counts(tmp_path: Path) -> None:

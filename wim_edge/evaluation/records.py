@@ -178,7 +178,7 @@ class RecordStore(Journal[Record]):
 
 
 def read_records(folder: Path) -> list[Record]:
-    return read_rows(folder / _FILE, Record)
+    return list(read_rows(folder / _FILE, Record)[0].values())
 
 
 def _may_change(name: str, was: Any, now: Any) -> bool:

@@ -76,7 +76,7 @@ class Journal(Generic[R]):
             pass
         try:
             self._identify(json.loads(json.dumps(identity)), may_change)
-            self._rows, sound = _read(self.path, kind)
+            self._rows, sound = read_rows(self.path, kind)
             self._file = self.path.open("ab")
             self._file.truncate(sound)
         except BaseException:
@@ -155,11 +155,6 @@ def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]
     return found
 
 
-def read_rows(path: Path, kind: type[R]) -> list[R]:
-    """Returns the rows in a journal's file, the latest for each key."""
-    return list(_read(path, kind)[0].values())
-
-
 def templates_digest(folder: Path) -> str:
     """Returns the SHA-256 digest (hexadecimal) of the names and contents of a folder's templates."""
     digest = hashlib.sha256()
@@ -172,7 +167,7 @@ def _line(row: JournalRow) -> bytes:
     return json.dumps(asdict(row), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def _read(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
+def read_rows(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
     """Returns the latest row for each key, and the file's length in bytes without a last line that was cut off."""
     data = path.read_bytes() if path.exists() else b""
     sound = data.rfind(b"\n") + 1
