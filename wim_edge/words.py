@@ -12,9 +12,9 @@ import sqlite3
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import pairwise
-from typing import Self
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def _stem(rules: str, word: str) -> str:
     return str(snowballstemmer.stemmer(rules).stemWord(word.lower())) or word
 
 
-class WordIndex:
+class WordIndex(AbstractContextManager["WordIndex"]):
     """An in-memory word index of texts; a context manager. Raises InvalidRequestError if SQLite has no FTS5."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -115,9 +115,6 @@ class WordIndex:
         self._db.execute("INSERT INTO question (question) VALUES ('delete-all')")
         self._db.execute("INSERT INTO question (rowid, text) VALUES (1, ?)", (" ".join(_words(searchable(question))),))
         return [stem for (stem,) in self._db.execute("SELECT DISTINCT term FROM asked ORDER BY term")]
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self._db.close()

@@ -6,6 +6,7 @@ import math
 import sys
 import threading
 import unicodedata
+from contextlib import AbstractContextManager
 from typing import Self, TextIO
 
 from rich.cells import cell_len
@@ -25,14 +26,11 @@ _REFRESH = 1 / 8  # seconds
 _STOP = "answers with what has been read"
 
 
-class Display:
+class Display(AbstractContextManager["Display"]):
     """The base class of displays, which show events. A context manager, so that a live display is always removed."""
 
     def show(self, event: events.Event) -> None:
         raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         pass

@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 
 from wim_edge.cli.interrupt import EXIT_CANCELLED, exit_on_signals
 from wim_edge.cli.options import (
@@ -70,10 +69,10 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     return numbers
 
 
-def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     from wim_edge.evaluation.tasks import TASKS
 
-    return [CompletionItem(name) for name in TASKS if name.startswith(incomplete)]
+    return [name for name in TASKS if name.startswith(incomplete)]
 
 
 class _EvalCommand(click.Command):

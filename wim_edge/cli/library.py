@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import debug_option, json_option, model_option, together
@@ -28,10 +27,10 @@ _SETTINGS = Settings()
 _STATES = ("added", "changed", "moved", "unchanged", "failed", "removed", "gone")
 
 
-def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def library_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     from wim_edge.library.library import known_libraries
 
-    return [CompletionItem(name) for name in known_libraries() if name.startswith(incomplete)]
+    return [name for name in known_libraries() if name.startswith(incomplete)]
 
 
 library_options = together(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -169,20 +168,16 @@ def check_display(as_json: bool, quiet: bool) -> None:
         raise InvalidRequestError("--json and --quiet exclude each other", "Use one of them.")
 
 
-@contextmanager
-def open_runtime(settings: Settings) -> Iterator[Runtime | Worker]:
-    """Yields a runtime with these settings; with --rpc, in a worker process, because a lost server ends its client."""
+def open_runtime(settings: Settings) -> Runtime | Worker:
+    """Returns a runtime with these settings; with --rpc, in a worker process, because a lost server ends its client."""
     if settings.rpc is None:
         from wim_edge.runtime import Runtime
 
-        with Runtime(settings) as runtime:
-            yield runtime
-        return
+        return Runtime(settings)
     from wim_edge.worker import Worker
 
     check_rpc(settings)
-    with Worker(**settings.to_dict()) as worker:
-        yield worker
+    return Worker(**settings.to_dict())
 
 
 def check_rpc(settings: Settings) -> None:

@@ -59,15 +59,11 @@ class Failed(Event):
 _NOT_BEGUN = Failed("Cancelled", "it was cancelled before it had begun", "Ask again.")
 
 
-def _nothing(_runtime: Runtime) -> Iterator[Event]:
-    return iter(())
-
-
 @dataclass(eq=False)
 class Job:
     """A request: its work on the model (``begin``), and its events so far."""
 
-    begin: Callable[[Runtime], Iterator[Event]] = _nothing
+    begin: Callable[[Runtime], Iterator[Event]] = lambda runtime: iter(())
     settings: Settings = field(default_factory=Settings)
     read_on: Callable[[Runtime], Iterator[Event]] | None = None
     """Continues the reading after an answer from part of the text, until another job arrives. None: the job ends."""
@@ -125,7 +121,7 @@ class Job:
 
     def end(self, state: JobState) -> None:
         self.state = state
-        self.begin, self.read_on = _nothing, None  # frees the documents
+        self.begin, self.read_on = Job.begin, None  # frees the documents
         self.on_end(self)
         self._wake()
 
