@@ -11,8 +11,8 @@ RAISED, LOWERED = "raised", "lowered"
 HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}  # by the names that Office's formats have for them
 Look = dict[str, bool]
 """The constants above that a text's properties switch on (True) or off (False)."""
-_ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
-_BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
+ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
+BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
 _NUMBERS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")
 _SIGNED = re.compile(r"[+−–-]\d{1,3}|\d{0,2}[+−–-]")
 _UNIT = re.compile(
@@ -78,10 +78,10 @@ def set_off(before: str, text: str, look: str, *, is_link: bool = False) -> tupl
     is_number = _NUMBERS.fullmatch(said) is not None
     if look == LOWERED:
         is_index = (is_number or _SIGNED.fullmatch(said)) and before[-1:].isalpha() | (before[-1:] in (")", "]"))
-        return said.translate(_BELOW) if is_index else text, False
+        return said.translate(BELOW) if is_index else text, False
     near = before[-_UNIT_CHARS:]
     if not is_link and (_SIGNED.fullmatch(said) or (said.isdecimal() and _UNIT.search(near))):
-        return said.translate(_ABOVE), False
+        return said.translate(ABOVE), False
     is_letter = len(said) == 1 and said.isalpha() and not _UNIT.search(near) and not _ORDINAL.search(near + said)
     if not is_number and not is_letter and said[:1] not in ("[", "("):
         return text, False

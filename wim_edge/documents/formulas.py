@@ -1,0 +1,90 @@
+"""Formulas (Word's OMML, and MathML) on one line: "3/4", "v=s/(t+2)", "10⁶", "x_i", "√(a+b)", "∑_(i=1)^n"."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from wim_edge.documents.runs import ABOVE, BELOW
+
+_DEEP = 60  # most levels of a formula; what is below them is plain text
+_ROLES = {"mfrac": "num den", "mroot": "e deg", "msup": "e sup", "msub": "e sub", "msubsup": "e sub sup"}
+_ROLES |= {"mover": "e sup", "munder": "e sub", "munderover": "e sub sup"}
+"""What the children of MathML's elements are, by OMML's names; in OMML each child bears its name."""
+_JOINTS = {"mr": " ", "mtr": " ", "func": "\u2064", "m": "; ", "mtable": "; ", "eqArr": "; ", "oMathPara": "\n"}
+_LEFT_OUT = frozenset({"annotation", "annotation-xml", "mphantom", "del", "moveFrom"})
+_SPACED = frozenset({"t", "mtext", "ms"})  # their blanks at the ends are shown
+_GAP = "\u2064"  # becomes a blank between letters or digits, as in "2 3/4", and nothing elsewhere
+_GAPS = re.compile(f"(?<=[^\\W_]){_GAP}+(?=[^\\W_])")
+_INVISIBLE = re.compile("[\u2062-\u2064]")
+_SIGNED = re.compile(r"[+−–-]?\d+[+−–-]?|[+−–-]")
+_PART = re.compile(r"[+−–-]?[\w.,'′%°^⁺⁻₊₋]+|\([^()]*\)")
+_FACTOR = re.compile(r"\d[\d.,]*[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻'′%°]*|(?:[^\W\d_]|[⁺⁻₊₋'′%°])+(?:_\w)?|\([^()]*\)")
+_ROOTS = {"3": "∛", "4": "∜"}
+
+
+def linear(element: Any) -> str:
+    """Returns the formula in an element of OMML or MathML on one line, with brackets where its form implies them."""
+    return _INVISIBLE.sub("", _GAPS.sub(" ", _written(element, 0))).strip()
+
+
+def _written(element: Any, depth: int) -> str:
+    if depth == _DEEP:
+        return "".join(element.itertext())
+    name = _name(element)
+    inner = [one for one in element if isinstance(one.tag, str)]  # not a comment
+    inner = [one for one in inner if _name(one) not in _LEFT_OUT and not _name(one).endswith("Pr")]
+    parts = [_written(one, depth + 1) for one in inner]
+    if name == "mspace":
+        return " "
+    if name in ("d", "mfenced"):
+        begin, end = _set(element, "begChr", "open", "("), _set(element, "endChr", "close", ")")
+        return begin + _set(element, "sepChr", "separators", "|" if name == "d" else ",")[:1].join(parts) + end
+    roles = dict(zip(_ROLES[name].split() if name in _ROLES else map(_name, inner), parts, strict=False))
+    if "den" in roles:
+        has_bar = _set(element, "type", "linethickness", "") not in ("noBar", "0", "0px", "0pt")
+        above = _in_brackets(roles.get("num", ""), _PART)
+        return f"{_GAP}{above}{'/' if has_bar else '¦'}{_in_brackets(roles['den'], _FACTOR)}{_GAP}"
+    if name in ("rad", "mroot", "msqrt"):
+        degree = roles.get("deg", "").strip(_GAP)
+        base = _in_brackets(roles.get("e", "") if name != "msqrt" else "".join(parts), _FACTOR)
+        return f"{_GAP}{_ROOTS.get(degree) or _script(degree, '^', ABOVE) + '√'}{base}{_GAP}"
+    if limit := roles.get("lim"):
+        roles["sup" if name == "limUpp" else "sub"] = limit
+    if "sub" in roles or "sup" in roles:
+        base, scripts = roles.get("e", ""), _script(roles.get("sub", ""), "_", BELOW)
+        scripts += _script(roles.get("sup", ""), "^", ABOVE)
+        if name in ("nary", "sPre"):  # before what they belong to
+            return f"{_set(element, 'chr', '', '∫') if name == 'nary' else ''}{scripts}{_GAP}{base}"
+        return (_in_brackets(base, _FACTOR) if "/" in base[1:] else base) + scripts
+    own = (element.text or "").replace("\u2061", _GAP)  # applies a function
+    text = (own if name in _SPACED else own.strip()) + _JOINTS.get(name, "").join(parts)
+    return text + _set(element, "chr", "", "\u0302") if name == "acc" else text
+
+
+def _script(text: str, sign: str, signs: dict[int, int]) -> str:
+    """Returns a raised or lowered part: in small ``signs`` if it is a number, as it is if it is "′", else with a
+    ``sign`` before it."""
+    text = text.strip(_GAP)
+    if _SIGNED.fullmatch(text):
+        return text.translate(signs)
+    return f"{sign}{_in_brackets(text, _FACTOR)}{_GAP}" if any(map(str.isalnum, text)) else text
+
+
+def _in_brackets(text: str, bare: re.Pattern[str]) -> str:
+    text = text.strip(_GAP + " ")
+    return text if not text or bare.fullmatch(text) else f"({text})"
+
+
+def _name(element: Any) -> str:
+    """Returns an element's tag without its namespace."""
+    return str(element.tag).rpartition("}")[2].rpartition(":")[2]
+
+
+def _set(element: Any, name: str, attribute: str, default: str) -> str:
+    """Returns what OMML sets as a property ``name`` of an element, or MathML as an ``attribute``."""
+    for properties in element:
+        for one in properties if _name(properties).endswith("Pr") else ():
+            if _name(one) == name:
+                return next((str(value) for key, value in one.attrib.items() if key.endswith("val")), "")
+    return str(element.get(attribute, default))
