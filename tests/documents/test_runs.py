@@ -32,5 +32,7 @@ def test_what_is_struck_out_or_hidden_goes_with_one_of_the_blanks_around_it() ->
             (" ", HIDDEN), ("secret", HIDDEN), (".", "")]  # fmt: skip
     assert shown(runs, left_out.append) == "The rent is EUR 1,350 [1] net."
     assert left_out == [STRUCK, HIDDEN]
+    halves = [("Add 1", ""), ("1", RAISED), ("/", ""), ("2", LOWERED), (" or ", ""), ("3", RAISED), ("⁄4 to x", "")]
+    assert shown([*halves, ("2", RAISED), ("/3", "")], left_out.append) == "Add 1 1/2 or 3⁄4 to x²/3"
     assert name_of({STRUCK: True, RAISED: True, HIDDEN: False}) == STRUCK
     assert name_of({}) == name_of({STRUCK: False}) == ""

@@ -91,6 +91,7 @@ class _Writer:
         self._decoration = ""
         """The text of the decoration that has just ended; empty: none."""
         self._after_mark = False  # whether a footnote mark has just ended
+        self._numerator = ""  # how that mark is written if a slash follows
         self._options: list[tuple[int, bool]] = []
         """A `<select>` (index of its first piece, whether it is multiple), then its options (index, whether chosen)."""
 
@@ -223,6 +224,7 @@ class _Writer:
         blank = text[: len(text) - len(said)]
         before = "".join(self._pieces[max(0, at - 3) : at]) + blank
         added, self._after_mark = set_off(before, said, look, is_link=is_link)
+        self._numerator = blank + set_off(before, said, look, "/", is_link=is_link)[0]
         self._pieces[at:] = [blank + added]
 
     def _end_decoration(self) -> None:
@@ -308,6 +310,8 @@ class _Writer:
             self._pieces.append("\n")
         elif self._pieces and (self._space or (self._after_mark and text[0].isalnum())):
             self._pieces += [" "] if not self._pieces[-1].endswith(("\n", " ")) else []
+        elif self._after_mark and text[0] in "/⁄" and not text[1:2].isalpha():
+            self._pieces[-1] = self._numerator
         self._gap = 0
         self._space = self._after_mark = False
         if self._item and not self._in_heading and not _LISTED.match(text):

@@ -154,7 +154,7 @@ def _row(parts: Sequence[Word]) -> WordRow:
         joins = part.joins and bool(words)
         if part.bottom > least and part.top - part.bottom < most:
             follows = parts[at + 1].text[0] if at + 1 < len(parts) and parts[at + 1].joins else ""
-            text = _raised(words[-1].text if joins else "", part.text, follows)
+            text = set_off(words[-1].text if joins else "", part.text, RAISED, follows)[0]
             joins, part = joins and text[0] != " ", part._replace(text=text.strip())
         if joins:
             last = words.pop()
@@ -162,11 +162,6 @@ def _row(parts: Sequence[Word]) -> WordRow:
             part = last._replace(text=last.text + part.text, right=max(last.right, part.right), box=box)
         words.append(part)
     return WordRow(words, bottom, top)
-
-
-def _raised(base: str, mark: str, follows: str = "") -> str:
-    """Returns raised letters as plain text after the word ``base``; the numerator of a fraction follows a blank."""
-    return f" {mark}" if follows in ("/", "⁄") else set_off(base, mark, RAISED)[0]
 
 
 def as_read(box: Box, turn: int) -> Box:
@@ -223,7 +218,7 @@ def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, B
             pairs, word = list(group), ""
             for is_raised, some in groupby(pairs, key=lambda one: one[0].isdigit() and one[1].bottom > low):
                 part = "".join(letter + signs.get(one, "") for letter, one in some)
-                word += _raised(word, part) if is_raised else part
+                word += set_off(word, part, RAISED)[0] if is_raised else part
             text = unicodedata.normalize("NFKC", word) if RTL.search(word) else word
             yield text.strip(), reduce(_around, [one.box or _NOWHERE for _, one in pairs])
 

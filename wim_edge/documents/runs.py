@@ -21,7 +21,7 @@ _UNIT = re.compile(
 )
 _UNIT_CHARS = 32  # the last characters of a text, which may be a unit
 _ORDINAL = re.compile(r"\d[eo]$")
-
+_FRACTION = re.compile(r"\d+[/⁄]\d*")
 
 _SIGNS = {
     "Symbol": {
@@ -54,14 +54,14 @@ def name_of(look: Look) -> str:
 def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str:
     """Returns the text of runs of (text, look); an empty look is plain. ``omit``: called with each omitted look."""
     text, is_cut, is_mark = "", False, False
-    for look, group in groupby(runs, key=lambda run: run[1]):
-        more = "".join(run[0] for run in group)
+    groups = [(look, "".join(run[0] for run in group)) for look, group in groupby(runs, key=lambda run: run[1])]
+    for at, (look, more) in enumerate(groups, start=1):
         if look in (STRUCK, HIDDEN):
             if more.strip():
                 omit(look)
                 is_cut = True
         elif look:
-            added, is_mark = set_off(text[-_UNIT_CHARS:], more, look)
+            added, is_mark = set_off(text[-_UNIT_CHARS:], more, look, groups[at][1] if at < len(groups) else "")
             text += added
         else:
             if is_cut and (not text or text[-1].isspace()):
@@ -71,9 +71,9 @@ def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str
     return text
 
 
-def set_off(before: str, text: str, look: str, *, is_link: bool = False) -> tuple[str, bool]:
-    """Returns raised or lowered letters as plain text after ``before`` ("36 m²", "H₂O", "1st"), and whether they are a
-    footnote's mark ("$450 [1]"). ``is_link``: the letters are a link, which suggests a mark."""
+def set_off(before: str, text: str, look: str, behind: str = "", *, is_link: bool = False) -> tuple[str, bool]:
+    """Returns raised or lowered letters as plain text after ``before`` ("36 m²", "H₂O", "1st", "1 1/2"), and whether
+    they are a footnote's mark ("$450 [1]"). ``behind``: the text after them. ``is_link``: they are a link."""
     said = text.strip()
     is_number = _NUMBERS.fullmatch(said) is not None
     if look == LOWERED:
@@ -82,6 +82,8 @@ def set_off(before: str, text: str, look: str, *, is_link: bool = False) -> tupl
     near = before[-_UNIT_CHARS:]
     if not is_link and (_SIGNED.fullmatch(said) or (said.isdecimal() and _UNIT.search(near))):
         return said.translate(ABOVE), False
+    if not is_link and _FRACTION.fullmatch(said + behind[:2].rstrip()):
+        return " " * before[-1:].isalnum() + said, False
     is_letter = len(said) == 1 and said.isalpha() and not _UNIT.search(near) and not _ORDINAL.search(near + said)
     if not is_number and not is_letter and said[:1] not in ("[", "("):
         return text, False
