@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
-
 import pytest
+from lxml import etree
 
 from wim_edge.documents.formulas import linear
 
@@ -25,6 +24,7 @@ FORMULAS = """
 <sSubSup><e><t>x</t></e><sub><t>1</t></sub><sup><t>2</t></sup></sSubSup> ⟶ x₁²
 <d><dPr><begChr m:val="["/></dPr><e><t>a</t></e><e><t>b</t></e></d><rad><deg/><e><t>2a</t></e></rad> ⟶ [a|b)√(2a)
 <nary><naryPr><chr m:val="∑"/></naryPr><sub><t>i</t></sub><sup/><e><t>a</t></e></nary> ⟶ ∑_i a
+<nary><sub/><e><t>x</t></e></nary><sSup><e><t>2</t></e><sup><t>∞</t></sup></sSup> ⟶ ∫x2^∞
 <func><fName><t>ln</t></fName><e><t>2</t></e></func><del><r><t>3</t></r></del> ⟶ ln 2
 """
 
@@ -32,5 +32,5 @@ FORMULAS = """
 @pytest.mark.parametrize("formula", FORMULAS.strip().splitlines())
 def test_formulas_are_written_on_one_line(formula: str) -> None:
     markup, text = formula.split(" ⟶ ")
-    assert linear(ElementTree.fromstring(f'<math xmlns="a" xmlns:m="b">\n{markup}\n</math>')) == text
-    assert linear(ElementTree.fromstring("<e>" * 5000 + "x" + "</e>" * 5000)) == "x"
+    assert linear(etree.fromstring(f'<math xmlns="a" xmlns:m="b">\n{markup}\n</math>')) == text
+    assert linear(etree.fromstring("<e>" * 250 + "x" + "</e>" * 250)) == "x"

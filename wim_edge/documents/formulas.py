@@ -19,7 +19,8 @@ _GAPS = re.compile(f"(?<=[^\\W_]){_GAP}+(?=[^\\W_])")
 _INVISIBLE = re.compile("[\u2062-\u2064]")
 _SIGNED = re.compile(r"[+−–-]?\d+[+−–-]?|[+−–-]")
 _PART = re.compile(r"[+−–-]?[\w.,'′%°^⁺⁻₊₋]+|\([^()]*\)")
-_FACTOR = re.compile(r"\d[\d.,]*[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻'′%°]*|(?:[^\W\d_]|[⁺⁻₊₋'′%°])+(?:_\w)?|\([^()]*\)")
+_FACTOR = re.compile(r"∞|\d[\d.,]*[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻'′%°]*|(?:[^\W\d_]|[⁺⁻₊₋'′%°])+(?:_\w)?|\([^()]*\)")
+_ACCENTS = frozenset("'′″‴°∘*†^ˆ~˜¯‾→˙¨")
 _ROOTS = {"3": "∛", "4": "∜"}
 
 
@@ -55,20 +56,19 @@ def _written(element: Any, depth: int) -> str:
         base, scripts = roles.get("e", ""), _script(roles.get("sub", ""), "_", BELOW)
         scripts += _script(roles.get("sup", ""), "^", ABOVE)
         if name in ("nary", "sPre"):  # before what they belong to
-            return f"{_set(element, 'chr', '', '∫') if name == 'nary' else ''}{scripts}{_GAP}{base}"
+            return f"{_set(element, 'chr', 'chr', '∫') if name == 'nary' else ''}{scripts}{_GAP}{base}"
         return (_in_brackets(base, _FACTOR) if "/" in base[1:] else base) + scripts
     own = (element.text or "").replace("\u2061", _GAP)  # applies a function
     text = (own if name in _SPACED else own.strip()) + _JOINTS.get(name, "").join(parts)
-    return text + _set(element, "chr", "", "\u0302") if name == "acc" else text
+    return text + _set(element, "chr", "chr", "\u0302") if name == "acc" else text
 
 
 def _script(text: str, sign: str, signs: dict[int, int]) -> str:
-    """Returns a raised or lowered part: in small ``signs`` if it is a number, as it is if it is "′", else with a
-    ``sign`` before it."""
+    """Returns a raised or lowered part: a number in small ``signs``, "′" as it is, another part behind a ``sign``."""
     text = text.strip(_GAP)
     if _SIGNED.fullmatch(text):
         return text.translate(signs)
-    return f"{sign}{_in_brackets(text, _FACTOR)}{_GAP}" if any(map(str.isalnum, text)) else text
+    return text if _ACCENTS.issuperset(text) else f"{sign}{_in_brackets(text, _FACTOR)}{_GAP}"
 
 
 def _in_brackets(text: str, bare: re.Pattern[str]) -> str:
