@@ -16,6 +16,7 @@ def level(number: int, form: str, text: str, more: str = "") -> str:
 
 CLAUSES = level(0, "decimal", "%1.") + level(1, "decimal", "%1.%2") + level(2, "lowerLetter", "(%3)")
 ARTICLES = level(0, "upperRoman", "Article %1") + level(1, "decimalZero", "Section %1.%2", "<w:isLgl/>")
+PARTS = level(0, "decimal", "Part %1") + level(1, "decimal", "§ %2", '<w:lvlRestart w:val="0"/>')
 LISTS = (
     f'<w:numbering {W}><w:abstractNum w:abstractNumId="0">{CLAUSES}</w:abstractNum>'
     f'<w:abstractNum w:abstractNumId="1">{ARTICLES}</w:abstractNum>'
@@ -24,7 +25,12 @@ LISTS = (
     '<w:num w:numId="3"><w:abstractNumId w:val="2"/></w:num>'
     '<w:num w:numId="4"><w:abstractNumId w:val="0"/>'
     '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="7"/></w:lvlOverride></w:num>'
-    '<w:num w:numId="5"><w:abstractNumId w:val="99"/></w:num></w:numbering>'
+    '<w:num w:numId="5"><w:abstractNumId w:val="99"/></w:num>'
+    '<w:abstractNum w:abstractNumId="3"><w:numStyleLink w:val="Legal"/></w:abstractNum>'
+    f'<w:abstractNum w:abstractNumId="4"><w:styleLink w:val="Legal"/>{PARTS}</w:abstractNum>'
+    '<w:num w:numId="6"><w:abstractNumId w:val="3"/></w:num><w:num w:numId="7"><w:abstractNumId w:val="3"/>'
+    f'<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/>{level(0, "upperLetter", "Annex %1")}</w:lvlOverride>'
+    "</w:num></w:numbering>"
 )
 
 
@@ -47,6 +53,8 @@ def listed(*paragraphs: tuple[str, int | None, int | None]) -> bytes:
     ([("Scope", 2, 0), ("Words", 2, 1), ("Duties", 2, 0), ("Of one", 2, 1)],
      "Article I Scope / Section 1.01 Words / Article II Duties / Section 2.01 Of one"),
     ([("milk", 3, 0), ("bread", 3, 0)], "- milk / - bread"),
+    ([("One", 6, 0), ("a", 6, 1), ("Two", 6, 0), ("b", 6, 1), ("Map", 7, 0), ("Plan", 7, 0)],
+     "Part 1 One / § 1 a / Part 2 Two / § 2 b / Annex A Map / Annex B Plan"),
     ([("One", 1, 0), ("Seven", 4, 0), ("Eight", 4, 0)], "1. One / 7. Seven / 8. Eight"),
     ([("deep", 1, 2), ("", 1, 0), ("Two", 1, 0)], "(a) deep / 3. Two"),  # one that is empty counts
     ([("none", 0, 0), ("no such list", 5, 0), ("no such level", 1, 8), ("odd", 1, -1)],

@@ -6,12 +6,14 @@ The rules are in ECMA-376, part 1, 17.9: a paragraph or its style names a list, 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 KINDS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 """Word's names of number formats, by the letters that HTML and OpenDocument use."""
-_LEVELS, _LONGEST = 9, 100  # levels of a list; most characters of a level's text ("%1.%2")
+_AT = frozenset("012345678")
+_LEVELS, _LONGEST = len(_AT), 100  # levels of a list; most characters of a level's text ("%1.%2")
 _STYLES = 20  # longest chain of base styles; also the most repeats of a letter ("aa" is 27)
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
@@ -21,38 +23,42 @@ class Numbering:
     """The lists of a Word document, with their counters. ``lists``: the root of numbering.xml; ``styles``: by id."""
 
     def __init__(self, lists: Any, styles: dict[str, Any]) -> None:
+        named = [(one, _by_level(one.iterfind(f"{_W}lvl"))) for one in lists.iterfind(f"{_W}abstractNum")]
+        of_style = {style: levels for one, levels in named if (style := value_of(one, "styleLink"))}
         definitions: dict[str, tuple[dict[str, Any], list[int | None]]] = {}
-        for one in lists.iterfind(f"{_W}abstractNum"):
-            levels = {level.get(f"{_W}ilvl"): level for level in one.iterfind(f"{_W}lvl")}
+        for one, levels in named:
+            levels = of_style.get(value_of(one, "numStyleLink") or "", levels)
             definitions[one.get(f"{_W}abstractNumId")] = levels, [None] * _LEVELS
-        self._lists = {
-            one.get(f"{_W}numId"): (one, *definitions[name])
-            for one in lists.iterfind(f"{_W}num")
-            if (name := value_of(one, "abstractNumId") or "") in definitions
-        }
-        """The lists by id, each with its ``num`` element, its levels' elements ("0" to "8"), and its counters."""
+        self._lists = {}
+        for one in lists.iterfind(f"{_W}num"):
+            if (name := value_of(one, "abstractNumId") or "") in definitions:
+                levels, counts = definitions[name]
+                changes = _by_level(one.iterfind(f"{_W}lvlOverride"))
+                levels = levels | _by_level(one.iterfind(f"{_W}lvlOverride/{_W}lvl"))
+                self._lists[one.get(f"{_W}numId")] = levels, counts, changes
+        """The lists by id, each with its levels' elements ("0" to "8"), its counters, and its overrides."""
         self._styles = styles
-        self._begun: set[str] = set()
+        self._begun: set[tuple[str, int]] = set()
 
     def label(self, paragraph: Any) -> str:
         """Advances the paragraph's counter and returns its label: "4.2", "(b)", "-"; empty if it is in no list."""
         number, level = self._place(paragraph)
         if number not in self._lists or not 0 <= level < _LEVELS:
             return ""
-        own, levels, counts = self._lists[number]
+        levels, counts, changes = self._lists[number]
         if (shown := levels.get(str(level))) is None:
             return ""
-        if number not in self._begun:
-            self._begun.add(number)
-            for change in own.iterfind(f"{_W}lvlOverride"):
-                if (start := value_of(change, "startOverride")) is not None and change.get(f"{_W}ilvl") == str(level):
-                    counts[level] = _integer(start) - 1
-        for at in range(level + 1):
-            before = counts[at]
-            if before is None or at == level:
-                start = value_of(levels.get(str(at)), "start") or "1"
+        starts = [value_of(changes.get(str(at)), "startOverride") for at in range(level + 1)]
+        if (number, level) not in self._begun and starts[level] is not None:
+            counts[level] = None
+        self._begun.add((number, level))
+        for at, before in enumerate(counts):
+            if at <= level and (before is None or at == level):
+                start = starts[at] or value_of(levels.get(str(at)), "start") or "1"
                 counts[at] = _integer(start) if before is None else before + 1
-        counts[level + 1 :] = [None] * (_LEVELS - level - 1)
+            elif at > level and before is not None:  # a level begins again after each that is above its limit; 0: none
+                limit = _integer(value_of(levels.get(str(at)), "lvlRestart") or str(at))
+                counts[at] = None if level < min(limit, at) else before
         if value_of(shown, "numFmt") == "bullet":
             return "-"
 
@@ -77,7 +83,7 @@ class Numbering:
             own, properties = style, self._styles[style].find(f"{_W}pPr")
             style = value_of(self._styles[style], "basedOn")
         if level is None and own is not None and number in self._lists:  # a level may name the style that uses it
-            levels = self._lists[number][1].items()
+            levels = self._lists[number][0].items()
             level = next((at for at, one in levels if value_of(one, "pStyle") == own), None)
         return number or "", _integer(level or "0")
 
@@ -102,6 +108,11 @@ def value_of(element: Any, tag: str) -> str | None:
     """Returns the ``w:val`` of an element's child ``tag``; None without the element, child or attribute."""
     found = None if element is None else element.find(f"{_W}{tag}")
     return None if found is None else found.get(f"{_W}val")
+
+
+def _by_level(elements: Iterable[Any]) -> dict[str, Any]:
+    """Returns levels, or changes of levels, by their number."""
+    return {at: one for one in elements if (at := one.get(f"{_W}ilvl")) in _AT}
 
 
 def _integer(text: str) -> int:
