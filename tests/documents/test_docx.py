@@ -11,6 +11,7 @@ from wim_edge.errors import DocumentError
 docx = pytest.importorskip("docx")
 REFERENCE = b'First</w:t></w:r><w:r><w:%sReference/></w:r><w:r><w:t xml:space="preserve"> of all.'
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 
 
 def sample() -> bytes:
@@ -26,7 +27,7 @@ def sample() -> bytes:
 
 
 def body(content: str) -> bytes:
-    return rezip(sample(), {"word/document.xml": f"<w:document {W}><w:body>{content}</w:body></w:document>"})
+    return rezip(sample(), {"word/document.xml": f"<w:document {W} {M}><w:body>{content}</w:body></w:document>"})
 
 
 def test_a_picture_that_is_not_there_and_a_style_of_no_kind_hide_no_text(read) -> None:
@@ -62,7 +63,7 @@ def test_what_python_docx_leaves_out(read) -> None:
         "<w:sdt><w:sdtContent><w:p><w:r><w:t>control</w:t></w:r></w:p></w:sdtContent></w:sdt>"
         "<w:p><w:ins><w:r><w:t>new</w:t></w:r></w:ins><w:del><w:r><w:delText>old</w:delText></w:r></w:del>"
         "<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom>"
-        "<w:r><w:br/><w:t>text</w:t><w:txbxContent><w:p><w:r><w:t>box</w:t></w:r></w:p></w:txbxContent></w:r></w:p>"
+        "<w:r><w:br/><w:t>text</w:t><w:pict><w:txbxContent><w:p><w:r><w:t>box</w:t></w:r></w:p></w:txbxContent></w:pict></w:r></w:p>"
     )
     assert read("a.docx", body(content)).text == "control\n\nnew\ntext\n\nbox"
 
@@ -222,3 +223,35 @@ def test_a_table_that_places_text_is_text(read) -> None:
     hidden = table(a, b).replace("</w:tbl>", f"<w:tr><w:trPr><w:hidden/></w:trPr><w:tc>{a}</w:tc></w:tr></w:tbl>")
     document = read("a.docx", body(hidden))
     assert (document.text, document.notes) == ("a | b", ("1 hidden row was left out",))
+
+
+def field(code: str, result: str) -> str:
+    begin, middle, end = (f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end"))
+    return f"{begin}<w:r><w:instrText>IF</w:instrText></w:r>{code}{middle}{run(result)}{end}"
+
+
+def table(*rows: tuple[str, ...], before: str = "") -> str:
+    cells = ["".join(f"<w:tc>{one if '<' in one else f'<w:p>{run(one)}</w:p>'}</w:tc>" for one in row) for row in rows]
+    late = '<w:trPr><w:gridBefore w:val="1"/></w:trPr>' * bool(before)
+    return f'<w:tbl><w:tblGrid><w:gridCol w:w="{before}"/></w:tblGrid><w:tr>{"</w:tr><w:tr>".join(cells)}</w:tr>' + (
+        f"<w:tr>{late}<w:tc><w:p>{run('last')}</w:p></w:tc></w:tr></w:tbl>"
+    )
+
+
+BOX = f"<w:r><w:pict><w:txbxContent>{table(('a', 'b'))}</w:txbxContent></w:pict></w:r>"
+THREE_QUARTERS = "<m:oMath><m:f><m:num><m:t>3</m:t></m:num><m:den><m:t>4</m:t></m:den></m:f></m:oMath>"
+
+
+@pytest.mark.parametrize(("content", "text"), [
+    (f"<w:p>{run('Pay ')}{field(field('', '40'), '5')}{run('.')}</w:p>", "Pay 5."),
+    (f"<w:p>{field('', '5').rpartition('<w:r>')[0]}{run('.')}</w:p>", "5."),
+    (f'<w:p>{THREE_QUARTERS}{run(" m")}</w:p>', "3/4 m"),
+    (table(("a", "b"), ("c", table(("d", "e")))), "a | b\nc | d e; last\nlast"),
+    (table((table(("d", "e")), "b"), ("c", "f")), "d | e\nlast\n\nb\n\nc\n\nf\n\nlast"),
+    (table(("a", "b"), before="2000"), "a | b\n| | last |"),
+    (table(("a", "b"), before="99"), "a | b\nlast"),
+    (f"<w:p>{run('x')}{BOX}</w:p>", "x\n\na | b\nlast"),
+])  # fmt: skip
+def test_fields_formulas_and_tables_as_a_page_shows_them(read, content: str, text: str) -> None:
+    document = read("a.docx", body(f"{content}<w:altChunk/>"))
+    assert (document.text, document.notes) == (text, ("1 embedded file was left out",))

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
+from itertools import accumulate, chain
 from typing import Any
 
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
+from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import Numbering, value_of, written
-from wim_edge.documents.rows import Span, add_rows, grid, span_of
+from wim_edge.documents.rows import MOST_REPEATED, Span, add_rows, grid, span_of
 from wim_edge.documents.runs import HEIGHTS, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown, symbol
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_PARAGRAPH, _TABLE, _ROW, _CELL, _RUN = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r"))
+_PARAGRAPH, _TABLE, _ROW, _CELL, _RUN, _BOX = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r", "txbxContent"))
 _PROPERTIES, _STYLE, _HEIGHT, _VALUE = (_W + tag for tag in ("rPr", "rStyle", "vertAlign", "val"))
+_TEXT, _SIGN, _FIELD, _SKIPPED, _CHUNK = (_W + tag for tag in ("t", "sym", "fldChar", "gridBefore", "altChunk"))
 _PARAGRAPHS, _ROWS, _ROW_CELLS = frozenset({_PARAGRAPH}), frozenset({_ROW}), frozenset({_CELL})
+_LONG, _MARGINS = 300, 216  # most letters of a cell beside one with a table; a cell's margins, in 1/20 of a point
+_DONE = 1 << 40  # behind all text
 _EMPTY = frozenset({_PROPERTIES, _W + "lastRenderedPageBreak"})
 _DELETED = "deleted passage"
 _CHANGED = frozenset({_W + "del", _W + "moveFrom"})
 # A Fallback element repeats the content beside it. Moved text is read at its new place.
 _HIDDEN = _CHANGED | {"{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
-_CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreakHyphen": "-"}
-_TEXT = frozenset({_W + "t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"})
-_OF_TEXT = _TEXT | _CHANGED | {_PARAGRAPH, _RUN}
+_CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreakHyphen": "-", _W + "ptab": "\t"}
+_FORMULA = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+_FORMULAS = {_FORMULA: "{}", f"{_FORMULA}Para": "\n{}\n"}  # the latter are on lines of their own
+_OF_TEXT = _CHANGED | {_RUN, _BOX, *_FORMULAS}
 _SWITCHES = {_W + "strike": STRUCK, _W + "dstrike": STRUCK, _W + "vanish": HIDDEN}
 _NUMBERED = {f"{_W}footnote": "decimal", f"{_W}endnote": "lowerRoman", f"{_W}comment": "lowerLetter"}
 _REFERENCES = {f"{kind}Reference": kind for kind in _NUMBERED}
@@ -49,7 +55,7 @@ def read_docx(archive: Archive) -> Document:
             writer.add(parts[kind])
     margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
     draft.mark(section="Headers and footers")  # some text, such as a contract's number, is only there
-    lines = [text for part in margins for one in _walk(part, _PARAGRAPHS) for text in writer.texts(one)]
+    lines = [text for part in margins for text in writer.texts(part, _PARAGRAPHS)]
     draft.paragraph("\n".join(dict.fromkeys(line for line in lines if line.strip())))
     return draft.document(archive.name)
 
@@ -65,20 +71,25 @@ class _BodyWriter:
         self._marks: dict[str, dict[str, str]] = {kind: {} for kind in _NUMBERED}  # of the notes, by id
 
     def add(self, root: Any, related: Related | None = None) -> None:
-        for element in _walk(root, {_PARAGRAPH, _TABLE}):
+        for element in _walk(root, {_PARAGRAPH, _TABLE, _CHUNK}):
+            if element.tag == _CHUNK:
+                self._draft.omit("embedded file")
+                continue
             if element.tag == _TABLE:
-                cells = [cell for row in _walk(element, _ROWS) for cell in _walk(row, _ROW_CELLS)]
-                if len(cells) == 1 or any(cell.find(_TABLE) is not None for cell in cells):  # only for layout
-                    for cell in cells:
+                cells = [[*_walk(row, _ROW_CELLS)] for row in _walk(element, _ROWS)]
+                if _is_layout(cells):
+                    for cell in chain.from_iterable(cells):
                         self.add(cell, related)
                 else:
                     add_rows(self._draft, self._rows(element))
                 continue
-            is_heading = _HEADING.match(value_of(self._styles.get(_style(element)), "name") or "")
-            for index, text in enumerate(self.texts(element)):
-                if index == 0 and is_heading:
-                    self._draft.mark(section=text)
-                self._draft.paragraph(text)
+            boxes: list[Any] = []
+            text = self._text(element, boxes)
+            if _HEADING.match(value_of(self._styles.get(_style(element)), "name") or ""):
+                self._draft.mark(section=text)
+            self._draft.paragraph(text)
+            for box in boxes:
+                self.add(box)
             if related:
                 for named in _walk(element, {CHART, DIAGRAM}):
                     add_drawing(self._draft, named, related)
@@ -87,66 +98,85 @@ class _BodyWriter:
         """Returns the texts of a table's cells by row. A cell that spans several rows is repeated in each of them."""
         rows: list[list[str]] = []
         spans: list[list[Span]] = []
-        above: dict[int, tuple[int, int]] = {}  # by column, (row, index) of a cell that continues below
+        widths = (one.get(f"{_W}w", "") for one in table.iterfind(f"{_W}tblGrid/{_W}gridCol"))
+        lefts = accumulate(int(one) if one.isdecimal() else _MARGINS for one in widths)
+        narrow = sum(left < _MARGINS for left in lefts)  # how many columns at the left only shift rows a little
+        above: dict[int, str] = {}  # by column, the text of a cell that may continue below
         for row in _walk(table, _ROWS):
             if row.find(f"{_W}trPr/{_W}hidden") is not None:
                 self._draft.omit("hidden row")
                 continue
             texts: list[str] = []
             over: list[Span] = []
-            column, begun = 0, dict[int, tuple[int, int]]()
-            for cell in _walk(row, _ROW_CELLS):
+            column, begun = 0, dict[int, str]()
+            for cell in _walk(row, {_CELL, _SKIPPED}):
                 merged = cell.find(f"{_W}tcPr/{_W}vMerge")
-                down, across = span_of("1", value_of(cell.find(f"{_W}tcPr"), "gridSpan") or "")
-                first = above.get(column) if merged is not None and merged.get(_VALUE) != "restart" else None
-                if first is None:
-                    first = len(rows), len(texts)
-                    paragraphs = (text for one in _walk(cell, _PARAGRAPHS) for text in self.texts(one))
-                    texts.append(" ".join(" ".join(paragraphs).split()))
-                    over.append((down, across))
+                span = span_of("1", value_of(cell.find(f"{_W}tcPr"), "gridSpan") or cell.get(_VALUE, ""))
+                if merged is not None and merged.get(_VALUE) != "restart" and column in above:
+                    text = above[column]
                 else:
-                    down, across = spans[first[0]][first[1]]
-                    spans[first[0]][first[1]] = down + 1, across
+                    text = " ".join(" ".join(self.texts(cell, {_PARAGRAPH, _TABLE})).split())
                 if merged is not None:
-                    begun[column] = first
-                column += across
+                    begun[column] = text if len(text) <= MOST_REPEATED else ""
+                if cell.tag == _CELL or span[1] > narrow:
+                    texts.append(text)
+                    over.append(span)
+                column += span[1]
             rows.append(texts)
             spans.append(over)
             above = begun
         return grid(rows, spans) if any(rows) else rows
 
-    def texts(self, paragraph: Any) -> list[str]:
-        """Returns a paragraph's text with its list number or note's mark, then the text boxes anchored in it."""
+    def texts(self, root: Any, wanted: Set[str]) -> Iterator[str]:
+        """Yields the texts of paragraphs, each with its text boxes, and of tables, if these are ``wanted``."""
+        for element in _walk(root, wanted):
+            if element.tag == _TABLE:
+                rows = (" ".join(self.texts(row, wanted)).strip() for row in _walk(element, _ROWS))
+                yield "; ".join(filter(None, rows))
+            else:
+                boxes: list[Any] = []
+                yield self._text(element, boxes)
+                for box in boxes:
+                    yield from self.texts(box, wanted)
+
+    def _text(self, paragraph: Any, boxes: list[Any]) -> str:
+        """Returns a paragraph's text with its list number or note's mark. Adds runs with other content to ``boxes``."""
         own: list[tuple[str, str]] = []
-        boxes: list[str] = []
         of_style = self._look_of(_style(paragraph))
+        fields: list[int] = []  # where the code of each open field begins in ``own``; _DONE: its result has begun
         for element in _walk(paragraph, _OF_TEXT):
-            if element.tag == _PARAGRAPH:
-                boxes.extend(self.texts(element))
+            if element.tag == _BOX:
+                boxes.append(element)
             elif element.tag == _RUN:
                 look = name_of(of_style | self._switched(element.find(_PROPERTIES)))  # a run overrides its paragraph
                 for piece in element:
-                    if piece.tag in _TEXT or piece.tag in _CHARACTERS:
+                    if piece.tag == _TEXT or piece.tag in _CHARACTERS:
                         own.append((_CHARACTERS.get(piece.tag) or piece.text or "", look))
                     elif kind := _REFERENCES.get(piece.tag):
                         mark = f"[{written(len(self._marks[kind]) + 1, _NUMBERED[kind])}]"
                         own.append((self._marks[kind].setdefault(piece.get(f"{_W}id", ""), mark), RAISED))
-                    elif piece.tag == _W + "sym":
+                    elif piece.tag == _SIGN:
                         own.append((symbol(piece.get(f"{_W}font", ""), piece.get(f"{_W}char", "")), look))
                     elif (box := piece.find(f"{_W}ffData/{_W}checkBox")) is not None:  # of an old form
                         states = [one.get(_VALUE, "1") for one in box if one.tag in (_W + "default", _W + "checked")]
                         own.append(("☒" if states and states[-1] in ("1", "true", "on") else "☐", look))
-                    elif piece.tag not in _EMPTY:
-                        boxes.extend(text for box in _walk(piece, _PARAGRAPHS) for text in self.texts(box))
-            elif element.tag in _TEXT:
-                own.append((element.text or "", ""))
+                    elif piece.tag not in _EMPTY and element not in boxes[-1:]:
+                        boxes.append(element)
+                    if piece.tag == _FIELD:
+                        kind = piece.get(f"{_W}fldCharType")
+                        if kind != "begin":  # a code's text, such as the result of a field in it, is on no page
+                            del own[fields.pop() if fields else 0 if kind == "separate" else _DONE :]
+                        if kind != "end":
+                            fields.append(len(own) if kind == "begin" else _DONE)
+            elif element.tag in _FORMULAS:
+                own.append((_FORMULAS[element.tag].format(linear(element)), ""))
             elif next(element.iter(f"{_W}delText", f"{_W}t"), None) is not None and element.tag == _W + "del":
                 self._draft.omit(_DELETED)
         text = shown(own, self._draft.omit).replace("\u00ad", "").strip()
         label = self._numbering.label(paragraph) if self._numbering else ""
         if (note := paragraph.getparent()).tag in _NUMBERED and paragraph.getprevious() is None:
             label = self._marks[note.tag].get(note.get(f"{_W}id", ""), label)
-        return [f"{label} {text}" if label and text else text, *boxes]
+        return f"{label} {text}" if label and text else text
 
     def _look_of(self, style: str) -> Look:
         """Returns the look that a style sets, its base styles included."""
@@ -171,6 +201,16 @@ class _BodyWriter:
             elif what := _SWITCHES.get(one.tag):
                 look[what] = one.get(_VALUE, "") not in ("0", "false", "off") or look.get(what, False)
         return look
+
+
+def _is_layout(rows: list[list[Any]]) -> bool:
+    """Returns whether a table only positions text. It does if it has one cell, or contains tables: in its first row, in
+    its only column, or beside long cells."""
+    inner = [[cell.find(_TABLE) is not None for cell in row] for row in rows]
+    if not any(map(any, inner)):
+        return sum(map(len, rows)) == 1
+    is_long = any(len("".join(cell.itertext(_TEXT))) > _LONG for row in rows for cell in row)
+    return is_long or max(map(len, rows)) == 1 or any(inner[0])
 
 
 def _walk(root: Any, wanted: Set[str]) -> Iterator[Any]:

@@ -17,7 +17,7 @@ _YEAR, _DIGITS, _LETTERS = re.compile(r"(?:19|20)\d\d"), re.compile(r"\d+"), re.
 Span = tuple[int, int]
 """The numbers of rows and of columns that a cell spans."""
 _MOST = 1000  # most rows or columns that a cell spans: more are a mistake or an attack
-_REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
+MOST_REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
 """The most characters of a cell to repeat, cells of a grid, and times that repetition lengthens a table's text."""
 
 
@@ -200,7 +200,7 @@ def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list
                 row.append(goes_on[len(row)][0])
             for at in range(across):
                 if down > 1:
-                    begun[len(row)] = text if at == 0 and len(text) <= _REPEATED else "", down
+                    begun[len(row)] = text if at == 0 and len(text) <= MOST_REPEATED else "", down
                 row.append(text if at == 0 else "")
         else:
             for column in range(len(row), max(goes_on, default=-1) + 1):
