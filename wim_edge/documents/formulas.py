@@ -10,9 +10,9 @@ from wim_edge.documents.runs import ABOVE, BELOW
 _DEEP = 60  # most levels of a formula; what is below them is plain text
 _ROLES = {"mfrac": "num den", "mroot": "e deg", "msup": "e sup", "msub": "e sub", "msubsup": "e sub sup"}
 _ROLES |= {"mover": "e sup", "munder": "e sub", "munderover": "e sub sup"}
-"""What the children of MathML's elements are, by OMML's names; in OMML each child bears its name."""
+"""OMML's names for the children of MathML's elements."""
 _JOINTS = {"mr": " ", "mtr": " ", "func": "\u2064", "m": "; ", "mtable": "; ", "eqArr": "; ", "oMathPara": "\n"}
-_LEFT_OUT = frozenset({"annotation", "annotation-xml", "mphantom", "del", "moveFrom"})
+_LEFT_OUT = re.compile(r"annotation(?:-xml)?|mphantom|del|moveFrom|\w+Pr")
 _SPACED = frozenset({"t", "mtext", "ms"})  # their blanks at the ends are shown
 _GAP = "\u2064"  # becomes a blank between letters or digits, as in "2 3/4", and nothing elsewhere
 _GAPS = re.compile(f"(?<=[^\\W_]){_GAP}+(?=[^\\W_])")
@@ -33,11 +33,8 @@ def _written(element: Any, depth: int) -> str:
     if depth == _DEEP:
         return "".join(element.itertext())
     name = _name(element)
-    inner = [one for one in element if isinstance(one.tag, str)]  # not a comment
-    inner = [one for one in inner if _name(one) not in _LEFT_OUT and not _name(one).endswith("Pr")]
+    inner = [one for one in element if isinstance(one.tag, str) and not _LEFT_OUT.fullmatch(_name(one))]
     parts = [_written(one, depth + 1) for one in inner]
-    if name == "mspace":
-        return " "
     if name in ("d", "mfenced"):
         begin, end = _set(element, "begChr", "open", "("), _set(element, "endChr", "close", ")")
         return begin + _set(element, "sepChr", "separators", "|" if name == "d" else ",")[:1].join(parts) + end
@@ -50,10 +47,8 @@ def _written(element: Any, depth: int) -> str:
         degree = roles.get("deg", "").strip(_GAP)
         base = _in_brackets(roles.get("e", "") if name != "msqrt" else "".join(parts), _FACTOR)
         return f"{_GAP}{_ROOTS.get(degree) or _script(degree, '^', ABOVE) + '√'}{base}{_GAP}"
-    if limit := roles.get("lim"):
-        roles["sup" if name == "limUpp" else "sub"] = limit
-    if "sub" in roles or "sup" in roles:
-        base, scripts = roles.get("e", ""), _script(roles.get("sub", ""), "_", BELOW)
+    if roles.keys() & {"sub", "sup", "lim"}:
+        base, scripts = roles.get("e", ""), _script(roles.get("sub") or roles.get("lim", ""), "_", BELOW)
         scripts += _script(roles.get("sup", ""), "^", ABOVE)
         if name in ("nary", "sPre"):  # before what they belong to
             return f"{_set(element, 'chr', 'chr', '∫') if name == 'nary' else ''}{scripts}{_GAP}{base}"
@@ -83,8 +78,6 @@ def _name(element: Any) -> str:
 
 def _set(element: Any, name: str, attribute: str, default: str) -> str:
     """Returns what OMML sets as a property ``name`` of an element, or MathML as an ``attribute``."""
-    for properties in element:
-        for one in properties if _name(properties).endswith("Pr") else ():
-            if _name(one) == name:
-                return next((str(value) for key, value in one.attrib.items() if key.endswith("val")), "")
+    if (found := element.find(f"{{*}}{_name(element)}Pr/{{*}}{name}")) is not None:
+        return next((str(value) for key, value in found.attrib.items() if key.endswith("val")), "")
     return str(element.get(attribute, default))
