@@ -141,7 +141,7 @@ def deck() -> bytes:
     slide.placeholders[1].text = "The crane costs 41.\n\nIt is paid."
     slide.notes_slide.notes_text_frame.text = "Thank them."
     group = slide.shapes.add_group_shape()
-    group.shapes.add_textbox(0, 9_000_000, 100, 100).text_frame.text = "in a group"
+    group.shapes.add_textbox(0, 6_500_000, 100, 100).text_frame.text = "in a group"
     slide = made.slides.add_slide(made.slide_layouts[6])
     table = slide.shapes.add_table(2, 2, 0, 0, 100, 100).table
     for at, text in enumerate(("Berth", "Depth", "North", "3.2 m")):

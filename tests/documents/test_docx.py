@@ -230,12 +230,11 @@ def field(code: str, result: str) -> str:
     return f"{begin}<w:r><w:instrText>IF</w:instrText></w:r>{code}{middle}{run(result)}{end}"
 
 
-def table(*rows: tuple[str, ...], before: str = "") -> str:
+def table(*rows: tuple[str, ...], width: int = 0) -> str:
     cells = ["".join(f"<w:tc>{one if '<' in one else f'<w:p>{run(one)}</w:p>'}</w:tc>" for one in row) for row in rows]
-    late = '<w:trPr><w:gridBefore w:val="1"/></w:trPr>' * bool(before)
-    return f'<w:tbl><w:tblGrid><w:gridCol w:w="{before}"/></w:tblGrid><w:tr>{"</w:tr><w:tr>".join(cells)}</w:tr>' + (
-        f"<w:tr>{late}<w:tc><w:p>{run('last')}</w:p></w:tc></w:tr></w:tbl>"
-    )
+    late = '<w:trPr><w:gridBefore w:val="1"/></w:trPr>' * bool(width)
+    grid = f'<w:tblGrid><w:gridCol w:w="{width}"/></w:tblGrid>'
+    return f"<w:tbl>{grid}<w:tr>{f'</w:tr><w:tr>{late}'.join(cells)}</w:tr></w:tbl>"
 
 
 BOX = f"<w:r><w:pict><w:txbxContent>{table(('a', 'b'))}</w:txbxContent></w:pict></w:r>"
@@ -246,11 +245,10 @@ THREE_QUARTERS = "<m:oMath><m:f><m:num><m:t>3</m:t></m:num><m:den><m:t>4</m:t></
     (f"<w:p>{run('Pay ')}{field(field('', '40'), '5')}{run('.')}</w:p>", "Pay 5."),
     (f"<w:p>{field('', '5').rpartition('<w:r>')[0]}{run('.')}</w:p>", "5."),
     (f'<w:p>{THREE_QUARTERS}{run(" m")}</w:p>', "3/4 m"),
-    (table(("a", "b"), ("c", table(("d", "e")))), "a | b\nc | d e; last\nlast"),
-    (table((table(("d", "e")), "b"), ("c", "f")), "d | e\nlast\n\nb\n\nc\n\nf\n\nlast"),
-    (table(("a", "b"), before="2000"), "a | b\n| | last |"),
-    (table(("a", "b"), before="99"), "a | b\nlast"),
-    (f"<w:p>{run('x')}{BOX}</w:p>", "x\n\na | b\nlast"),
+    (table(("a", "b"), ("c", table(("d", "e"), ("f", "g")))), "a | b\nc | d e; f g"),
+    (table((table(("d", "e")), "b"), ("c", "f")), "d | e\n\nb\n\nc\n\nf"),
+    (table(("a", "b"), ("c",), width=2000) + table(("a", "b"), ("c",), width=99), "a | b\n| | c |\n\na | b\nc"),
+    (f"<w:p>{run('x')}{BOX}</w:p>", "x\n\na | b"),
 ])  # fmt: skip
 def test_fields_formulas_and_tables_as_a_page_shows_them(read, content: str, text: str) -> None:
     document = read("a.docx", body(f"{content}<w:altChunk/>"))

@@ -3,10 +3,12 @@ from __future__ import annotations
 import io
 
 import pytest
+from lxml import etree
 
 from tests.documents.make import archive, deck, rezip, saved
 
 pptx = pytest.importorskip("pptx")
+MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 
 
 def test_slides_are_pages_and_read_from_the_top(read) -> None:
@@ -40,3 +42,22 @@ def test_what_a_slide_strikes_out_or_raises_and_hidden_slides(read) -> None:
     assert "Berth" not in document.text
     passage = "1 struck-out passage was left out (Budget [1] new)"
     assert document.notes == (passage, "1 hidden slide was left out (page 2)")
+
+
+def test_what_a_slide_shows_in_the_order_of_its_columns(read) -> None:
+    made = pptx.Presentation()
+    shapes = made.slides.add_slide(made.slide_layouts[6]).shapes
+    for at, (left, top) in enumerate([(1, 21), (1, 40), (50, 20), (50, 41), (-9, 1), (1, 1), (30, 1)]):
+        box = shapes.add_textbox(left * 90_000, top * 90_000, 400_000, 400_000)
+        box.text_frame.text = f"{at}\nx"
+    box._element._nvXxPr.cNvPr.set("hidden", "1")
+    table = shapes.add_table(3, 2, 0, 5_000_000, 100, 100).table
+    for at, text in enumerate("abcd e"):
+        table.cell(*divmod(at, 2)).text = text
+    table.cell(1, 0).merge(table.cell(2, 0))
+    choice = etree.fromstring(f'<m:AlternateContent xmlns:m="{MC}"><m:Choice/><m:Fallback/></m:AlternateContent>')
+    shapes[5]._element.addprevious(choice)
+    choice[0].append(shapes[5]._element)
+    document = read("a.pptx", saved(made))
+    assert document.text == "5\nx\n\n0\nx\n\n1\nx\n\n2\nx\n\n3\nx\n\na | b\nc | d\nc | e"
+    assert document.notes == ("2 hidden shapes were left out (page 1)",)

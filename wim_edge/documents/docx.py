@@ -12,7 +12,7 @@ from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import Numbering, value_of, written
-from wim_edge.documents.rows import MOST_REPEATED, Span, add_rows, grid, span_of
+from wim_edge.documents.rows import Span, add_rows, grid, repeated, span_of
 from wim_edge.documents.runs import HEIGHTS, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown, symbol
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -117,7 +117,7 @@ class _BodyWriter:
                 else:
                     text = " ".join(" ".join(self.texts(cell, {_PARAGRAPH, _TABLE})).split())
                 if merged is not None:
-                    begun[column] = text if len(text) <= MOST_REPEATED else ""
+                    begun[column] = repeated(text)
                 if cell.tag == _CELL or span[1] > narrow:
                     texts.append(text)
                     over.append(span)

@@ -17,7 +17,7 @@ _YEAR, _DIGITS, _LETTERS = re.compile(r"(?:19|20)\d\d"), re.compile(r"\d+"), re.
 Span = tuple[int, int]
 """The numbers of rows and of columns that a cell spans."""
 _MOST = 1000  # most rows or columns that a cell spans: more are a mistake or an attack
-MOST_REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
+_REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
 """The most characters of a cell to repeat, cells of a grid, and times that repetition lengthens a table's text."""
 
 
@@ -180,6 +180,11 @@ def span_of(rows: str, columns: str) -> Span:
     return min(down or _MOST, _MOST), min(max(across, 1), _MOST)
 
 
+def repeated(text: str) -> str:
+    """Returns a cell's text as it is repeated in the next rows that the cell spans: not, if it is long."""
+    return text if len(text) <= _REPEATED else ""
+
+
 def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list[list[str]]:
     """Returns the rows with the text of a spanning cell in each row that it spans. A cell across all columns stays a
     single cell, as the title of rows. If the result is too large, returns the rows unchanged."""
@@ -200,7 +205,7 @@ def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list
                 row.append(goes_on[len(row)][0])
             for at in range(across):
                 if down > 1:
-                    begun[len(row)] = text if at == 0 and len(text) <= MOST_REPEATED else "", down
+                    begun[len(row)] = repeated(text) if at == 0 else "", down
                 row.append(text if at == 0 else "")
         else:
             for column in range(len(row), max(goes_on, default=-1) + 1):
