@@ -8,6 +8,7 @@ from lxml import etree
 from tests.documents.make import archive, deck, rezip, saved
 
 pptx = pytest.importorskip("pptx")
+A = "http://schemas.openxmlformats.org/drawingml/2006/main"
 MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 
 
@@ -50,6 +51,8 @@ def test_what_a_slide_shows_in_the_order_of_its_columns(read) -> None:
     for at, (left, top) in enumerate([(1, 21), (1, 40), (50, 20), (50, 41), (-9, 1), (1, 1), (30, 1)]):
         box = shapes.add_textbox(left * 90_000, top * 90_000, 400_000, 400_000)
         box.text_frame.text = f"{at}\nx"
+        for paragraph in box.text_frame.paragraphs if at == 3 else ():
+            paragraph._p.get_or_add_pPr().append(etree.fromstring(f'<a:buAutoNum xmlns:a="{A}" type="alphaLcParenR"/>'))
     box._element._nvXxPr.cNvPr.set("hidden", "1")
     table = shapes.add_table(3, 2, 0, 5_000_000, 100, 100).table
     for at, text in enumerate("abcd e"):
@@ -59,5 +62,5 @@ def test_what_a_slide_shows_in_the_order_of_its_columns(read) -> None:
     shapes[5]._element.addprevious(choice)
     choice[0].append(shapes[5]._element)
     document = read("a.pptx", saved(made))
-    assert document.text == "5\nx\n\n0\nx\n\n1\nx\n\n2\nx\n\n3\nx\n\na | b\nc | d\nc | e"
+    assert document.text == "5\nx\n\n0\nx\n\n1\nx\n\n2\nx\n\na) 3\nb) x\n\na | b\nc | d\nc | e"
     assert document.notes == ("2 hidden shapes were left out (page 1)",)

@@ -11,6 +11,7 @@ from wim_edge.documents.archive import Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.drawings import CHART, DIAGRAM, add_drawing
 from wim_edge.documents.formulas import linear
+from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import add_rows, repeated
 from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, shown
 
@@ -23,6 +24,9 @@ _Box = tuple[float, ...]  # left, top, right and bottom on the slide; empty for 
 _Placed = tuple[int, Any, _Box]  # a shape, with its place in the file before it
 _POINTS = ("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT")
 """The placeholders of a slide whose paragraphs are bullet points."""
+_KINDS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
+_FORMS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}"}
+"""The kinds and the forms of automatic numbers, by the beginning and the end of their names."""
 
 
 def read_pptx(archive: Archive) -> Document:
@@ -117,12 +121,25 @@ def _add(draft: DocumentBuilder, shape: Any, parse: Callable[[bytes], Any]) -> N
             rows.append([above[at] if cell._tc.vMerge else said[at] for at, cell in enumerate(row.cells)])
         add_rows(draft, rows)
     elif getattr(shape, "has_text_frame", False):
-        given = [(_text(one, draft.omit).rstrip(), one.level) for one in shape.text_frame.paragraphs]
-        lines = [(text, level) for text, level in given if text]
+        lines = [*_lines(shape.text_frame.paragraphs, draft.omit)]
         if len(lines) > 1 and shape.is_placeholder and shape.placeholder_format.type.name in _POINTS:
-            draft.paragraph("\n".join(f"{'  ' * level}- {text}" for text, level in lines))
+            draft.paragraph("\n".join(f"{'  ' * level}{number or '-'} {text}" for text, level, number in lines))
         else:
-            draft.paragraph("\n".join(text for text, _ in lines))
+            draft.paragraph("\n".join(f"{number} {text}" if number else text for text, _, number in lines))
+
+
+def _lines(paragraphs: Iterable[Any], omit: Callable[[str], object]) -> Iterator[tuple[str, int, str]]:
+    """Yields the paragraphs with text: (text, level, automatic number or nothing)."""
+    last: dict[int, tuple[str, int]] = {}  # by level, the name of the numbers' form and the last number
+    for one in paragraphs:
+        if text := _text(one, omit).rstrip():
+            found = one._p.find(f"{_A}pPr/{_A}buAutoNum")
+            name, start = ("", "") if found is None else (found.get("type", ""), found.get("startAt", "1"))
+            same, before = last.get(one.level, ("", 0))
+            number = before + 1 if name == same else int(start) if start.isdecimal() and len(start) < 6 else 1
+            last = {level: kept for level, kept in last.items() if level < one.level} | {one.level: (name, number)}
+            form = next((form for end, form in _FORMS.items() if name.endswith(end)), "{}.")
+            yield text, one.level, form.format(written(number, _KINDS.get(name[:7], "decimal"))) if name else ""
 
 
 def _said(frame: Any, omit: Callable[[str], object]) -> str:
