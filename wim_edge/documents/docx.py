@@ -22,7 +22,7 @@ _TEXT, _SIGN, _FIELD, _SKIPPED, _CHUNK = (_W + tag for tag in ("t", "sym", "fldC
 _PARAGRAPHS, _ROWS, _ROW_CELLS = frozenset({_PARAGRAPH}), frozenset({_ROW}), frozenset({_CELL})
 _LONG, _MARGINS = 300, 216  # most letters of a cell beside one with a table; a cell's margins, in 1/20 of a point
 _DONE = 1 << 40  # behind all text
-_EMPTY = frozenset({_PROPERTIES, _W + "lastRenderedPageBreak"})
+_EMPTY = frozenset({_PROPERTIES, _FIELD, _W + "instrText", _W + "lastRenderedPageBreak"})
 _DELETED = "deleted passage"
 _CHANGED = frozenset({_W + "del", _W + "moveFrom"})
 # A Fallback element repeats the content beside it. Moved text is read at its new place.

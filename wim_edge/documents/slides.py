@@ -41,8 +41,9 @@ def read_pptx(archive: Archive) -> Document:
             if slide._element.get("show") in ("0", "false"):
                 draft.omit("hidden slide", f"page {number}")
                 continue
-            for one in slide._element.findall(".//{*}AlternateContent/{*}Choice/*"):  # python-pptx skips these shapes
-                one.getparent().getparent().addprevious(one)
+            for choices in [*slide._element.iter("{*}AlternateContent")]:  # python-pptx skips the shapes in them
+                for one in choices.findall("{*}Choice/*"):
+                    choices.addprevious(one)
             named, shapes = slide.shapes.title, list[_Placed]()
             for at, (shape, box) in enumerate(_placed(slide.shapes, (0, 0, 1, 1))):
                 if next(shape._element.iter(f"{_A}t", _FORMULA, CHART, DIAGRAM), None) is not None:
@@ -50,7 +51,7 @@ def read_pptx(archive: Archive) -> Document:
                         shapes.append((at, shape, box))
                     else:
                         draft.omit("hidden shape", f"page {number}")
-            title = [one for one in shapes if named is not None and one[1].shape_id == named.shape_id]
+            title = [one for one in shapes if named is not None and one[1]._element is named._element]
             draft.mark(page=number, section=_said(named.text_frame, lambda _: None) if title else None)
             for _, shape, _ in title + _ordered([one for one in shapes if one not in title]):
                 _add(draft, shape, pptx.oxml.parse_xml)
@@ -67,7 +68,8 @@ def _placed(shapes: Iterable[Any], frame: _Box, depth: int = 0) -> Iterator[tupl
     their scales; empty in a hidden group."""
     for shape in shapes:
         box: _Box = ()
-        if frame and shape._element._nvXxPr.cNvPr.get("hidden") not in ("1", "true"):
+        own = next(shape._element.iter("{*}cNvPr"), shape._element)
+        if frame and own.get("hidden") not in ("1", "true"):
             left, top = frame[0] + (shape.left or 0) * frame[2], frame[1] + (shape.top or 0) * frame[3]
             box = left, top, left + (shape.width or 1) * frame[2], top + (shape.height or 1) * frame[3]
         if hasattr(shape, "shapes") and depth < _DEEP:
@@ -116,9 +118,9 @@ def _add(draft: DocumentBuilder, shape: Any, parse: Callable[[bytes], Any]) -> N
     if getattr(shape, "has_table", False):
         rows: list[list[str]] = []
         for row in shape.table.rows:
-            above = [*map(repeated, rows[-1] if rows else ()), *[""] * len(row.cells)]
-            said = [_said(cell.text_frame, draft.omit) for cell in row.cells]
-            rows.append([above[at] if cell._tc.vMerge else said[at] for at, cell in enumerate(row.cells)])
+            above = dict(enumerate(rows[-1] if rows else ()))
+            said = [(cell._tc.vMerge, _said(cell.text_frame, draft.omit)) for cell in row.cells]
+            rows.append([repeated(above.get(at, "")) if below else text for at, (below, text) in enumerate(said)])
         add_rows(draft, rows)
     elif getattr(shape, "has_text_frame", False):
         lines = [*_lines(shape.text_frame.paragraphs, draft.omit)]
