@@ -3,13 +3,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import pytest
 
 from tests.documents.make import archive, claiming, members_of, place_of, rezip, saved
-from wim_edge.documents.sheets import shown
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -58,29 +56,6 @@ def test_hidden_sheets_are_told(read) -> None:
     assert "Anna" not in document.text
     made.properties.title = None
     assert read("prices.xlsx", saved(made)).title == "prices"
-
-
-@pytest.mark.parametrize(("value", "form", "text"), [
-    (3.0, "General", "3"), (0.1 + 0.2, "General", "0.3"), (1234567, "General", "1234567"),
-    (1234.5, "#,##0.00", "1,234.50"), (129.5, '#,##0.00 "€"', "129.50 €"), (1.5, "0.##", "1.5"),
-    (1299, "[$€-407]#,##0.00", "€1,299.00"), (5, '"EUR" 0.0', "EUR 5.0"), (0.195, "0.0%", "19.5%"), (0.19, "0%", "19%"),
-    (7, "000", "007"), (1234, "0.00E+00", "1.23E+03"), (4021, "00000", "04021"), (-5, "0.00;[Red]-0.00", "-5.00"),
-    (2e15, "General", "2000000000000000"), (date(2024, 3, 1), "", "2024-03-01"), (time(9, 5), "", "09:05"),
-    (datetime(2024, 3, 1), "", "2024-03-01"), (datetime(2024, 3, 1, 9, 5), "", "2024-03-01 09:05"),
-    (date(2024, 3, 1), "dd.mm.yyyy;@", "01.03.2024"), (date(2024, 3, 1), "[$-409]d\\-mmm\\-yy", "1-Mar-24"),
-    (date(2024, 3, 1), '[$-809]dddd", the "d mmmm yyyy', "Friday, the 1 March 2024"),
-    (date(2024, 3, 1), "[$-407]d. mmmm yyyy", "2024-03-01"),  # in another language
-    (date(2024, 3, 1), "[$-F800]dddd, d. m. yyyy", "2024-03-01"),  # as the system has it
-    (datetime(2024, 3, 1, 9, 5, 7, 250_000), "d/m/yy h:mm:ss.00", "1/3/24 9:05:07.25"),
-    (time(21, 5), "h:mm AM/PM", "9:05 PM"),
-    (time(9, 5, 7), "mm:ss", "05:07"), (timedelta(hours=26.5, seconds=3), "[h]:mm:ss", "26:30:03"),
-    (timedelta(hours=26.5), "", "26:30"), (5, ";;;", ""), (-5, "#,##0_);(#,##0)", "(5)"), (-5, "0;", ""),
-    (0, "0;-0;", ""),
-    (1234567, "#,##0.0,", "1,234.6"), (12_500_000, '0.0,,"M"', "12.5 M"),
-    (1500, "_(* #,##0.00_);_(* (#,##0.00)", "1,500.00"),
-])  # fmt: skip
-def test_values_are_shown_as_the_sheet_shows_them(value: Any, form: str, text: str) -> None:
-    assert shown(value, form) == text
 
 
 def test_cells_that_stand_far_apart_cost_little(read) -> None:

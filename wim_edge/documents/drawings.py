@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from wim_edge.documents.document import DocumentBuilder
+from wim_edge.documents.number_formats import shown
 from wim_edge.documents.rows import add_rows
-from wim_edge.documents.sheets import shown
 from wim_edge.errors import DocumentError
 
 _OFFICE = "http://schemas.openxmlformats.org"

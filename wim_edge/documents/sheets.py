@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-from datetime import date, datetime, time, timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.number_formats import shown
 from wim_edge.documents.rows import add_shown_rows
 from wim_edge.documents.runs import HEIGHTS, STRUCK
 from wim_edge.documents.runs import shown as shown_runs
@@ -22,24 +21,9 @@ _CELLS = 5_000_000
 """The most cells that are read of all sheets, with empty ones: a million empty rows may be between two cells."""
 _LONGEST, _REPEATED = 200, 1_000_000
 """The most characters of a merged cell that is repeated, and of all repetitions in a sheet."""
-_FORM, _SCALES = 255, 9  # most characters of a number format; most commas in it, each of which divides by 1,000
-_CURRENCY = re.compile(r"[€$£¥]")
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
-_SPACES = re.compile(r"[_*].")  # blanks ("_)") and fillers ("*-") in a number format
-_QUOTED = re.compile(r'"([^"]*)"|\[\$([^\]-]*+)[^\]]*+\]')
-_DATE_PART = re.compile(
-    r'"(?P<said>[^"]*)"|\\(?P<sign>.)|\[(?P<total>[hms])+\]|\[[^\]]*\]|(?P<half>am/pm|a/p)'
-    r"|(?P<code>y+|m+|d+|h+|s+)|\.(?P<split>0+)|(?P<other>.)", re.IGNORECASE,
-)  # fmt: skip
-_DATE_CODES = {
-    "yy": "%y", "yyyy": "%Y", "m": "%m", "mm": "%m", "mmm": "%b", "mmmm": "%B", "d": "%d", "dd": "%d", "ddd": "%a",
-    "dddd": "%A", "h": "%H", "hh": "%H", "n": "%M", "nn": "%M", "s": "%S", "ss": "%S",
-}  # fmt: skip
-"""The strftime codes for the parts of a date format; "n" is a minute, as "m" is a month."""
-_LOCAL = re.compile(r"\[\$-(?!\w{0,2}09\]|en\b)(?:F[48]00|x-|\w{5}|[^\]]*\].*(?:mmm|ddd))", re.IGNORECASE)
-"""Date formats that depend on the system, or whose names of months and days are not English."""
-_SYSTEM_DATES, _SECONDS = (14, 22), {"h": 3600, "m": 60, "s": 1}  # formats that the system defines, by id
+_SYSTEM_DATES = (14, 22)  # formats that the system defines, by id
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
 _SHARED = ("sharedStrings", "styles")
@@ -157,6 +141,8 @@ class _Book:
         text = value
         if isinstance(value, str) and kind != "is":
             text = self._text(value, kind, form, of_time)
+        if isinstance(text, str) and kind in ("s", "str", "is"):
+            text = shown(text, form)
         if isinstance(text, str) and not is_struck:
             return text
         runs = [(text, STRUCK)] if isinstance(text, str) else text
@@ -222,7 +208,7 @@ def _is_struck(font: Any) -> bool:
 def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
     """Returns (number format, "date" or "length" of time or "", whether it strikes out) of each cell style."""
     forms = dict(numbers.BUILTIN_FORMATS)
-    forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "")[:_FORM] for one in root.iter(f"{_S}numFmt")}
+    forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "") for one in root.iter(f"{_S}numFmt")}
     fonts = [_is_struck(font) for font in root.find(f"{_S}fonts")] if root.find(f"{_S}fonts") is not None else []
     found = []
     for one in root.iterfind(f"{_S}cellXfs/{_S}xf"):
@@ -255,82 +241,3 @@ def column_of(name: str) -> int:
     for letter in name:
         number = 26 * number + ord(letter) - ord("A") + 1
     return number
-
-
-def shown(value: float | date | time | timedelta, form: str = "") -> str:
-    """Returns a cell's value about as its sheet shows it. ``form``: its number format ("0.0%", '#,##0.00 "EUR"')."""
-    if isinstance(value, date | time | timedelta):
-        is_day = not isinstance(value, datetime) or value.time() == time()
-        plain = "[h]:mm" if isinstance(value, timedelta) else "hh:mm" if isinstance(value, time) else "yyyy-mm-dd"
-        return _dated(value, form) or _dated(value, plain if is_day else f"{plain} hh:mm") or str(value)
-    first, *others = _SPACES.sub("", form).split(";")
-    at = 0 if value < 0 else 1
-    if others and at < len(others) and value <= 0 and not others[at]:  # hides the number
-        return ""
-    if not others or value >= 0:
-        return _number(value, first) if first or not others else ""
-    text = _number(-value, others[0])
-    return f"({text})" if "(" in others[0] else f"-{text}" if "-" in others[0] else text
-
-
-def _dated(value: date | time | timedelta, form: str) -> str:
-    """Returns a date, time or length of time in a cell's format; empty if the format does not define its look."""
-    length = value if isinstance(value, timedelta) else timedelta()
-    if isinstance(value, time):
-        value = datetime.combine(date(1900, 1, 1), value)
-    moment = datetime(1900, 1, 1) + value if isinstance(value, timedelta) else value
-    found = list(_DATE_PART.finditer(_SPACES.sub("", form).partition(";")[0]))
-    order = "".join((one["code"] or one["total"] or " ")[0].lower() for one in found)
-    if _LOCAL.search(form) or not order.strip() or length < timedelta():
-        return ""
-    text, is_half = "", any(one["half"] for one in found)
-    for at, one in enumerate(found):
-        code = (one["code"] or "").lower()
-        if code in ("m", "mm") and (order[:at].rstrip()[-1:] == "h" or order[at + 1 :].lstrip()[:1] == "s"):
-            code = "n" * len(code)
-        part = f"{moment:{_DATE_CODES.get(code, '')}}" if code in _DATE_CODES else ""
-        if is_half and code[:1] == "h":
-            part = f"{moment:%I}"
-        if (code and not part) or (one["other"] or "").isalpha():
-            return ""
-        text += (part.lstrip("0") or "0") if len(code) == 1 else part
-        text += f"{moment:%p}" if one["half"] else one["said"] or one["sign"] or one["other"] or ""
-        text += f".{moment:%f}"[: 1 + len(one["split"])] if one["split"] else ""
-        text += str(int(length.total_seconds()) // _SECONDS[one["total"].lower()]) if one["total"] else ""
-    return text.strip()
-
-
-@lru_cache(maxsize=1000)
-def _without_words(form: str) -> tuple[list[str], str]:
-    """Returns a number format's quoted words and currencies, and the format without them."""
-    return ["".join(found) for found in _QUOTED.findall(form)], _QUOTED.sub("", form)
-
-
-def _number(value: float, form: str) -> str:
-    words, plain = _without_words(form)
-    if thousands := re.search(r"[0#?](,+)(?![0#?])", plain):
-        value /= 1000.0 ** min(len(thousands[1]), _SCALES)
-    if "%" in plain:
-        value *= 100
-    digits = re.search(r"\.(0+)", plain)
-    if "E+" in plain.upper():
-        return f"{value:.{len(digits[1]) if digits else 0}E}"
-    if digits:
-        text = f"{value:,.{min(len(digits[1]), 9)}f}"
-    elif re.search(r"0", plain) and "#" not in plain.partition(".")[2]:
-        text = f"{value:,.0f}"
-    else:
-        text = f"{value:,.10g}" if abs(value) < 1e10 else f"{value:,.0f}"
-    if not re.search(r"[0#?],[0#?]", plain):
-        text = text.replace(",", "")
-    if zeros := re.match(r"[^#0?]*(0+)(?![#0?])", plain):
-        whole, dot, rest = text.partition(".")
-        text = f"{whole.zfill(len(zeros[1]))}{dot}{rest}"
-    if "%" in plain:
-        return f"{text}%"
-    unit = "".join(words).strip() or "".join(_CURRENCY.findall(plain))[:1]
-    if not unit:
-        return text
-    first = min((form.find(sign) for sign in "#0" if sign in form), default=0)
-    is_before = form.find(unit) < first
-    return (f"{unit}{text}" if len(unit) == 1 else f"{unit} {text}") if is_before else f"{text} {unit}"
