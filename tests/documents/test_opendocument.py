@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documents.make import archive, claiming, place_of
+from tests.documents.make import archive, claiming, place_of, rezip
 
 pytest.importorskip("lxml")
 opendocument = pytest.importorskip("wim_edge.documents.opendocument")
@@ -174,3 +174,36 @@ def test_a_table_that_places_text_is_text(read) -> None:
     one = "<table:table-row><table:table-cell><text:p>d</text:p><text:p>e</text:p></table:table-cell></table:table-row>"
     body = f"{outer}</table:table><table:table>{one}</table:table>"
     assert read("a.odt", file("text", body)).text == "a | b\n\nc\n\nd\n\ne"
+
+
+def test_numbers_of_lists_and_chapters(read) -> None:
+    levels = ('1" style:num-suffix="."', '2" text:display-levels="2"')
+    numbers = "".join(f'<text:list-level-style-number style:num-format="1" text:level="{level}/>' for level in levels)
+    chapters = numbers.replace("list-level-style-number", "outline-level-style")
+    styles = f'<text:list-style style:name="N">{numbers}</text:list-style><text:outline-style>{chapters}'
+    styles += "</text:outline-style><style:style style:family='paragraph' style:name='P' style:list-style-name=''/>"
+
+    def listed(texts: str, how: str = "", more: str = "") -> str:
+        items = "".join(f"<text:list-item><text:p>{text}</text:p>{more}</text:list-item>" for text in texts)
+        return f'<text:list text:style-name="N" {how}>{items}</text:list>'
+
+    body = listed("ab", 'xml:id="l"', listed("cd")) + listed("e", 'text:continue-numbering="true"') + listed("f")
+    body += listed("g", 'text:continue-list="l"') + listed("h").replace("item>", 'item text:start-value="8">', 1)
+    body += listed("i").replace("item>", "header>") + '<text:h text:style-name="P" text:outline-level="1">J</text:h>'
+    for depth, text in ((2, "K"), (1, "L"), (999_999_999, "M")):
+        body += f'<text:h text:outline-level="{depth}"><text:number>9</text:number>{text}</text:h>'
+    lines = "1. a|1.1 c|1.2 d|2. b|2.1 c|2.2 d|3. e|1. f|4. g|8. h|i|J|1.1 K|2. L|9 M"
+    assert read("a.odt", file("text", body, styles=styles)).text.split("\n\n") == lines.split("|")
+
+
+def test_merged_cells_notes_boxes_and_formulas(read) -> None:
+    note = "<text:note><text:note-citation>1</text:note-citation><text:p>net</text:p></text:note>"
+    rows = cells("Kiel", f"700{note}").replace("cell>", 'cell table:number-rows-spanned="2">', 1)
+    rows += cells("", "900").replace("table:table-cell", "table:covered-table-cell", 2)
+    box = "<draw:frame><draw:text-box><text:p>Closed</text:p></draw:text-box></draw:frame>"
+    table = f'<table:table table:name="T">{rows}</table:table>'.replace("900</text:p>", f"900</text:p>{box}")
+    assert read("a.ods", file("spreadsheet", table)).text == "Kiel | 700 [1]\nKiel | 900\n\nClosed\n\n[1] net"
+    formula = '<draw:object xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="./Object 1"/>'
+    data = file("text", f"<text:p>It is <draw:frame>{formula}</draw:frame> of it</text:p>")
+    data = rezip(data, {"Object 1/content.xml": "<math><mfrac><mn>3</mn><mn>4</mn></mfrac></math>"})
+    assert read("b.odt", data).text == "It is 3/4 of it"

@@ -44,10 +44,6 @@ def test_sheets_are_sections_and_rows_lines(read) -> None:
     )
 
 
-def test_truth_values_are_words(read) -> None:
-    assert read("a.xlsx", saved(workbook([["Rope", True], ["Oar", False]]))).text == "Rope | TRUE\nOar | FALSE"
-
-
 def test_hidden_sheets_are_told(read) -> None:
     made = openpyxl.load_workbook(io.BytesIO(SAMPLE))
     made["Staff"].sheet_state = "hidden"
@@ -94,6 +90,10 @@ def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
     assert read("a.xlsx", saved(book)).text == (
         "| Team | Name | Room\nOffice | Anna | 12\nOffice | Ben | 14\nYard | Cleo |\n\nx"
     )
+    book = workbook([("Week", "Early", None, "Late"), (None, "M", "T", "M", "T"), (18, True, 2, 3, 4)])
+    for cells in ("A1:A2", "B1:C1", "D1:E1"):
+        book.active.merge_cells(cells)
+    assert read("b.xlsx", saved(book)).text.startswith("| Week | Early M | Early T | Late M | Late T\n18 | TRUE")
 
 
 @pytest.mark.parametrize("size", [b"A1:B7000", b"A1:A3", b"A1:XFD1048576"])

@@ -8,53 +8,43 @@ from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 
-_FORM = 255  # most characters of a number format
+MAX_FORM = 255  # most characters of a number format
 _EXACT = Context(prec=2000, rounding=ROUND_HALF_UP)  # 308 digits, and what 255 characters of a format can add
 _PART = re.compile(
-    r'"(?P<said>[^"]*)"?|\\(?P<sign>.)|_.|\*(?P<fill>.)|\[\$(?P<currency>[^\]-]*+)[^\]]*+\]'
+    r'"(?P<said>[^"]*)"?|\\(?P<sign>.)|(?<=\w["\]])\*(?P<fill> )|[_*].|\[\$(?P<currency>[^\]-]*+)[^\]]*+\]'
     r"|\[(?P<condition>[<>=]{1,2}-?\d+(?:\.\d*)?)\]|\[(?P<total>h+|m+|s+)\]|\[[^\]]*+(?P<colour>)\]"
     r"|(?P<general>general|@)|(?P<half>am/pm|a/p)|(?P<code>y+|m+|d+|h+|s+)|(?P<power>e[+-]0+)"
     r"|(?P<ratio>[0#?]++ */)|(?P<places>[0#?](?:[0#?,]*[0#?])?)|(?<=[0#?])(?P<scale>,+)|(?P<other>.)", re.IGNORECASE,
 )  # fmt: skip
 _PLAIN, _POINT, _SHARE = ("general", "@"), ("other", "."), ("other", "%")
+_SHOWN = ("said", "sign", "currency", "fill", "places", "other")
 _BLANKS = {"0": "0", "#": "", "?": " "}  # what a place shows if the number has no digit there
-_COPIED = ("general", "said", "sign", "currency", "other")
-_CONDITIONS = {1: ("",), 2: (">=0", ""), 3: (">0", "<0", "")}  # of sections without their own, by how many there are
 _THOUSANDS = re.compile(r"(?<=\d)(?=(?:\d{3})+$)")
 _DATE_CODES = {
     "yy": "%y", "yyyy": "%Y", "m": "%m", "mm": "%m", "mmm": "%b", "mmmm": "%B", "d": "%d", "dd": "%d", "ddd": "%a",
-    "dddd": "%A", "h": "%H", "hh": "%H", "n": "%M", "nn": "%M", "s": "%S", "ss": "%S",
+    "dddd": "%A", "h": "%H", "hh": "%H", "n": "%M", "nn": "%M", "s": "%S", "ss": "%S", "am/pm": "%p", "a/p": "%p",
 }  # fmt: skip
 """The strftime codes for the parts of a date format; "n" is a minute, as "m" is a month."""
 _LOCAL = re.compile(r"\[\$-(?!\w{0,2}09\]|en\b)(?:F[48]00|x-|\w{5}|[^\]]*\].*(?:mmm|ddd))", re.IGNORECASE)
 """Date formats that depend on the system, or whose names of months and days are not English."""
-_SECONDS = {"h": 3600, "m": 60, "s": 1}
 Parts = list[tuple[str, str]]  # (kind, text) of a section's parts: the kinds are the groups of ``_PART``
 
 
-def shown(value: float | str | date | time | timedelta, form: str = "") -> str:
+def shown(value: float | date | time | timedelta, form: str = "") -> str:
     """Returns a cell's value about as its sheet shows it. ``form``: its number format ("0.0%", '#,##0.00 "EUR"')."""
-    form = form[:_FORM]
-    if isinstance(value, str):
-        *_, last = sections = _sections(form)[:4]
-        is_of_text = len(sections) == 4 or _PLAIN in last
-        parts = [part for part in (last if is_of_text else [_PLAIN]) if part[0] in _COPIED]
-        return "".join(value if kind == "general" else text for kind, text in parts)
     if isinstance(value, date | time | timedelta):
         is_day = not isinstance(value, datetime) or value.time() == time()
         plain = "[h]:mm" if isinstance(value, timedelta) else "hh:mm" if isinstance(value, time) else "yyyy-mm-dd"
         return _dated(value, form) or _dated(value, plain if is_day else f"{plain} hh:mm") or str(value)
-    if form in ("", "General") or not math.isfinite(value):
-        return _general(value)
-    conditions = _numeric(form)
-    condition, parts = next((one for one in conditions if _is_met(one[0], value)), conditions[-1])
-    text = _number(abs(value), parts)
-    has_minus = value < 0 and (not condition or _is_met(condition, 0.01))  # else the section has its own sign
-    return f"-{text}" if has_minus and text else text
-
-
-def _general(value: float) -> str:
-    return f"{value:.10g}" if abs(value) < 1e10 else f"{value:.0f}"
+    sections = _sections(form[:MAX_FORM]) if form not in ("", "General") else []
+    sections = [parts for parts in sections if _PLAIN not in parts][:3] or [[_PLAIN]]
+    conditions = [dict(parts).get("condition", "") for parts in sections]
+    at = (0, value < 0, (value <= 0) + (value == 0))[len(sections) - 1]
+    if any(conditions):
+        at = next((number for number, one in enumerate(conditions) if _is_met(one, value)), len(sections) - 1)
+    text = _number(abs(value), sections[at])
+    has_minus = _is_met(conditions[at], 0.1) if conditions[at] else len(sections) == 1 or any(conditions)
+    return f"-{text}" if value < 0 and text and has_minus else text  # a section for negative numbers has its own sign
 
 
 @lru_cache(maxsize=1000)
@@ -69,22 +59,6 @@ def _sections(form: str) -> list[Parts]:
     return sections
 
 
-@lru_cache(maxsize=1000)
-def _numeric(form: str) -> list[tuple[str, Parts]]:
-    """Returns the sections of a number format for numbers, each with its condition; the last has all that are left."""
-    sections = _sections(form)
-    if _PLAIN in sections[-1]:
-        sections = sections[:-1] or [[_PLAIN]]
-    found: list[tuple[str, Parts]] = []
-    for parts, default in zip(sections, _CONDITIONS[min(len(sections), 3)], strict=False):
-        if len(sections) == 2 and found and found[0][0] in (">0", ">=0"):
-            default = "<0"
-        kinds = {kind for kind, _ in parts}
-        is_plain = kinds == {"colour"} or kinds & {"code", "half", "ratio"}
-        found.append((dict(parts).get("condition", default), [_PLAIN] if is_plain else parts))
-    return found
-
-
 def _is_met(condition: str, value: float) -> bool:
     limit = float(condition.lstrip("<>=") or 0)
     return ("<" if value < limit else ">" if value > limit else "=") in condition
@@ -92,13 +66,15 @@ def _is_met(condition: str, value: float) -> bool:
 
 def _number(value: float, parts: Parts) -> str:
     """Returns a number, which is not negative, as a section of a format shows it."""
+    plain, kinds = f"{value:.10g}" if value < 1e10 else f"{value:.0f}", {kind for kind, _ in parts}
+    if parts == [_PLAIN] or kinds == {"colour"} or kinds & {"code", "half", "ratio"} or not math.isfinite(value):
+        return plain
     places = "".join(text for kind, text in parts if kind == "places" or (kind, text) == _POINT).replace(",", "")
     n_whole, n_decimals = (len(side) for side in places.partition(".")[::2])
+    if "power" in kinds:
+        return f"{value:.{n_decimals}E}"
     shift = 2 * parts.count(_SHARE) - 3 * sum(len(text) for kind, text in parts if kind == "scale")
-    number, power = Decimal(f"{value:.15g}").scaleb(shift), 0
-    if "power" in dict(parts) and number:
-        number = Decimal(f"{number:.{n_decimals}E}")
-        power, number = number.adjusted(), number.scaleb(-number.adjusted())
+    number = Decimal(f"{value:.15g}").scaleb(shift)
     whole, _, decimals = f"{_EXACT.quantize(number, Decimal(1).scaleb(-n_decimals)):f}".partition(".")
     digits = f"{whole.lstrip('0'):>{n_whole}}{decimals.rstrip('0'):<{n_decimals}}"  # blank where a place needs none
     more = len(digits) - n_whole - n_decimals  # the first place shows all digits that are left of it too
@@ -113,42 +89,31 @@ def _number(value: float, parts: Parts) -> str:
             texts[-1] = "" if texts[-1] == "." and not text else texts[-1]
         elif (kind, text) == _POINT and more:  # no place is before it
             text, digits, more = f"{digits[:more]}.", digits[more:], 0
-        elif kind == "power":
-            text = f"{text[0]}{'-' if power < 0 else text[1].strip('-')}{abs(power):0{len(text) - 2}}"
-        elif kind == "fill":  # most often blanks between a currency and its number
-            text = " " * texts[-1][-1:].isalnum()
-        elif kind not in _COPIED:
-            text = ""
-        texts.append(_general(value) if kind == "general" else text)
+        texts.append(plain if kind == "general" else text if kind in _SHOWN else "")
     return "".join(texts).strip()
 
 
 def _dated(value: date | time | timedelta, form: str) -> str:
     """Returns a date, time or length of time in a cell's format; empty if the format does not define its look."""
     length = value if isinstance(value, timedelta) else timedelta()
-    if isinstance(value, time):
-        value = datetime.combine(date(1900, 1, 1), value)
+    value = datetime.combine(date(1900, 1, 1), value) if isinstance(value, time) else value
     moment = datetime(1900, 1, 1) + value if isinstance(value, timedelta) else value
-    parts = _sections(form)[0]
-    order = "".join(text[0].lower() if kind in ("code", "total") else " " for kind, text in parts)
+    parts, text = [part for part in _sections(form[:MAX_FORM])[0] if part[0] != "condition"], ""
+    order = "".join(part[0].lower() if kind in ("code", "total") else " " for kind, part in parts)
     if _LOCAL.search(form) or not order.strip() or length < timedelta():
         return ""
-    made, is_half = "", "half" in dict(parts)
-    for at, (kind, text) in enumerate(parts):
-        code = text.lower()
-        if kind == "code":
-            if code in ("m", "mm") and (order[:at].rstrip()[-1:] == "h" or order[at + 1 :].lstrip()[:1] == "s"):
-                code = "n" * len(code)
-            look = "%I" if is_half and code[0] == "h" else _DATE_CODES.get(code)
-            text = f"{moment:{look}}" if look else ""
-            text = (text.lstrip("0") or "0") if len(code) == 1 else text
-        elif kind == "total":
-            text = str(int(length.total_seconds()) // _SECONDS[code[0]])
-        elif kind == "places":  # of a second
-            text = f"{moment:%f}"[: len(text)]
-        elif kind in ("half", "fill"):
-            text = f"{moment:%p}" if kind == "half" else ""
-        if (kind == "code" and not look) or (kind == "other" and text.isalpha()):
+    for at, (kind, part) in enumerate(parts):
+        code = part.lower()
+        if code in ("m", "mm") and (order[:at].rstrip()[-1:] == "h" or order[at + 1 :].lstrip()[:1] == "s"):
+            code = "n" * len(code)
+        look = "%I" if code[:1] == "h" and any(kind == "half" for kind, _ in parts) else _DATE_CODES.get(code, "")
+        if (kind in ("code", "half") and not look) or (kind == "other" and part.isalpha()):
             return ""
-        made += text
-    return made.strip()
+        if kind in ("code", "half"):
+            part = f"{moment:{look}}".lstrip("0" * (len(code) == 1)) or "0"
+        elif kind == "total":
+            part = str(int(length.total_seconds()) // {"h": 3600, "m": 60, "s": 1}[code[0]])
+        elif kind == "places":  # of a second
+            part = f"{moment:%f}"[: len(part)]
+        text += part
+    return text.strip()

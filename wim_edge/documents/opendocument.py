@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import posixpath
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from wim_edge.documents.archive import Archive, encrypted
 from wim_edge.documents.document import Document, DocumentBuilder
+from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import KINDS, written
-from wim_edge.documents.rows import add_shown_rows
+from wim_edge.documents.rows import add_shown_rows, repeat_merged
 from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
 
 CONTENT, _MANIFEST = "content.xml", "META-INF/manifest.xml"
@@ -19,7 +21,10 @@ _ITEM, _NOTE, _ROW = _TEXT + "list-item", _TEXT + "note", _TABLE + "table-row"
 _MARGINS = tuple(f"{_STYLE}{end}{kind}" for end in ("header", "footer") for kind in ("", "-first", "-left"))
 _PARAGRAPHS = (_TEXT + "p", _TEXT + "h")
 _CELLS = (_TABLE + "table-cell", _TABLE + "covered-table-cell")
-_COMMENT, _DROPPED = _OFFICE + "annotation", {_TEXT + "tracked-changes", _TABLE + "tracked-changes", _OFFICE + "forms"}
+_COMMENT, _FORMAT = _OFFICE + "annotation", _STYLE + "num-format"
+_CHAPTERS, _OUTLINE, _UNNUMBERED = _TEXT + "outline-style", "Outline", "without a chapter's number"
+_DROPPED = {_TEXT + "tracked-changes", _TABLE + "tracked-changes", _OFFICE + "forms", _TEXT + "number"}
+_LINK, _ID = "{http://www.w3.org/1999/xlink}href", "{http://www.w3.org/XML/1998/namespace}id"
 _SPOKEN = _NAMES % "presentation" + "notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
 _UNSEEN = {f"{_TABLE}display": "false", f"{_TEXT}display": "none", _NAMES % "presentation" + "visibility": "hidden"}
@@ -33,7 +38,7 @@ _FAMILIES = {
 }  # fmt: skip
 """The family of an element's style and the attribute that names the style, by the element's tag."""
 _VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
-_COLUMNS, _DEEP = 1000, 200
+_COLUMNS, _DEEP, _LEVELS = 1000, 200, 10
 _REPEATED, _ROW_CHARS = 100_000, 50
 """The most repeated or empty rows of a table. A repeated row counts once more per ``_ROW_CHARS`` characters."""
 
@@ -44,15 +49,15 @@ def read_opendocument(archive: Archive) -> Document:
         raise encrypted(archive.name)
     draft = DocumentBuilder()
     root, *others = (archive.root(part) for part in (CONTENT, "styles.xml") if part in archive.names)
-    _ElementWriter(draft, (root, *others)).body(root.find(f"{_OFFICE}body"))
+    _ElementWriter(draft, archive, [root, *others]).body(root.find(f"{_OFFICE}body"))
     is_book = root.find(f"{_OFFICE}body/{_OFFICE}spreadsheet") is not None  # or a sheet's name would be the title
     draft.title = archive.title("meta.xml") or (Path(archive.name).stem if is_book else "")
     return draft.document(archive.name)
 
 
 class _ElementWriter:
-    def __init__(self, draft: DocumentBuilder, roots: Sequence[Any]) -> None:
-        self._draft, self._roots = draft, roots
+    def __init__(self, draft: DocumentBuilder, archive: Archive, roots: list[Any]) -> None:
+        self._draft, self._archive, self._roots = draft, archive, roots
         self._looks: dict[tuple[str, str], Look] = {}
         self._styles = {
             (one.get(f"{_STYLE}family", ""), one.get(f"{_STYLE}name", "")): one
@@ -60,12 +65,13 @@ class _ElementWriter:
         }  # fmt: skip
         """The style elements by (family, name)."""
         self._lists = {
-            style.get(f"{_TEXT}name", style.get(f"{_STYLE}name")): {
-                level.get(f"{_TEXT}level"): level for level in style.iterfind(f"{_TEXT}list-level-style-number")
+            _OUTLINE if style.tag == _CHAPTERS else style.get(f"{_TEXT}name", style.get(f"{_STYLE}name")): {
+                _times(level, "level", _TEXT): level for level in style.iterfind("*") if level.get(_FORMAT) is not None
             }
-            for root in roots for style in root.iter(f"{_TEXT}list-style")
+            for root in roots for style in root.iter(f"{_TEXT}list-style", _CHAPTERS)
         }  # fmt: skip
-        """The list styles by name, each with its numbered levels' elements by level ("1" is the outermost)."""
+        """The list styles by name, each with its numbered levels' elements by level (1 is the outermost)."""
+        self._counts: dict[str, dict[int, int]] = {}  # of lists, by id and by the style of the last one: by level
         self._notes: dict[str, list[str]] = {"Notes": [], "Comments": []}
         self._slides = 0
 
@@ -110,30 +116,52 @@ class _ElementWriter:
             elif tag not in _DROPPED and isinstance(tag, str):
                 self._add(child, depth + 1)
 
-    def _paragraph(self, paragraph: Any, label: str = "") -> None:
+    def _paragraph(self, paragraph: Any, label: str | None = None) -> None:
         boxes: list[Any] = []
         text = self._text(paragraph, boxes).strip()
-        if paragraph.tag == _TEXT + "h" and text:
+        is_heading = paragraph.tag == _TEXT + "h" and text
+        if is_heading and label is None and not self._look(paragraph, {}).get(_UNNUMBERED):
+            level = min(_times(paragraph, "outline-level", _TEXT), _LEVELS)
+            label = self._label(_OUTLINE, level, self._counts.setdefault(_OUTLINE, {}), paragraph)
+        label = label or paragraph.findtext(_TEXT + "number", "")
+        text = f"{label} {text}" if label and text else text
+        if is_heading:
             self._draft.mark(section=text)
-        self._draft.paragraph(f"{label} {text}" if label and text else text)
+        self._draft.paragraph(text)
         for box in boxes:
             self._add(box, 0)
 
-    def _list(self, found: Any, depth: int, style: str, level: int) -> None:
+    def _list(self, found: Any, depth: int, style: str, level: int, counts: dict[int, int] | None = None) -> None:
         style = found.get(f"{_TEXT}style-name", style)
-        form = self._lists.get(style, {}).get(str(level))
-        first = 1 if form is None else _times(form, "start-value", _TEXT)
-        for number, item in enumerate(found.iterfind(_ITEM), start=first):
-            label = "-"
-            if form is not None and (kind := KINDS.get(form.get(f"{_STYLE}num-format", ""))):
-                before, after = (form.get(f"{_STYLE}num-{side}", "") for side in ("prefix", "suffix"))
-                label = f"{before}{written(number, kind)}{after}".strip()
+        if counts is None:
+            before = style if found.get(f"{_TEXT}continue-numbering") == "true" else ""
+            counts = self._counts.get(found.get(f"{_TEXT}continue-list", before), {})
+            self._counts[found.get(_ID, style)] = self._counts[style] = counts
+        for item in found.iterchildren(_ITEM, _TEXT + "list-header"):
+            is_labelled = item.tag == _ITEM
             for child in item:
                 if child.tag in _PARAGRAPHS:
-                    self._paragraph(child, label)
-                    label = ""
+                    self._paragraph(child, (self._label(style, level, counts, item) or "-") if is_labelled else "")
+                    is_labelled = False
                 elif child.tag == _TEXT + "list" and depth < _DEEP:
-                    self._list(child, depth + 1, style, level + 1)
+                    self._list(child, depth + 1, style, level + 1, counts)
+
+    def _label(self, style: str, level: int, counts: dict[int, int], item: Any) -> str:
+        """Advances the counter of a list's level and returns the label of the item: "4.2", "(b)"; empty for none."""
+        levels = self._lists.get(style, {})
+        for at in [one for one in counts if one > level]:
+            del counts[at]
+        if (form := levels.get(level)) is None:
+            return ""
+        for at in range(1, level + 1):
+            first = _times(levels.get(at, form), "start-value", _TEXT, 0)
+            counts[at] = counts[at] + (at == level) if at in counts else first
+        counts[level] = _times(item, "start-value", _TEXT, 0) if item.get(f"{_TEXT}start-value") else counts[level]
+        shown = range(max(1, level + 1 - _times(form, "display-levels", _TEXT)), level + 1)
+        kinds = [(at, KINDS.get(levels[at].get(_FORMAT))) for at in shown if at in levels]
+        number = ".".join(written(counts[at], kind) for at, kind in kinds if kind)
+        before, after = (form.get(f"{_STYLE}num-{side}", "") for side in ("prefix", "suffix"))
+        return f"{before}{number}{after}".strip() if kinds[-1][1] else ""
 
     def _table(self, table: Any, depth: int, *, is_sheet: bool) -> None:
         if is_sheet:
@@ -146,18 +174,25 @@ class _ElementWriter:
         for column in table.iter(f"{_TABLE}table-column"):
             columns += [column] * min(_times(column, "number-columns-repeated"), _COLUMNS - len(columns))
         hidden = {at for at, one in enumerate(columns, 1) if one.get(_VISIBILITY) in _NOT_SHOWN}
-        add_shown_rows(self._draft, list(self._rows(table, name, columns)), hidden, name, is_sheet=is_sheet)
+        self._merged: list[tuple[int, int, int]] = []  # for `repeat_merged`
+        self._apart = (_NOTE, _COMMENT, *[f"{_DRAW}*"] * is_sheet)  # what is in cells, but not in their texts
+        rows = list(self._rows(table, name, columns))
+        repeat_merged(rows, self._merged)
+        add_shown_rows(self._draft, rows, hidden, name, is_sheet=is_sheet)
+        for one in table.iter(f"{_DRAW}*") if is_sheet else ():
+            if next(one.iterancestors(f"{_DRAW}*"), None) is None:  # it lies on the sheet
+                self._add(one, depth + 1)
 
     def _rows(self, table: Any, name: str, columns: list[Any]) -> Iterator[list[str] | None]:
         """Yields each row's cells, repeated as in the file: [] for an empty row, None for a hidden one."""
         left, waiting, cut, number = _REPEATED, list[list[str] | None](), set[str](), 0
         for row in table.iter(_ROW):
             wanted = _times(row, "number-rows-repeated")
-            number += wanted
+            first, number = number + 1, number + wanted
             is_hidden, has_text = row.get(_VISIBILITY) in _NOT_SHOWN, any(map(str.strip, row.itertext()))
             if is_hidden and has_text:
-                self._draft.omit("hidden row", f"{name}, row {number - wanted + 1}")
-            cells = [] if is_hidden or not has_text else self._cells(row, columns, f"table {name}", cut)
+                self._draft.omit("hidden row", f"{name}, row {first}")
+            cells = [] if is_hidden or not has_text else self._cells(row, columns, f"table {name}", cut, first)
             if not any(cells):  # these wait: a sheet may end with a million empty rows
                 waiting += [None if is_hidden else []] * min(wanted, left - len(waiting))
                 continue
@@ -170,16 +205,17 @@ class _ElementWriter:
             left, waiting = left - len(waiting) - (times - 1) * size, []
         self._draft.notes += sorted(cut)
 
-    def _cells(self, row: Any, columns: list[Any], name: str, cut: set[str]) -> list[str]:
+    def _cells(self, row: Any, columns: list[Any], name: str, cut: set[str], number: int) -> list[str]:
         cells: list[str] = []
         for cell in row:
             if cell.tag not in _CELLS:
                 continue
             column = columns[len(cells)] if len(cells) < len(columns) else row
-            given = cell if cell.get(f"{_TABLE}style-name") else column
-            look = self._look(given, {})
-            own = [one for one in cell.iter(*_PARAGRAPHS) if one.getparent().tag != _COMMENT]
+            look = self._look(cell if cell.get(f"{_TABLE}style-name") else column, {})
+            own = [one for one in cell.iter(*_PARAGRAPHS) if next(one.iterancestors(*self._apart), None) is None]
             text = " ".join(self._text(one, [], look) for one in own)
+            if (down := _times(cell, "number-rows-spanned")) > 1:
+                self._merged.append((len(cells) + 1, number, number + down - 1))
             self._notes["Comments"] += [f"{text}: {self._said(one)}" for one in cell.iterfind(_COMMENT)]
             if cell.get(f"{_TABLE}formula") and not text and cell.get(f"{_OFFICE}value-type") is None:
                 cut.add(f"{name}: a formula has no value that was kept")
@@ -208,6 +244,8 @@ class _ElementWriter:
                 yield mark, RAISED
             elif child.tag == _TEXT + "s":
                 yield " " * min(_times(child, "c", _TEXT), _COLUMNS), name
+            elif child.tag == _DRAW + "frame" and (formula := self._formula(child)):
+                yield formula, name
             elif child.tag in _CHARACTERS:
                 yield _CHARACTERS[child.tag], name
             elif isinstance(child.tag, str) and child.tag.startswith(_DRAW):
@@ -218,6 +256,13 @@ class _ElementWriter:
 
     def _said(self, note: Any) -> str:
         return " ".join(self._text(one, []) for one in note.iter(_TEXT + "p"))
+
+    def _formula(self, frame: Any) -> str:
+        """Returns the formula in a frame on one line; empty if it has none."""
+        found = frame.find(f"{_DRAW}object")
+        member = posixpath.join(posixpath.normpath(found.get(_LINK, "")), CONTENT) if found is not None else ""
+        root = self._archive.root(member, recover=True) if self._archive.has(member) else found
+        return "" if root is None else "".join(linear(one) for one in root.iter("{*}math"))
 
     def _look(self, element: Any, above: Look) -> Look:
         """Returns the look of an element: ``above``, its parent's look, changed by its own style."""
@@ -231,6 +276,8 @@ class _ElementWriter:
             self._looks[key] = {}  # ends a cycle of base styles
             if (style := self._styles.get(key)) is not None:
                 look = dict(self._look_of(family, style.get(f"{_STYLE}parent-style-name", "")))
+                if (numbers := style.get(f"{_STYLE}list-style-name")) is not None:
+                    look[_UNNUMBERED] = not numbers
                 for properties in style:
                     look |= _switched(properties)
                 self._looks[key] = look
@@ -247,6 +294,6 @@ def _switched(properties: Any) -> Look:
     return look | dict.fromkeys((HIDDEN for name, value in _UNSEEN.items() if properties.get(name) == value), True)
 
 
-def _times(element: Any, name: str, space: str = _TABLE) -> int:
+def _times(element: Any, name: str, space: str = _TABLE, least: int = 1) -> int:
     value = element.get(f"{space}{name}", "1")
-    return max(1, int(value)) if value.isdecimal() and len(value) < 10 else 1
+    return max(least, int(value)) if value.isdecimal() and len(value) < 10 else 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 
 from wim_edge.documents.document import DocumentBuilder, letters
 
@@ -17,8 +17,8 @@ _YEAR, _DIGITS, _LETTERS = re.compile(r"(?:19|20)\d\d"), re.compile(r"\d+"), re.
 Span = tuple[int, int]
 """The numbers of rows and of columns that a cell spans."""
 _MOST = 1000  # most rows or columns that a cell spans: more are a mistake or an attack
-_REPEATED, _CELLS, _GROWTH = 200, 200_000, 4
-"""The most characters of a cell to repeat, cells of a grid, and times that repetition lengthens a table's text."""
+_REPEATED, _ALL_REPEATED, _CELLS, _GROWTH = 200, 1_000_000, 200_000, 4
+"""The most characters of a cell to repeat, and of all repetitions of merged cells; cells of a grid, and its growth."""
 
 
 def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, column: int | None = None) -> None:
@@ -105,11 +105,11 @@ def _one_table(block: Sequence[Sequence[str]], is_headed: bool | None) -> list[t
 def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tuple[list[Sequence[str]], int]:
     """Returns the rows with a header of two lines merged ("Price" over "net" and "gross": "Price net", "Price gross"),
     and the lines saved (0 or 1). Merges only if each upper label is above several lower ones, or alone."""
-    if len(table) < 3 or len(table[0]) != len(table[1]) or any(map(_NUMBER.fullmatch, table[1])):
+    if len(table) < 3 or len(table[0]) > len(table[1]) or any(map(_NUMBER.fullmatch, table[1])):
         return table, 0
     labels, group, n_groups = [], "", 0
-    for at, (upper, lower) in enumerate(zip(table[0], table[1], strict=True)):
-        behind = at + 1 < len(table[1]) and not table[0][at + 1] and bool(table[1][at + 1])
+    for at, (upper, lower) in enumerate(zip_longest(table[0], table[1], fillvalue="")):
+        behind = at + 1 < len(table[1]) and not any(table[0][at + 1 : at + 2]) and bool(table[1][at + 1])
         if upper == lower != "":  # spans both lines
             group, lower = "", ""
         elif upper and lower and behind:  # begins a group
@@ -216,3 +216,15 @@ def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list
     size = sum(len(cell) + 1 for row in rows for cell in row)
     is_long = sum(len(cell) + 1 for row in made for cell in row) > _GROWTH * size + _MOST
     return [list(row) for row in rows] if is_long else made
+
+
+def repeat_merged(rows: Sequence[list[str] | None], merged: Iterable[tuple[int, int, int]]) -> None:
+    """Repeats the texts of merged cells in the rows that they span. ``merged``: columns, first and last rows from 1."""
+    left = _ALL_REPEATED
+    for column, first, last in merged:
+        above = rows[first - 1] if left > 0 and 0 < first <= len(rows) else None
+        text = above[column - 1] if above and column <= len(above) else ""
+        for row in rows[first:last] if 0 < len(text) <= _REPEATED else ():
+            left -= 1 + len(text)
+            if left > 0 and row and column <= len(row) and not row[column - 1] and any(row):
+                row[column - 1] = text

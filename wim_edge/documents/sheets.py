@@ -9,24 +9,20 @@ from typing import Any
 
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.document import Document, DocumentBuilder, require
-from wim_edge.documents.number_formats import shown
-from wim_edge.documents.rows import add_shown_rows
+from wim_edge.documents.number_formats import MAX_FORM, shown
+from wim_edge.documents.rows import add_shown_rows, repeat_merged
 from wim_edge.documents.runs import HEIGHTS, STRUCK
 from wim_edge.documents.runs import shown as shown_runs
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELL, _VALUE, _FORMULA, _INLINE, _RUN, _TEXT = (_S + tag for tag in ("c", "v", "f", "is", "r", "t"))
-_COLUMNS, _MERGES = 1000, 10_000
+_COLUMNS, _TRUE = 1000, ("1", "true")
 _CELLS = 5_000_000
 """The most cells that are read of all sheets, with empty ones: a million empty rows may be between two cells."""
-_LONGEST, _REPEATED = 200, 1_000_000
-"""The most characters of a merged cell that is repeated, and of all repetitions in a sheet."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
-_SYSTEM_DATES = (14, 22)  # formats that the system defines, by id
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
-_SHARED = ("sharedStrings", "styles")
 _BOOK, _COMMENTS = "xl/workbook.xml", ("comments", "threadedComment")
 _LINK = re.compile(r'HYPERLINK\(\s*"([^"]*)"(?:\s*[,;]\s*"([^"]*)")?\s*\)', re.IGNORECASE)
 Runs = list[tuple[str, str]]  # (text, look), for `wim_edge.documents.runs`
@@ -60,10 +56,12 @@ class _Book:
     def __init__(self, draft: DocumentBuilder, archive: Archive, relations: Any, root: Any) -> None:
         self._draft, self.left, name = draft, _CELLS, archive.name
         self._etree, self._dates = require("lxml.etree", name), require("openpyxl.utils.datetime", name)
+        self._column = require("openpyxl.utils.cell", name).column_index_from_string
         properties = root.find(f"{_S}workbookPr")
-        is_mac = properties is not None and properties.get("date1904") in ("1", "true")
+        is_mac = properties is not None and properties.get("date1904") in _TRUE
         self._epoch = self._dates.MAC_EPOCH if is_mac else self._dates.WINDOWS_EPOCH
-        parts = {kind: archive.root(member) for kind, member in relations.values() if kind in _SHARED}
+        shared = ("sharedStrings", "styles")
+        parts = {kind: archive.root(member) for kind, member in relations.values() if kind in shared}
         self._strings = [_string(one) for one in parts.get("sharedStrings", ())]
         self._styles = _styles(parts["styles"], require("openpyxl.styles.numbers", name)) if "styles" in parts else []
 
@@ -72,20 +70,20 @@ class _Book:
         self._valueless: list[str] = []
         hidden: set[int] = set()
         rows: list[list[str] | None] = []
-        merged: list[str] = []
+        merged: list[tuple[int, int, int]] = []
         width = 0
         events = self._etree.iterparse(io.BytesIO(markup), tag=_PARTS, resolve_entities=False, no_network=True)
         for _, element in events:
-            if element.tag == _COLUMN and (_is_hidden(element) or element.get("width") == "0"):
+            if element.tag == _COLUMN and (element.get("hidden") in _TRUE or element.get("width") == "0"):
                 first, last = (int(element.get(end, "1")) for end in ("min", "max"))
                 hidden.update(range(max(1, first), 1 + min(last, _COLUMNS)))
-            elif element.tag == _MERGED and len(merged) < _MERGES:
-                merged.append(element.get("ref", ""))
+            elif element.tag == _MERGED and (found := _RANGE.fullmatch(element.get("ref", ""))):
+                merged.append((self._column(found[1]), int(found[2]), int(found[3])))
             elif element.tag == _ROW and self.left > 0:
                 number = int(element.get("r") or len(rows) + 1)
                 blank = min(number - len(rows) - 1, self.left)
                 rows += [[]] * blank
-                row = None if _is_hidden(element) or element.get("ht") == "0" else self._row(element)
+                row = None if element.get("hidden") in _TRUE or element.get("ht") == "0" else self._row(element)
                 if row is None and next(element.iter(_VALUE, _INLINE), None) is not None:
                     self._draft.omit("hidden row", f"{title}, row {number}")
                 if row is not None:  # as wide as the rows above, until the next empty row
@@ -94,7 +92,7 @@ class _Book:
                 rows.append(row)
                 self.left -= 1 + width + blank
                 element.clear()
-        _repeat(rows, merged)
+        repeat_merged(rows, merged)
         add_shown_rows(self._draft, rows, hidden, title, is_sheet=True)
         if self._valueless:
             many = f"{len(self._valueless):,} formula{'s' * (len(self._valueless) > 1)}"
@@ -111,7 +109,7 @@ class _Book:
         for cell in row:
             place = cell.get("r", "")
             found = _REFERENCE.fullmatch(place)
-            column = column_of(found[1]) if found else column + 1
+            column = self._column(found[1]) if found else column + 1
             text = self._cell(cell, place)
             if column > _COLUMNS:
                 self._is_wider |= bool(text)
@@ -141,8 +139,6 @@ class _Book:
         text = value
         if isinstance(value, str) and kind != "is":
             text = self._text(value, kind, form, of_time)
-        if isinstance(text, str) and kind in ("s", "str", "is"):
-            text = shown(text, form)
         if isinstance(text, str) and not is_struck:
             return text
         runs = [(text, STRUCK)] if isinstance(text, str) else text
@@ -157,11 +153,10 @@ class _Book:
             return shown(self._dates.from_ISO8601(value), form)
         if kind != "n":
             return value
-        number = float(value)
         if not of_time:
-            return shown(int(number) if number.is_integer() and abs(number) < 1e15 else number, form)
+            return shown(float(value), form)
         try:
-            return shown(self._dates.from_excel(number, self._epoch, timedelta=of_time == "length"), form)
+            return shown(self._dates.from_excel(float(value), self._epoch, timedelta=of_time == "length"), form)
         except (OverflowError, ValueError):
             return "#VALUE!"
 
@@ -178,10 +173,6 @@ def _add_comments(draft: DocumentBuilder, title: str, archive: Archive, sheet: s
     if said:
         draft.mark(section=f"{title}: comments")
     draft.paragraph("\n".join(f"{place}: {' '.join(text.split())}" for place, texts in said.items() for text in texts))
-
-
-def _is_hidden(element: Any) -> bool:
-    return element.get("hidden") in ("1", "true")
 
 
 def _string(element: Any) -> str | Runs:
@@ -208,36 +199,13 @@ def _is_struck(font: Any) -> bool:
 def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
     """Returns (number format, "date" or "length" of time or "", whether it strikes out) of each cell style."""
     forms = dict(numbers.BUILTIN_FORMATS)
-    forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "") for one in root.iter(f"{_S}numFmt")}
+    forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "")[:MAX_FORM] for one in root.iter(f"{_S}numFmt")}
     fonts = [_is_struck(font) for font in root.find(f"{_S}fonts")] if root.find(f"{_S}fonts") is not None else []
     found = []
     for one in root.iterfind(f"{_S}cellXfs/{_S}xf"):
         number, font = int(one.get("numFmtId", "0")), int(one.get("fontId", "0"))
         form = forms.get(number, "")
         kind = "length" if numbers.is_timedelta_format(form) else "date" if numbers.is_date_format(form) else ""
-        form = "" if number in _SYSTEM_DATES else form
+        form = "" if number in (14, 22) else form  # those that the system defines
         found.append((form, kind, font < len(fonts) and fonts[font]))
     return found
-
-
-def _repeat(rows: list[list[str] | None], merged: list[str]) -> None:
-    """Repeats a merged cell's text in each row that it spans and that is not empty. ``merged``: ranges ("A2:A5")."""
-    left = _REPEATED
-    for found in filter(None, map(_RANGE.fullmatch, merged)):
-        if left <= 0:
-            break
-        column, first, last = column_of(found[1]) - 1, int(found[2]), min(int(found[3]), len(rows))
-        above = rows[first - 1] if 0 < first <= len(rows) else None
-        text = above[column] if above and column < len(above) else ""
-        for row in rows[first:last] if 0 < len(text) <= _LONGEST else ():
-            left -= 1 + len(text)
-            if left > 0 and row and column < len(row) and not row[column] and any(row):
-                row[column] = text
-
-
-def column_of(name: str) -> int:
-    """Returns a column's number (from 1) by its letters: "AB" is 28."""
-    number = 0
-    for letter in name:
-        number = 26 * number + ord(letter) - ord("A") + 1
-    return number
