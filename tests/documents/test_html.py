@@ -37,7 +37,10 @@ def test_a_first_row_of_headings_names_the_columns(read) -> None:
     ("<ol type=a><li>x<ol type=I start=4><li>y</ol></ol>", "a. x\n\n  IV. y"),
     ("<ol><li></li><li><h2>Head</h2>x</ol>", "Head\n\nx"),
     ("<li>alone</ol></ul><ol start=x><li>a</ol><ol start=" + "9" * 5000 + "><li>b</ol>", "- alone\n\n1. a\n\n1. b"),
-    ("<dl><dt>a<dd>b</dl>", "a\nb"),
+    ("<dl><dt>a<dd>b</dl>", "a\nb"), ("<ol start=-1><li>a<li>b<li value=9>c<li>d</ol>", "-1. a\n0. b\n9. c\n10. d"),
+    ("<ol reversed><li>a<ul class=reversed><li>x</ul><li>b</ol><ol reversed start=9>y", "2. a\n\n  - x\n\n1. b\n\ny"),
+    ("<style>.n{list-style:upper-roman inside}</style><ol class=n><li>a<li type=a>b</ol>", "I. a\nb. b"),
+    ("<ol style='list-style-type:none'><li>a</ol><ul style='list-style:none'><li>b<li>c</ul>", "a\n\n- b\n- c"),
 ])  # fmt: skip
 def test_items_of_lists_bear_their_numbers(read, markup: str, text: str) -> None:
     assert read("a.html", f"<html><body>{markup}").text == text
@@ -57,7 +60,11 @@ def test_content_names_it_where_the_name_does_not(read) -> None:
     ("<table><tr><td><p>A</p><p>B</p></td><td>C</td></tr></table>", "A\n\nB\n\nC"),
     ("soft\u00adhy&shy;phen", "softhyphen"),
     ("<div><nav>x</div>y", "y"),
-    ("<p>a<br><br><br><br>b", "a\n\nb"),
+    ("<p>a<br><br><br><br>b", "a\n\nb"), ("a<svg><title>T</title><desc>D</desc><text>b</text></svg>", "ab"),
+    ("<ruby>漢<rt>かん</ruby>字<ruby>字<rp>（</rp><rt>じ</rt><rp>）</rp></ruby>", "漢(かん)字字（じ）"),
+    ("<math><mfrac><mn>3</mn><mn>4</mn></mfrac></math> of<math display=block><mi>x</mi></math>it", "3/4 of x it"),
+    ("(<m:math><m:mi>x</m:mi></m:math><i aria-hidden=true>xx</i>)<math><mi>y", "(x)y"),
+    ("<i style='display:none'><math><mn>1</mn></math>no</i><img>, <i hidden>no <math><mn>5</mn></math></i>2", "1, 2"),
 ])  # fmt: skip
 def test_odd_markup(read, markup: str, text: str) -> None:
     assert read("a.html", markup).text == text
@@ -72,6 +79,7 @@ def test_a_page_without_text_is_empty(refuse, markup: str) -> None:
     "<div>" * 9_000, "<!--" * 100_000, "<a " * 100_000, "<b><i>" * 4_000 + "</b></i>" * 4_000,
     "<table><tr><td>" * 3_000, "<table>" + "<tr><td>1</td><td>2</td></tr>" * 30_000, "<br>" * 100_000,
     "&#" * 100_000, "<a " + "b=1 " * 100_000 + ">", "<pre>" + " " * 300_000, "<!---->" * 50_000,
+    "<math>" * 9_000 + "</math>" * 50_000, "<math>" + "<msup>" * 3_000 + "</math>", "<ol reversed><li>" * 3_000,
 ])  # fmt: skip
 def test_hostile_markup_costs_no_more_than_its_length(read, markup: str) -> None:
     began = time.process_time()

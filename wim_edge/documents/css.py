@@ -1,4 +1,4 @@
-"""The style sheets of an HTML page: which elements they strike out, hide, raise or lower.
+"""The style sheets of an HTML page: which elements they strike out, hide, raise or lower, and how they number lists.
 Selectors are `p`, `.old`, `#note`, `p.old`, and lists of these; others, and rules for print, are ignored."""
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK
+from wim_edge.documents.numbering import KINDS
+from wim_edge.documents.runs import BESIDE, HIDDEN, LOWERED, RAISED, STRUCK
 
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.S)
 _PIECE = re.compile(r"[{}]|[^{}]+")
@@ -18,11 +19,15 @@ _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.I)
 _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:\s*([^;]+)")
 _PROPERTIES = frozenset({
     "display", "visibility", "text-decoration", "text-decoration-line", "vertical-align", "position", "clip",
-    "clip-path", "width", "height", "left", "top", "text-indent",
+    "clip-path", "width", "height", "left", "top", "text-indent", "list-style", "list-style-type",
 })  # fmt: skip
 _TINY, _FAR = re.compile(r"[01](?:px)?"), re.compile(r"-\d{3,}(?:px|r?em)?|-\d{2,}r?em")
 _CLIPPED = re.compile(r"rect\(\s*[01](?:px)?\b.*|inset\(\s*(?:[5-9]\d|100)%.*", re.S)
-_OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": LOWERED}
+_OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": LOWERED, "rt": BESIDE}
+_KINDS = KINDS | dict.fromkeys(("disc", "circle", "square"), "") | {"none": "none", "decimal": "decimal"}
+_KINDS |= {f"{case}-{name}": f"{case}{kind}" for case in ("lower", "upper") for name, kind in (
+    ("alpha", "Letter"), ("latin", "Letter"), ("roman", "Roman"))}  # fmt: skip
+"""Word's names of number formats, by the values of `type` and of `list-style`; empty: bullets."""
 _MOST = 10_000  # most entries in the cache of looks
 _OWN = (3, False, 0)  # the rank of a style attribute, above that of any selector
 Style = dict[str, tuple[bool, tuple[int, bool, int], str]]
@@ -49,17 +54,26 @@ class StyleSheet:
         is_closed = tag == "dialog" and "open" not in attributes
         if not attributes and tag not in self._rules:
             return HIDDEN if is_closed else _OF_TAGS.get(tag, "")
-        names = (attributes.get(name, "") for name in ("class", "id", "style"))
-        return self._look(tag, *names, is_closed or "hidden" in attributes or "popover" in attributes)
+        return self._found(tag, attributes, is_closed or "hidden" in attributes or "popover" in attributes)[0]
 
-    def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> str:
-        """Returns the look for a tag and the values of its attributes class, id and style (empty if absent)."""
+    def list_kind(self, tag: str, attributes: Mapping[str, str], default: str) -> str:
+        """Returns the number format of a list or item, as Word names it; empty: bullets."""
+        values = self._found(tag, attributes, False)[1].split() or [attributes.get("type", "")]
+        kind = next((_KINDS[one] for one in values if one in _KINDS), default)
+        return kind if default else kind.removeprefix("none")  # a bullet says nothing, and divides the items
+
+    def _found(self, tag: str, attributes: Mapping[str, str], is_hidden: bool) -> tuple[str, str]:
+        return self._look(tag, *(attributes.get(name, "") for name in ("class", "id", "style")), is_hidden)
+
+    def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> tuple[str, str]:
+        """Returns (look, list style) for a tag and its attributes class, id and style (empty if absent)."""
         signs = ["", *(f".{one}" for one in names.split()), f"#{name}"]
         style = _declared("display:none" * is_hidden, (-1, False, 0))
         for selector in (f"{of}{sign}" for sign in signs for of in ("", tag)):
             _add(style, self._rules.get(selector, {}))
         _add(style, _declared(own, _OWN))
-        return _look_of({key: value for key, (_, _, value) in style.items()}, _OF_TAGS.get(tag, ""))
+        values = {key: value for key, (_, _, value) in style.items()}
+        return _look_of(values, _OF_TAGS.get(tag, "")), values.get("list-style", "")
 
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:
@@ -86,6 +100,7 @@ def _declared(text: str, rank: tuple[int, bool, int]) -> Style:
         if (name := key.lower()) in _PROPERTIES:
             said, mark, _ = value.lower().partition("!")
             one = bool(mark), rank, said.strip()
+            name = name.removesuffix("-type")  # the shorthand sets it, too
             style[name] = max(one, style.get(name, one), key=lambda known: known[0])
     return style
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Any
 
+from wim_edge.documents.document import require
 from wim_edge.documents.runs import ABOVE, BELOW
 
+_FORMULA = re.compile(r"(.*)<(?:\w+:)?math\b([^<>]*)>(.*)", re.IGNORECASE | re.S)
+_END = re.compile(r"</(?:\w+:)?math\s*>", re.IGNORECASE)
 _DEEP = 60  # most levels of a formula; what is below them is plain text
 _ROLES = {"mfrac": "num den", "mroot": "e deg", "msup": "e sup", "msub": "e sub", "msubsup": "e sub sup"}
 _ROLES |= {"mover": "e sup", "munder": "e sub", "munderover": "e sub sup"}
@@ -27,6 +31,18 @@ _ROOTS = {"3": "∛", "4": "∜"}
 def linear(element: Any) -> str:
     """Returns the formula in an element of OMML or MathML on one line, with brackets where its form implies them."""
     return _INVISIBLE.sub("", _GAPS.sub(" ", _written(element, 0))).strip()
+
+
+def with_formulas(markup: str) -> str:
+    """Returns a page's markup with each formula as text in a `<math>` element."""
+    *pieces, rest = _END.split(markup)
+    etree = require("lxml.etree", "MathML") if pieces else None
+    for at, found in enumerate(map(_FORMULA.fullmatch, pieces)):
+        if found and etree:
+            blank = " " * ("block" in found[2])  # it is on a line of its own
+            text = escape(linear(etree.HTML(f"<math>{found[3]}</math>")))
+            pieces[at] = f"{found[1]}{blank}<math{found[2]}>{text}</math>{blank}"
+    return "".join([*pieces, rest])
 
 
 def _written(element: Any, depth: int) -> str:

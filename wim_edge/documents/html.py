@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import count
 
 from wim_edge.documents.css import StyleSheet
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.formulas import with_formulas
 from wim_edge.documents.html_tables import MARK, Block, Cell, LayoutTable
 from wim_edge.documents.limits import above
-from wim_edge.documents.numbering import KINDS, written
+from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import span_of
 from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
 from wim_edge.settings import Limits
 
-_DROPPED = frozenset({"audio", "datalist", "iframe", "nav", "noscript", "script", "style", "template", "video"})
+_DROPPED = frozenset({
+    "audio", "canvas", "datalist", "defs", "desc", "iframe", "nav", "noscript", "script", "style", "template", "video",
+})  # fmt: skip
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _INDENTS = 8  # most levels of indentation of a list item
 _ITEMS = frozenset({"ol", "ul", "menu", "dir"})
@@ -30,12 +33,15 @@ _BLOCKS = frozenset({
 })  # fmt: skip
 _APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
 """The elements that begin and end a paragraph of their own."""
+_TITLE_DEPTH = 3  # of a page's title; those further down name drawings (SVG)
 _LINE, _PARAGRAPH = 1, 2  # gaps: a line break, a blank line
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
 _FIELDS = frozenset({"input", "select", "option"})
-_HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "li", "pre", "table", "tr"}
+_HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "li", "math", "pre", "table", "tr"}
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
 """The types of `<input>` that show no filled-in text."""
+_LIST, _COUNT = re.compile(r"<(?:(li)|(/?)(?:ol|ul|menu|dir))(?=[\s/>])", re.IGNORECASE), "number-of-items"
+_INTEGER = re.compile(r"\s*([+-]?[0-9]{1,9})(?![0-9])")
 _NO_ATTRIBUTES: dict[str, str] = {}
 _LISTED = re.compile(MARK)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
@@ -55,7 +61,7 @@ def read_html(name: str, data: bytes, limits: Limits) -> Document:
 def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css: str = "") -> None:
     """Appends the text of an HTML or XHTML page to the draft. ``css``: style sheets from outside the page."""
     etree = require("lxml.etree", name)
-    markup = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup))
+    markup = _with_counts(with_formulas(_EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup))))
     parts = map(_STYLE.search, re.split("</style", markup, flags=re.IGNORECASE)[:-1])
     sheets = (found[2] for found in parts if found and "print" not in found[1])
     style = StyleSheet("\n".join([css, *sheets]))
@@ -64,6 +70,19 @@ def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css
         # Bytes in a stated encoding, so that no declaration in the markup can override it.
         parser.feed(markup.encode())
         parser.close()
+
+
+def _with_counts(markup: str) -> str:
+    """Returns the markup with the number of a list's items in its tag, if any list is reversed: it counts down to 1."""
+    counts, open_lists = Counter[int](), [-1]  # by the list's place in the markup
+    for one in _LIST.finditer(markup) if "reversed" in markup else ():
+        if one[1]:
+            counts[open_lists[-1]] += 1
+        elif not one[2]:
+            open_lists.append(one.start())
+        elif len(open_lists) > 1:
+            open_lists.pop()
+    return _LIST.sub(lambda one: f"{one[0]} {_COUNT}={counts[one.start()]}", markup) if counts else markup
 
 
 class _Writer:
@@ -77,10 +96,12 @@ class _Writer:
         self._depth = self._pre = self._quoted = 0
         self._left_out = ("", 0)
         """The look of the element that is being left out ("dropped": no note is due), and its depth; depth 0: none."""
+        self._around = ("", 0)  # what `_left_out` was around a formula
+        self._formula_end = 0  # the number of pieces up to the end of the last formula; 0: not in this paragraph
         self._title: list[str] = []
-        self._in_title = self._titled = self._in_heading = False
-        self._lists: list[tuple[str, count[int]]] = []
-        """The open lists, outermost first: the number format of the items (empty: bullets), and the next numbers."""
+        self._in_title = self._in_heading = False
+        self._lists = [("", 0, 1)]
+        """The open lists, outermost first: number format (`list_kind`), next number, step. The first is the page."""
         self._item = ""
         """The number or bullet of the list item that has just begun; empty after its first text."""
         self._tables: list[LayoutTable] = []
@@ -100,6 +121,8 @@ class _Writer:
         if self._depth > self._most_deep:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
         if self._left_out[1]:
+            if tag == "math" and self._left_out == (HIDDEN, self._depth - 1):
+                self._around, self._left_out = self._left_out, ("", 0)  # a picture beside it shows it
             return
         attributes = attributes or _NO_ATTRIBUTES  # lxml's own empty mapping is slow
         look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
@@ -107,11 +130,12 @@ class _Writer:
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
                 self._begin_cell(tag, attributes)  # an invisible cell keeps its column
             elif tag not in _CELLS:
-                self._boundary(tag)
+                self._gap = max(self._gap, _GAPS.get(tag, 0))
             self._left_out = (look or "dropped", self._depth)
             return
         if tag == "title":
-            self._in_title = True
+            self._in_title = self._depth <= _TITLE_DEPTH and not self._title
+            self._left_out = ("", 0) if self._in_title else ("dropped", self._depth)
             return
         if tag in _APART or ((look or is_decoration) and self._gap == _PARAGRAPH):
             self._flush()
@@ -122,7 +146,7 @@ class _Writer:
         if tag in _HANDLED:
             self._begin(tag, attributes)
         if tag in _GAPS:
-            self._boundary(tag)
+            self._gap = max(self._gap, _GAPS[tag])
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag in _HEADINGS or tag == "pre":
@@ -141,12 +165,12 @@ class _Writer:
         elif tag == "a" and self._raised:
             self._raised[-1] = (*self._raised[-1][:3], True)
         elif tag in _ITEMS:
-            first = attributes.get("start", "")
-            first = first if first.isdecimal() and len(first) < 10 else "1"
-            kind = KINDS.get(attributes.get("type", ""), "decimal") if tag == "ol" else ""
-            self._lists.append((kind, count(int(first))))
+            kind = self._style.list_kind(tag, attributes, "decimal" * (tag == "ol"))
+            step = -1 if "reversed" in attributes else 1
+            first = _integer(attributes, "start", _integer(attributes, _COUNT, 1) if step < 0 else 1)
+            self._lists.append((kind, first, step))
         elif tag == "li":
-            self._begin_item()
+            self._begin_item(attributes)
         elif tag in _FIELDS:
             self._begin_field(tag, attributes)
 
@@ -155,10 +179,12 @@ class _Writer:
         if self._left_out[1]:
             if self._depth < self._left_out[1]:
                 self._left_out = ("", 0)
-                self._boundary(tag)
+                self._gap = max(self._gap, _GAPS.get(tag, 0))
             return
         if tag == "title":
-            self._end_title()
+            self._draft.title = "".join(self._title)
+            self._draft.mark(section=self._draft.title)
+            self._in_title = False
             return
         if self._raised and self._raised[-1][1] > self._depth:
             self._end_raised()
@@ -172,7 +198,7 @@ class _Writer:
         if tag in _HANDLED:
             self._end(tag)
         if tag in _GAPS:
-            self._boundary(tag)
+            self._gap = max(self._gap, _GAPS[tag])
 
     def _end(self, tag: str) -> None:
         if tag == "pre":
@@ -185,10 +211,13 @@ class _Writer:
             self._quoted -= 1
         elif tag == "li":
             self._item = ""
-        elif tag in _ITEMS and self._lists:
+        elif tag in _ITEMS and len(self._lists) > 1:
             self._lists.pop()
         elif tag == "select":
             self._end_choice()
+        elif tag == "math":
+            self._formula_end = len(self._pieces)
+            self._left_out, self._around = self._around, ("", 0)
 
     def data(self, text: str) -> None:
         if self._left_out[1]:
@@ -212,9 +241,6 @@ class _Writer:
         while self._tables:
             self._end_table()
 
-    def _boundary(self, tag: str) -> None:
-        self._gap = max(self._gap, _GAPS.get(tag, 0))
-
     def _end_raised(self) -> None:
         look, _, at, is_link = self._raised.pop()
         text = "".join(self._pieces[at:])
@@ -232,7 +258,8 @@ class _Writer:
         _, at = self._decorations.pop()
         text = " ".join("".join(self._pieces[at:]).split())
         before = self._tail(at, len(text) + 1)[1].rstrip()
-        if text and before.endswith(text) and not before[: -len(text)][-1:].isalnum():
+        is_twin = text and before.endswith(text) and not before[: -len(text)][-1:].isalnum()
+        if is_twin or (at and at == self._formula_end):
             del self._pieces[at:]
         else:
             self._decoration = text
@@ -279,12 +306,13 @@ class _Writer:
             self._pieces[starts[0] :] = [" " * bool(self._pieces[: starts[0]]) + ", ".join(shown)] if shown else []
         self._options = []
 
-    def _begin_item(self) -> None:
-        self._item = "-"
-        if self._lists:
-            kind, numbers = self._lists[-1]
-            sign = f"{written(next(numbers), kind)}." if kind else "-"
-            self._item = "  " * min(len(self._lists) - 1, _INDENTS) + sign
+    def _begin_item(self, attributes: Mapping[str, str]) -> None:
+        kind, number, step = self._lists[-1]
+        number = _integer(attributes, "value", number)
+        self._lists[-1] = (kind, number + step, step)
+        kind = self._style.list_kind("li", attributes, kind)
+        sign = f"{written(number, kind)}." if kind else "-"
+        self._item = "  " * min(len(self._lists) - 2, _INDENTS) + sign if kind != "none" else ""
 
     def _begin_cell(self, tag: str, attributes: Mapping[str, str]) -> None:
         if not self._tables:
@@ -297,10 +325,10 @@ class _Writer:
         table.is_in_cell = True
 
     def _end_table(self) -> None:
-        table = self._tables.pop()
-        if self._tables:  # a table that contains a table is a layout table
-            self._tables[-1].is_layout = True
-        for block in table.blocks(self._quoted):
+        blocks = [*self._tables.pop().blocks(self._quoted)]
+        if self._tables and not (blocks and all(block.is_rows for block in blocks)):
+            self._tables[-1].is_layout = True  # as a table in it is one
+        for block in blocks:
             self._add(block)
 
     def _write(self, text: str) -> None:
@@ -320,7 +348,7 @@ class _Writer:
         self._pieces.append(text)
 
     def _flush(self) -> None:
-        self._gap = 0
+        self._gap = self._formula_end = 0
         self._space = False
         if not self._pieces:
             return
@@ -343,10 +371,7 @@ class _Writer:
         self._draft.quoted = block.quoted
         self._draft.paragraph(block.text)
 
-    def _end_title(self) -> None:
-        # The first title is the page's; an SVG drawing further down may have one too.
-        if not self._titled:
-            self._draft.title = "".join(self._title)
-            self._draft.mark(section=self._draft.title)
-            self._titled = True
-        self._in_title = False
+
+def _integer(attributes: Mapping[str, str], name: str, default: int) -> int:
+    found = _INTEGER.match(attributes.get(name, ""))
+    return int(found[1]) if found else default

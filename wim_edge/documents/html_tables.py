@@ -11,15 +11,17 @@ from wim_edge.documents.rows import Span, grid, table_text
 
 MARK = r"(?:[-*•‣◦–]|\(?\w{1,3}[.)])"
 """The bullet or number of a list item."""
+_SHORT = 150  # most characters of a cell with paragraphs or a table that become part of a row
 _ONLY_MARK = re.compile(rf"(?!\d+\.\d){MARK}|\(\w{{1,4}}\)")
 
 
 class Block(NamedTuple):
-    """A paragraph or heading, and how many `<blockquote>` elements it is nested in."""
+    """A paragraph or heading, how many `<blockquote>` elements it is in, and whether it is a table's rows."""
 
     text: str
     is_heading: bool
     quoted: int
+    is_rows: bool = False
 
 
 @dataclass
@@ -30,7 +32,9 @@ class Cell:
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(block.text for block in self.blocks).split())
+        """The cell on one line, with semicolons between the rows of a table in it."""
+        texts = (_flat(one.text) if one.is_rows else one.text for one in self.blocks)
+        return " ".join(" ".join(texts).split())
 
 
 @dataclass
@@ -57,14 +61,25 @@ class LayoutTable:
         is_headed = None
         if any(cell.tag == "th" for row in rows for cell in row):
             is_headed = {cell.tag for cell in rows[0] if cell.blocks} == {"th"}
-        yield from (Block(text, False, quoted) for text in table_text(table, is_headed))
+        yield from (Block(text, False, quoted, True) for text in table_text(table, is_headed))
 
 
 def _is_layout(rows: list[list[Cell]]) -> bool:
     """Returns whether a table only positions text. It does if it has one cell, or if a cell contains a heading. Without
-    `<th>`, it also does if at least half of the rows have a cell with several paragraphs."""
+    `<th>`, it also does if it contains a table, or if at least half of the rows have a cell with several paragraphs. A
+    table of short cells is one of data if it has `<th>`, or no table in it and as many cells in each row."""
     cells = [cell for row in rows for cell in row]
-    if len(cells) < 2 or any(block.is_heading for cell in cells for block in cell.blocks):
+    blocks = [block for cell in cells for block in cell.blocks]
+    if len(cells) < 2 or any(block.is_heading for block in blocks):
         return True
+    is_headed = any(cell.tag == "th" for cell in cells)
+    is_short = all(len(cell.text) <= _SHORT for cell in cells)
+    if any(block.is_rows for block in blocks):
+        return not (is_headed and is_short)
     n_long = sum(any(len(cell.blocks) > 1 for cell in row) for row in rows)
-    return 2 * n_long >= len(rows) and not any(cell.tag == "th" for cell in cells)
+    is_grid = is_short and len(rows) > 1 and {*map(len, rows)} == {max(len(rows[0]), 2)}
+    return 2 * n_long >= len(rows) and not is_headed and not is_grid
+
+
+def _flat(rows: str) -> str:
+    return "; ".join(row.strip("| ") for row in rows.split("\n")).replace(" | ", " ")

@@ -8,6 +8,7 @@ from itertools import groupby
 
 STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED = "raised", "lowered"
+BESIDE = "annotation"  # of a word (ruby)
 HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}  # by the names that Office's formats have for them
 Look = dict[str, bool]
 """The constants above that a text's properties switch on (True) or off (False)."""
@@ -75,6 +76,8 @@ def set_off(before: str, text: str, look: str, behind: str = "", *, is_link: boo
     """Returns raised or lowered letters as plain text after ``before`` ("36 m²", "H₂O", "1st", "1 1/2"), and whether
     they are a footnote's mark ("$450 [1]"). ``behind``: the text after them. ``is_link``: they are a link."""
     said = text.strip()
+    if look == BESIDE:
+        return f"({said})" if before[-1:].isalnum() else text, False
     is_number = _NUMBERS.fullmatch(said) is not None
     if look == LOWERED:
         is_index = (is_number or _SIGNED.fullmatch(said)) and before[-1:].isalpha() | (before[-1:] in (")", "]"))
