@@ -20,6 +20,7 @@ def mail(subject: str, text: str, html: str = "", **attached: bytes) -> EmailMes
     return made
 
 
+EVENT = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Board\nEND:VEVENT\nEND:VCALENDAR"
 HEAD = "From: Änna Lind <anna@x.org>\nTo: hugo@x.org\nDate: Tue, 05 Mar 2024 10:00:00 +0100\nSubject: "
 
 
@@ -60,6 +61,24 @@ def test_text_below_a_picture_and_what_another_form_alone_has(read) -> None:
     assert place_of(document, "keys").section == "Crane"
     made = mail("Crane", "Your program shows no HTML.", "<p>The crane costs 450 euros, and comes in May.</p>")
     assert read("c.eml", bytes(made)).text == f"{HEAD}Crane\n\nThe crane costs 450 euros, and comes in May."
+    table = "<p>It comes in May.</p><table><tr><th>Item<th>Sum<tr><td>Hire<td>450"
+    made = mail("Crane", "It comes in May. We say when.", table)
+    assert read("d.eml", bytes(made)).text == f"{HEAD}Crane\n\nIt comes in May.\n\n| Item | Sum\nHire | 450"
+    made = mail("Crane", "It comes in May, www.x.org", "<p>It comes <b>in May</b></p>")
+    assert read("e.eml", bytes(made)).text == f"{HEAD}Crane\n\nIt comes in May, www.x.org"
+
+
+@pytest.mark.parametrize(("head", "parts", "text"), [
+    ("multipart/alternative", ["text/plain\n\nCome.", "text/html\n\n<p>Come", "text/calendar\n\n" + EVENT],
+     "Come.\n\nSummary: Board"),
+    ("multipart/mixed", ["text/calendar\n\n" + EVENT, "application/ics; name=a.ics\n\n" + EVENT], "Summary: Board"),
+    ("multipart/signed", ["text/plain; format=flowed; delsp=yes\n\nnum \nber\n-- \nA", "a/pgp; name=s.asc\n\nx"],
+     "number\n-- \nA"),
+])  # fmt: skip
+def test_invitations_signatures_and_flowed_lines(read, head: str, parts: list[str], text: str) -> None:
+    body = "".join(f"\n--b\nContent-Type: {part}\n" for part in parts)
+    document = read("a.eml", f"Subject: x\nContent-Type: {head}; boundary=b\n{body}--b--".encode())
+    assert document.text == f"Subject: x\n\n{text}"
 
 
 def test_a_mailbox_is_its_mails(read) -> None:

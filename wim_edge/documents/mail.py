@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,9 @@ _HEADER = 20_000  # characters; a longer header stays undecoded: decoding also t
 _FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _PROPERTY = re.compile(r'([\w-]+)((?:;[^:";]*+(?:"[^"]*"[^:";]*+)*+)*+):(.*)', re.S)
+_WORD = re.compile(r"\w+")
+_FLOWED = re.compile(r"(?<!^--) \r?\n(?:>+ ?)?", re.MULTILINE)
+"""The end of a line that continues on the next, in text with `DelSp=yes` (RFC 3676)."""
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d)?")
 _EVENTS = ("VEVENT", "VTODO", "VJOURNAL")
 _LABELS = {
@@ -61,6 +66,8 @@ class _MailWriter:
         self._left, self._room = _ATTACHMENTS, limits.document_bytes
         self.first = self.subject = ""
         self._people: list[str] = []
+        self._invitations = set[bytes]()
+        self._words = lru_cache(_MULTIPARTS)(self._words_of)
 
     def add(self, data: bytes) -> None:
         try:
@@ -82,16 +89,33 @@ class _MailWriter:
         self._people = people
         self._draft.mark(section=self.subject or "mail")
         self._draft.paragraph("\n".join(f"{key}: {value}" for key, value in headers if value))
-        body, rich = (mail.get_body(kinds) for kinds in (("plain", "html"), ("html",)))
-        parts = list(_leaves(mail))
-        if body is not None and rich is not None and rich not in parts:  # it is another form of the body
-            said, shown = self._words(body), self._words(rich)
-            body = rich if len(shown - said) > len(shown & said) else body  # not for "Your program shows no HTML"
+        body, parts = mail.get_body(("plain", "html")), self._leaves(mail)
+        if body not in parts:
+            body = next(filter(_is_form, parts), None)
         if body is not None:
             self._say(body)
+        self._invitations = set()
         for part in parts:
             if part is not body:
                 self._attachment(part, depth)
+
+    def _leaves(self, part: MIMEPart) -> list[MIMEPart]:
+        """Returns the leaf parts and attached mails, without signatures. Of a text in several forms, returns the HTML,
+        which mail programs show, if it has words that the plain form lacks; else the plain form."""
+        if part.get_content_maintype() != "multipart" or not part.is_multipart():
+            return [part]
+        kind, inner = part.get_content_subtype(), [*part.iter_parts()]
+        if kind == "signed":
+            del inner[1:2]  # the signature, by RFC 1847
+        leaves = [self._leaves(one) for one in inner]
+        if kind != "alternative":
+            return [*chain(*leaves)]
+        forms = [form for one in leaves if (form := [*filter(_is_form, one)])]
+        plain = [form for form in forms if form[0].get_content_subtype() == "plain"]
+        shown, *richer = [*plain[:1], *[form for form in forms if form not in plain][-1:]] or [[]]
+        for form in richer:
+            shown = form if set().union(*map(self._words, form)) - set().union(*map(self._words, shown)) else shown
+        return [leaf for leaf in chain(*leaves) if leaf in shown or not _is_unnamed(leaf)]
 
     def _say(self, part: MIMEPart) -> None:
         """Adds the paragraphs of a text part, and a head before each quotation in it."""
@@ -106,9 +130,10 @@ class _MailWriter:
         add_html(collected, self._name, _text(part), self._limits)
         return collected.found
 
-    def _words(self, part: MIMEPart) -> set[str]:
+    def _words_of(self, part: MIMEPart) -> set[str]:
         with suppress(DocumentError):  # HTML nested too deep
-            return {word for one in self._paragraphs(part, DocumentBuilder()) for word in one.text.split()}
+            texts = (one.text.casefold() for one in self._paragraphs(part, DocumentBuilder()))
+            return {word for text in texts for word in _WORD.findall(text)}
         return set()
 
     def _attachment(self, part: MIMEPart, depth: int) -> None:
@@ -123,6 +148,11 @@ class _MailWriter:
         data = part.get_payload(decode=True)
         if not isinstance(data, bytes):
             return
+        if part.get_content_subtype() in ("calendar", "ics"):
+            name, invitation = name or "calendar.ics", b"".join(data.split())
+            if invitation in self._invitations:  # often in the text and attached
+                return
+            self._invitations.add(invitation)
         if not name:
             if part.get_content_maintype() == "text":  # the text after an inline picture, or a mailing list's footer
                 self._draft.mark(section=self.subject or "mail")
@@ -142,14 +172,14 @@ class _MailWriter:
         self._draft.paragraph(found.text, [(mark.start, mark.section) for mark in found.marks if mark.section])
 
 
-def _leaves(part: MIMEPart, *, is_choice: bool = False) -> Iterator[MIMEPart]:
-    """Yields the leaf parts and attached mails, but no unnamed text of a multipart/alternative: it repeats the body."""
-    is_choice |= part.get_content_subtype() == "alternative"
-    if part.get_content_maintype() == "multipart" and part.is_multipart():
-        for inner in part.iter_parts():
-            yield from _leaves(inner, is_choice=is_choice)
-    elif not (is_choice and part.get_content_maintype() == "text" and not part.get_filename()):
-        yield part
+def _is_unnamed(part: MIMEPart) -> bool:
+    """Returns whether a part is text of the mail, and neither an attached file nor an invitation."""
+    is_text = part.get_content_maintype() == "text" and part.get_content_subtype() != "calendar"
+    return is_text and not part.get_filename()
+
+
+def _is_form(part: MIMEPart) -> bool:
+    return _is_unnamed(part) and part.get_content_subtype() in ("plain", "html")
 
 
 def _names(header: Any) -> list[str]:
@@ -162,7 +192,8 @@ def _names(header: Any) -> list[str]:
 
 def _text(part: MIMEPart) -> str:
     try:
-        return str(part.get_content())
+        text = str(part.get_content())
+        return _FLOWED.sub("", text) if str(part.get_param("delsp")).lower() == "yes" else text
     except LookupError:  # unknown encoding
         data = part.get_payload(decode=True)
         return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
