@@ -104,9 +104,11 @@ def test_long_markdown_keeps_its_title_but_no_headings(tmp_path: Path) -> None:
     ("# Rent\n\nIt is ~~EUR 1~~ EUR 2, ~~or~~.\n", "# Rent\n\nIt is EUR 2,.\n", 2), ("x ~~a\nb~~ y\n", "x\n y\n", 1),
     ("`~~a~~` and ``~~ ` ~~``\n\n```\n~~b~~\n```\n", None, 0), ("H~2~O, ~5 to ~6, ~~ a ~~ and \\~~b\n", None, 0),
     ("<del>old</del>new\n", "new\n", 1), ("| a | ~~1~~ 2 |\n|---|---|\n", "| a | 2 |\n|---|---|\n", 1),
-    ("~~a\n\nb~~\n", None, 0),
+    ("~~a\n\nb~~\n", None, 0), ("<!-- a\n\nb -->\nc <!-- d --> e\n", "\n\n\nc e\n", 2),
+    ("# H\n\n[//]: # (a)\n[x]: <> 'b\nc'\n[//]: # (d)\n[y]: u 'z'\n", "# H\n\n\n\n\n\n[y]: u 'z'\n", 3),
+    ("`<!-- a -->` \\<!-- b -->\n\n```\n<!-- c -->\n[//]: # (d)\n```\n[x]: #\n", None, 0),
 ])  # fmt: skip
-def test_struck_out_text_is_left_out(read, source: str, text: str | None, count: int) -> None:
+def test_struck_out_text_and_comments_are_left_out(read, source: str, text: str | None, count: int) -> None:
     document = read("a.md", source)
     assert document.text == (text or source)
     assert [note.split()[0] for note in document.notes] == [str(count)] * bool(count)

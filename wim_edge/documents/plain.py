@@ -35,9 +35,12 @@ _GLUED = re.compile(r"(<t[dhr]|<table|<[ou]l|<li|<p)_(?=\w+=)", re.I)
 _LEAST = 20  # with fewer tags, the text may be about HTML
 _APART = 500  # most characters per tag
 _FRONT_MATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
-_BEGIN = re.compile(r"`+|(?<![~\\])~~(?=[^\s~])|<(?:del|s|strike)>")
-_END = re.compile(r"`+|(?<=[^\s~\\])~~(?!~)|</(?:del|s|strike)>")
-"""``_BEGIN`` and ``_END``: the delimiters of code (backticks) and of struck-out text (tildes or an element)."""
+_BEGIN = re.compile(r"`+|(?<![~\\])~~(?=[^\s~])|<(?:del|s|strike)>|(?<!\\)<!--")
+_END = re.compile(r"`+|(?<=[^\s~\\])~~(?!~)|</(?:del|s|strike)>|-->")
+"""``_BEGIN`` and ``_END``: the delimiters of code (backticks), comments, and struck-out text (tildes or an element)."""
+_ENDS = {"<!--": "-->", "<del>": "</del>", "<s>": "</s>", "<strike>": "</strike>"}
+_DEFINITION = re.compile(r"\]:\s*(?:#|<>)\s")
+"""A definition of a link to nowhere; with a title, it is a comment: `[//]: # (text)`."""
 _TITLE = re.compile(r"""^title:\s*["']?(.*?)["']?\s*$""", re.M)
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*')
 _NAMES = ("name", "title", "label", "id", "key")
@@ -82,7 +85,7 @@ def is_markup(text: str) -> bool:
 
 
 def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> Document:
-    """Returns the document with a section per heading. The text is verbatim, but for struck-out passages."""
+    """Returns the document with a section per heading. The text is verbatim, without struck-out text and comments."""
     front = _FRONT_MATTER.match(text)
     titled = _TITLE.search(front.group()) if front else None
     title = short(titled[1]) if titled else ""
@@ -93,7 +96,7 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
     parser.core.ruler.enableOnly(["normalize", "block"])  # each heading's text is parsed below
     body = front.end() if front else 0
     draft = DocumentBuilder()
-    text = _without_struck(text, body, parser, draft) if any(_struck(text)) else text
+    text = _as_shown(text, body, parser, draft) if _DEFINITION.search(text) or any(_left_out(text)) else text
     starts = [start for start, _ in line_spans(text, body)]
     marks = []
     for opening, inline in pairwise(parser.parse(text[body:])):
@@ -105,36 +108,40 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
     return Document(name, text, tuple(marks), title=title, notes=(*notes, *draft.omissions()))
 
 
-def _without_struck(text: str, body: int, parser: Any, draft: DocumentBuilder) -> str:
-    """Returns the text without struck-out passages after offset ``body``; their line ends stay. Code is unchanged."""
-    lines, heading, done = text[body:].split("\n"), "", 0
-    for before, token in pairwise(parser.parse(text[body:])):
-        if token.type == "inline" and token.map[0] >= done:
-            heading = short(token.content) if before.type == "heading_open" else heading
+def _as_shown(text: str, body: int, parser: Any, draft: DocumentBuilder) -> str:
+    """Returns the text without what is struck out or a comment after offset ``body``, but for line ends."""
+    lines, heading, done, known = text[body:].split("\n"), "", 0, dict[str, Any]()
+    for before, token in pairwise([None, *parser.parse(text[body:], known)]):
+        if token.type in ("inline", "html_block") and token.map[0] >= done:
+            heading = short(token.content) if before and before.type == "heading_open" else heading
             first, done = token.map
             said, kept, parts = "\n".join(lines[first:done]), 0, list[str]()
-            for start, end in _struck(said):
-                draft.omit(STRUCK, heading)
+            for start, end in _left_out(said):
+                draft.omit("comment" if said.startswith("<!--", start) else STRUCK, heading)
                 has_word_behind = said[end : end + 1].strip(" \n.,;:!?")
                 parts += [said[kept:start] if has_word_behind else said[kept:start].removesuffix(" ")]
                 parts += ["\n" * said.count("\n", start, end)]
                 kept = end
             lines[first:done] = "".join([*parts, said[kept:]]).split("\n")
+    for one in (*known.get("references", {}).values(), *known.get("duplicate_refs", ())):
+        if one["href"] in ("", "#") and one["title"]:
+            draft.omit("comment", "")
+            lines[slice(*one["map"])] = [""] * (one["map"][1] - one["map"][0])
     return text[:body] + "\n".join(lines)
 
 
-def _struck(text: str) -> Iterator[tuple[int, int]]:
-    """Yields (start, end) of struck-out passages outside code, in one pass: it looks up the next end of each sign."""
+def _left_out(text: str) -> Iterator[tuple[int, int]]:
+    """Yields (start, end) of struck-out passages and comments outside code, in one pass with a look-up of ends."""
     ends: dict[str, list[int]] = defaultdict(list)
     for one in _END.finditer(text):
         ends[one[0]].append(one.start())
     done = 0
     for one in _BEGIN.finditer(text):
-        places = ends[one[0].replace("<", "</")]
-        at = bisect_left(places, one.end() + (one[0][0] != "<"))
-        if one.start() >= done and at < len(places):
-            done = places[at] + len(one[0].replace("<", "</"))
-            if one[0][0] != "`":
+        sign = _ENDS.get(one[0], one[0])
+        at = bisect_left(ends[sign], one.end() + (one[0] == sign))
+        if one.start() >= done and at < len(ends[sign]):
+            done = ends[sign][at] + len(sign)
+            if sign[0] != "`":
                 yield one.start(), done
 
 
