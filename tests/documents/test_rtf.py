@@ -19,6 +19,11 @@ def test_text_and_tables(read) -> None:
     document = read("a.rtf", LEASE)
     assert document.text == "The rent is 400€.\n\nDer Käufer – zahlt.\n\n| Item | Price\nDoor | 12\n\nEnd."
     assert document.title == "The lease"
+    cells = rb"\trowd\pard\intbl %s\cell %s\cell\row"
+    rows = cells % (b"Item", b"Sum") + cells % (rb"Lamp\line (black)\par new", b"10") + cells % (
+        rb"{a\nestcell b\nestcell{\*\nesttableprops\trowd\nestrow}}\pard\intbl c\nestcell", b"\\u-10179?\\u-8704?")
+    assert read("b.rtf", rb"{\rtf1 " + rows + rb"\pard One\par Two}").text == (
+        "Item | Sum\nLamp (black) new | 10\na b; c | \U0001f600\n\nOne\n\nTwo")
     assert read("named.doc", LEASE).text == document.text  # Word writes it under this name, too
 
 

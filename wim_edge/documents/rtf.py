@@ -20,6 +20,7 @@ _LOOK = re.compile(
 )
 _FIRST, _END = 0xE000, 0xE00F
 """Private-use characters that mark where the letters of a look begin (one per look) and end: striprtf drops looks."""
+_CELL_WORD = re.compile(r"\\(trowd|intbl|pard|row|par|line|nestcell|nesttableprops)(?![a-z0-9-]) ?")
 _NOTE, _BRACE = re.compile(r"\{(?:\\\*)?\\footnote(?![a-z])"), re.compile(r"\\[\\{}]|([{}])")
 _SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # a footnote's own number, at its beginning
 
@@ -28,7 +29,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text without struck-out or hidden passages. Raises DocumentError if it is too large or damaged."""
     striprtf = require("striprtf.striprtf", name)
     check_size(name, len(data), limits, "markup_bytes")
-    markup = _with_notes_below(data.decode("latin-1"))
+    markup = _with_whole_cells(_with_notes_below(data.decode("latin-1")))
     names = list(_LOOKS)
     signed = _LOOK.sub(lambda one: rf"\u{_FIRST + names.index(one[1])}?{one[2]}\u{_END}?", markup)
     draft = DocumentBuilder()
@@ -38,6 +39,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
         text: str = striprtf.rtf_to_text(signed, encoding="cp1252", errors="replace")
     except (ValueError, LookupError, TypeError, OverflowError, AttributeError):  # invalid characters, and the like
         raise damaged(name) from None
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # its signs above U+FFFF are in two
     parts = re.split(f"([{chr(_FIRST)}-{chr(_END - 1)}][^{chr(_FIRST)}-{chr(_END)}]*+){chr(_END)}", text)
     looks = {chr(_FIRST + at): look for at, look in enumerate(_LOOKS.values())}
     text = shown(((part.lstrip("".join(looks)), looks.get(part[:1], "")) for part in parts), draft.omit)
@@ -51,6 +53,22 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
         draft.paragraph(line.strip())
     add_rows(draft, rows)
     return draft.document(name)
+
+
+def _with_whole_cells(markup: str) -> str:
+    """Returns the markup with each cell on one line; a semicolon follows each row of a table in it."""
+    kept, done, is_cell = list[str](), 0, False
+    for word in _CELL_WORD.finditer(markup):
+        if word[1] in ("trowd", "intbl"):
+            is_cell = True
+        elif word[1] in ("pard", "row"):
+            is_cell = False
+        elif word[1] == "nesttableprops" and kept:
+            kept[-1] = "; "  # instead of the blank for the row's last cell
+        elif is_cell or word[1] == "nestcell":
+            kept += [markup[done : word.start()], " "]
+            done = word.end()
+    return "".join([*kept, markup[done:]])
 
 
 def _with_notes_below(markup: str) -> str:
