@@ -23,7 +23,7 @@ def test_text_and_tables(read) -> None:
     rows = cells % (b"Item", b"Sum") + cells % (rb"Lamp\line (black)\par new", b"10") + cells % (
         rb"{a\nestcell b\nestcell{\*\nesttableprops\trowd\nestrow}}\pard\intbl c\nestcell", b"\\u-10179?\\u-8704?")
     assert read("b.rtf", rb"{\rtf1 " + rows + rb"\pard One\par Two}").text == (
-        "Item | Sum\nLamp (black) new | 10\na b; c | \U0001f600\n\nOne\n\nTwo")
+        "Item | Sum\nLamp (black) new | 10\na b c | \U0001f600\n\nOne\n\nTwo")
     assert read("named.doc", LEASE).text == document.text  # Word writes it under this name, too
 
 

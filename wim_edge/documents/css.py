@@ -19,15 +19,13 @@ _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.I)
 _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:\s*([^;]+)")
 _PROPERTIES = frozenset({
     "display", "visibility", "text-decoration", "text-decoration-line", "vertical-align", "position", "clip",
-    "clip-path", "width", "height", "left", "top", "text-indent", "list-style", "list-style-type",
+    "clip-path", "width", "height", "left", "top", "text-indent", "list-style",
 })  # fmt: skip
 _TINY, _FAR = re.compile(r"[01](?:px)?"), re.compile(r"-\d{3,}(?:px|r?em)?|-\d{2,}r?em")
 _CLIPPED = re.compile(r"rect\(\s*[01](?:px)?\b.*|inset\(\s*(?:[5-9]\d|100)%.*", re.S)
 _OF_TAGS = {"s": STRUCK, "del": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": LOWERED, "rt": BESIDE}
-_KINDS = KINDS | dict.fromkeys(("disc", "circle", "square"), "") | {"none": "none", "decimal": "decimal"}
-_KINDS |= {f"{case}-{name}": f"{case}{kind}" for case in ("lower", "upper") for name, kind in (
-    ("alpha", "Letter"), ("latin", "Letter"), ("roman", "Roman"))}  # fmt: skip
-"""Word's names of number formats, by the values of `type` and of `list-style`; empty: bullets."""
+_KINDS = frozenset({*KINDS.values(), "none"})
+_NAMED, _EMPTY = ("class", "id", "style"), ("", "", "")
 _MOST = 10_000  # most entries in the cache of looks
 _OWN = (3, False, 0)  # the rank of a style attribute, above that of any selector
 Style = dict[str, tuple[bool, tuple[int, bool, int], str]]
@@ -51,19 +49,18 @@ class StyleSheet:
         """Returns an element's look (a constant of `runs`; empty: plain), without regard to the elements around it."""
         if tag in ("html", "body"):  # often hidden until a script has run
             return ""
-        is_closed = tag == "dialog" and "open" not in attributes
+        is_hidden = tag == "dialog" and "open" not in attributes
         if not attributes and tag not in self._rules:
-            return HIDDEN if is_closed else _OF_TAGS.get(tag, "")
-        return self._found(tag, attributes, is_closed or "hidden" in attributes or "popover" in attributes)[0]
+            return HIDDEN if is_hidden else _OF_TAGS.get(tag, "")
+        is_hidden |= "hidden" in attributes or "popover" in attributes
+        return self._look(tag, *map(attributes.get, _NAMED, _EMPTY), is_hidden)[0]
 
     def list_kind(self, tag: str, attributes: Mapping[str, str], default: str) -> str:
         """Returns the number format of a list or item, as Word names it; empty: bullets."""
-        values = self._found(tag, attributes, False)[1].split() or [attributes.get("type", "")]
-        kind = next((_KINDS[one] for one in values if one in _KINDS), default)
+        said = self._look(tag, *map(attributes.get, _NAMED, _EMPTY), False)[1].split() or [attributes.get("type", "")]
+        kinds = (KINDS.get(one, re.sub("-alpha|-latin", "Letter", one.replace("-roman", "Roman"))) for one in said)
+        kind = next(filter(_KINDS.__contains__, kinds), default)
         return kind if default else kind.removeprefix("none")  # a bullet says nothing, and divides the items
-
-    def _found(self, tag: str, attributes: Mapping[str, str], is_hidden: bool) -> tuple[str, str]:
-        return self._look(tag, *(attributes.get(name, "") for name in ("class", "id", "style")), is_hidden)
 
     def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> tuple[str, str]:
         """Returns (look, list style) for a tag and its attributes class, id and style (empty if absent)."""
@@ -97,10 +94,9 @@ def _declared(text: str, rank: tuple[int, bool, int]) -> Style:
     """Returns the declarations in ``text`` of the properties that can change a look, each with this rank."""
     style: Style = {}
     for key, value in _DECLARATION.findall(text):
-        if (name := key.lower()) in _PROPERTIES:
+        if (name := key.lower().removesuffix("-type")) in _PROPERTIES:  # the shorthand sets `list-style-type`, too
             said, mark, _ = value.lower().partition("!")
             one = bool(mark), rank, said.strip()
-            name = name.removesuffix("-type")  # the shorthand sets it, too
             style[name] = max(one, style.get(name, one), key=lambda known: known[0])
     return style
 

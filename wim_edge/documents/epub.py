@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,9 +16,7 @@ from wim_edge.errors import DocumentError
 
 CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_LINK = re.compile(r"<(?:link|\?xml-stylesheet)\b([^<>]*)>", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"""([\w-]+)\s*=\s*(["'])([^<>"']*)\2""")
-_IMPORT = re.compile(r"""@import\s+(?:url\()?\s*["']?([^"'()\s;]++)["')\s]*+(?!print)""")
+_SHEET = re.compile(r"""<(?:link|\?xml-s)(?![^<>]*\bprint\b)[^<>]*?\shref\s*=\s*["']([^<>"']+\.css)["']""", re.I)
 _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+xml"})
 
 
@@ -34,11 +31,7 @@ def read_epub(archive: Archive) -> Document:
     if not {_member("", one.get("URI", "")) for one in locked}.isdisjoint(chapters):
         how = "Read a copy that is free of it, if you have one."
         raise DocumentError(f"{name}: encrypted by digital rights management", how)
-
-    @cache
-    def sheet(member: str) -> str:
-        return archive.read(member).decode("utf-8", "replace") if member in archive.names else ""
-
+    sheets = {one: archive.read(one).decode("utf-8", "replace") for one in archive.names if one.endswith(".css")}
     for number, chapter in enumerate(chapters, start=1):
         if chapter not in archive.names:
             draft.notes.append(f"chapter {number} is missing")
@@ -46,7 +39,7 @@ def read_epub(archive: Archive) -> Document:
         markup, notes = decode_markup(name, archive.read(chapter))
         draft.notes.extend(f"chapter {number}: {note}" for note in notes)
         draft.mark(section=f"chapter {number}")
-        css = "\n".join(map(sheet, dict.fromkeys(_sheets(markup, chapter, sheet))))
+        css = "\n".join(sheets.get(_member(chapter, href), "") for href in dict.fromkeys(_SHEET.findall(markup)))
         add_html(draft, name, markup, archive.limits, css)
     draft.title = archive.title(root)
     return draft.document(name)
@@ -58,16 +51,6 @@ def _chapters(archive: Archive, root: str) -> list[str]:
     items = {tag.get("id"): _member(root, tag.get("href", "")) for tag in known}
     spine = (tag.get("idref") for tag in _tags(archive, root, "itemref"))
     return list(dict.fromkeys(items[idref] for idref in spine if idref in items))
-
-
-def _sheets(markup: str, chapter: str, read: Callable[[str], str]) -> Iterator[str]:
-    """Yields the names of the style sheets that a chapter links for a screen, each after those that it imports."""
-    for link in _LINK.findall(markup):
-        of = {key: value for key, _, value in _ATTRIBUTE.findall(link)}
-        if of.get("rel", "stylesheet").lower() == "stylesheet" and "print" not in of.get("media", ""):
-            sheet = _member(chapter, of.get("href", ""))
-            yield from (_member(sheet, href) for href in _IMPORT.findall(read(sheet)))
-            yield sheet
 
 
 def _member(base: str, href: str) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 from wim_edge.documents.document import require
 from wim_edge.documents.runs import ABOVE, BELOW
 
-_FORMULA = re.compile(r"(.*)<(?:\w+:)?math\b([^<>]*)>(.*)", re.IGNORECASE | re.S)
-_END = re.compile(r"</(?:\w+:)?math\s*>", re.IGNORECASE)
+_FORMULA = re.compile(r"(<span\b[^<>]*>\s*)?<((?:\w+:)?math)\b([^<>]*)>((?:(?!<(?:\w+:)?math).)*?)</\2>", re.I | re.S)
 _DEEP = 60  # most levels of a formula; what is below them is plain text
 _ROLES = {"mfrac": "num den", "mroot": "e deg", "msup": "e sup", "msub": "e sub", "msubsup": "e sub sup"}
 _ROLES |= {"mover": "e sup", "munder": "e sub", "munderover": "e sub sup"}
@@ -34,15 +33,14 @@ def linear(element: Any) -> str:
 
 
 def with_formulas(markup: str) -> str:
-    """Returns a page's markup with each formula as text in a `<math>` element."""
-    *pieces, rest = _END.split(markup)
-    etree = require("lxml.etree", "MathML") if pieces else None
-    for at, found in enumerate(map(_FORMULA.fullmatch, pieces)):
-        if found and etree:
-            blank = " " * ("block" in found[2])  # it is on a line of its own
-            text = escape(linear(etree.HTML(f"<math>{found[3]}</math>")))
-            pieces[at] = f"{found[1]}{blank}<math{found[2]}>{text}</math>{blank}"
-    return "".join([*pieces, rest])
+    """Returns a page's markup with formulas as text. A `<span>` around one, often hidden beside a picture, is shown."""
+
+    def as_text(found: re.Match[str]) -> str:
+        blank = " " * ("block" in found[3])  # it is on a line of its own
+        text = escape(linear(require("lxml.etree", "MathML").HTML(f"<math>{found[4]}</math>")))
+        return f"{'<span>' * bool(found[1])}{blank}<math{found[3]}>{text}</math>{blank}"
+
+    return _FORMULA.sub(as_text, markup)
 
 
 def _written(element: Any, depth: int) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from wim_edge.documents.css import StyleSheet
@@ -18,9 +17,8 @@ from wim_edge.documents.rows import span_of
 from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
 from wim_edge.settings import Limits
 
-_DROPPED = frozenset({
-    "audio", "canvas", "datalist", "defs", "desc", "iframe", "nav", "noscript", "script", "style", "template", "video",
-})  # fmt: skip
+_DROPPED = frozenset({"audio", "canvas", "datalist", "defs", "desc", "iframe", "nav", "noscript", "script", "style"})
+_DROPPED |= {"template", "video"}
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _INDENTS = 8  # most levels of indentation of a list item
 _ITEMS = frozenset({"ol", "ul", "menu", "dir"})
@@ -33,14 +31,15 @@ _BLOCKS = frozenset({
 })  # fmt: skip
 _APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
 """The elements that begin and end a paragraph of their own."""
+_DECORATION, _NEAR = "decoration", 16  # the look of `aria-hidden`; pieces of text beside it that may repeat it
 _TITLE_DEPTH = 3  # of a page's title; those further down name drawings (SVG)
 _LINE, _PARAGRAPH = 1, 2  # gaps: a line break, a blank line
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
 _FIELDS = frozenset({"input", "select", "option"})
-_HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "li", "math", "pre", "table", "tr"}
+_HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "li", "pre", "table", "tr"}
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
 """The types of `<input>` that show no filled-in text."""
-_LIST, _COUNT = re.compile(r"<(?:(li)|(/?)(?:ol|ul|menu|dir))(?=[\s/>])", re.IGNORECASE), "number-of-items"
+_REVERSED = re.compile(r"<ol\s[^<>]*\breversed\b", re.IGNORECASE)
 _INTEGER = re.compile(r"\s*([+-]?[0-9]{1,9})(?![0-9])")
 _NO_ATTRIBUTES: dict[str, str] = {}
 _LISTED = re.compile(MARK)
@@ -61,43 +60,31 @@ def read_html(name: str, data: bytes, limits: Limits) -> Document:
 def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css: str = "") -> None:
     """Appends the text of an HTML or XHTML page to the draft. ``css``: style sheets from outside the page."""
     etree = require("lxml.etree", name)
-    markup = _with_counts(with_formulas(_EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup))))
+    markup = with_formulas(_EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup)))
     parts = map(_STYLE.search, re.split("</style", markup, flags=re.IGNORECASE)[:-1])
     sheets = (found[2] for found in parts if found and "print" not in found[1])
     style = StyleSheet("\n".join([css, *sheets]))
-    parser = etree.HTMLParser(target=_Writer(draft, name, limits.html_depth, style), encoding="utf-8", huge_tree=True)
+    lists = etree.HTML(markup).iter("ol") if _REVERSED.search(markup) else ()
+    items = iter([len(one.findall("li")) for one in lists if "reversed" in one.attrib])
+    writer = _Writer(draft, name, limits.html_depth, style, items)
+    parser = etree.HTMLParser(target=writer, encoding="utf-8", huge_tree=True)
     with suppress(etree.LxmlError):  # raised for a page without any element: there is nothing to read
         # Bytes in a stated encoding, so that no declaration in the markup can override it.
         parser.feed(markup.encode())
         parser.close()
 
 
-def _with_counts(markup: str) -> str:
-    """Returns the markup with the number of a list's items in its tag, if any list is reversed: it counts down to 1."""
-    counts, open_lists = Counter[int](), [-1]  # by the list's place in the markup
-    for one in _LIST.finditer(markup) if "reversed" in markup else ():
-        if one[1]:
-            counts[open_lists[-1]] += 1
-        elif not one[2]:
-            open_lists.append(one.start())
-        elif len(open_lists) > 1:
-            open_lists.pop()
-    return _LIST.sub(lambda one: f"{one[0]} {_COUNT}={counts[one.start()]}", markup) if counts else markup
-
-
 class _Writer:
     """Receives lxml's parser events and writes paragraphs to the draft. A gap is written only before the next text."""
 
-    def __init__(self, draft: DocumentBuilder, name: str, most_deep: int, style: StyleSheet) -> None:
-        self._draft, self._name, self._most_deep, self._style = draft, name, most_deep, style
+    def __init__(self, draft: DocumentBuilder, name: str, depth: int, style: StyleSheet, items: Iterator[int]) -> None:
+        self._draft, self._name, self._most_deep, self._style, self._n_items = draft, name, depth, style, items
         self._pieces: list[str] = []  # the text of the open paragraph
         self._gap = 0  # 0, _LINE or _PARAGRAPH, before the next text
         self._space = False  # whether a space precedes the next text
         self._depth = self._pre = self._quoted = 0
         self._left_out = ("", 0)
         """The look of the element that is being left out ("dropped": no note is due), and its depth; depth 0: none."""
-        self._around = ("", 0)  # what `_left_out` was around a formula
-        self._formula_end = 0  # the number of pieces up to the end of the last formula; 0: not in this paragraph
         self._title: list[str] = []
         self._in_title = self._in_heading = False
         self._lists = [("", 0, 1)]
@@ -106,9 +93,7 @@ class _Writer:
         """The number or bullet of the list item that has just begun; empty after its first text."""
         self._tables: list[LayoutTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
-        """The open raised or lowered elements: look, depth, index of the first piece, whether a link is in it."""
-        self._decorations: list[tuple[int, int]] = []
-        """The open decorations, elements with `aria-hidden`: depth, index of the first piece."""
+        """The open raised or lowered elements and decorations: look, depth, index of the first piece, has it a link."""
         self._decoration = ""
         """The text of the decoration that has just ended; empty: none."""
         self._after_mark = False  # whether a footnote mark has just ended
@@ -121,11 +106,9 @@ class _Writer:
         if self._depth > self._most_deep:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
         if self._left_out[1]:
-            if tag == "math" and self._left_out == (HIDDEN, self._depth - 1):
-                self._around, self._left_out = self._left_out, ("", 0)  # a picture beside it shows it
             return
         attributes = attributes or _NO_ATTRIBUTES  # lxml's own empty mapping is slow
-        look, is_decoration = self._style.look(tag, attributes), attributes.get("aria-hidden") == "true"
+        look = self._style.look(tag, attributes)
         if tag in _DROPPED or look in (HIDDEN, STRUCK):
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
                 self._begin_cell(tag, attributes)  # an invisible cell keeps its column
@@ -137,12 +120,11 @@ class _Writer:
             self._in_title = self._depth <= _TITLE_DEPTH and not self._title
             self._left_out = ("", 0) if self._in_title else ("dropped", self._depth)
             return
-        if tag in _APART or ((look or is_decoration) and self._gap == _PARAGRAPH):
+        look = look or _DECORATION * (attributes.get("aria-hidden") == "true")
+        if tag in _APART or (look and self._gap == _PARAGRAPH):
             self._flush()
         if look:
             self._raised.append((look, self._depth, len(self._pieces), False))
-        elif is_decoration:
-            self._decorations.append((self._depth, len(self._pieces)))
         if tag in _HANDLED:
             self._begin(tag, attributes)
         if tag in _GAPS:
@@ -167,7 +149,7 @@ class _Writer:
         elif tag in _ITEMS:
             kind = self._style.list_kind(tag, attributes, "decimal" * (tag == "ol"))
             step = -1 if "reversed" in attributes else 1
-            first = _integer(attributes, "start", _integer(attributes, _COUNT, 1) if step < 0 else 1)
+            first = _integer(attributes, "start", next(self._n_items, 1) if step < 0 else 1)
             self._lists.append((kind, first, step))
         elif tag == "li":
             self._begin_item(attributes)
@@ -188,8 +170,6 @@ class _Writer:
             return
         if self._raised and self._raised[-1][1] > self._depth:
             self._end_raised()
-        if self._decorations and self._decorations[-1][0] > self._depth:
-            self._end_decoration()
         elif self._decoration:
             self._drop_twin()
         if tag in _APART:
@@ -215,9 +195,6 @@ class _Writer:
             self._lists.pop()
         elif tag == "select":
             self._end_choice()
-        elif tag == "math":
-            self._formula_end = len(self._pieces)
-            self._left_out, self._around = self._around, ("", 0)
 
     def data(self, text: str) -> None:
         if self._left_out[1]:
@@ -243,6 +220,9 @@ class _Writer:
 
     def _end_raised(self) -> None:
         look, _, at, is_link = self._raised.pop()
+        if look == _DECORATION:
+            self._end_decoration(at)
+            return
         text = "".join(self._pieces[at:])
         said = text.lstrip()
         if not said:
@@ -253,13 +233,11 @@ class _Writer:
         self._numerator = blank + set_off(before, said, look, "/", is_link=is_link)[0]
         self._pieces[at:] = [blank + added]
 
-    def _end_decoration(self) -> None:
+    def _end_decoration(self, at: int) -> None:
         """Ends a decoration (`aria-hidden`), and drops its text if it repeats the text before it."""
-        _, at = self._decorations.pop()
         text = " ".join("".join(self._pieces[at:]).split())
-        before = self._tail(at, len(text) + 1)[1].rstrip()
-        is_twin = text and before.endswith(text) and not before[: -len(text)][-1:].isalnum()
-        if is_twin or (at and at == self._formula_end):
+        before = "".join(self._pieces[max(0, at - _NEAR) : at]).rstrip()
+        if text and before.endswith(text) and not before[: -len(text)][-1:].isalnum():
             del self._pieces[at:]
         else:
             self._decoration = text
@@ -267,17 +245,9 @@ class _Writer:
     def _drop_twin(self) -> None:
         """Drops the text after a decoration if it repeats the decoration."""
         text, self._decoration = self._decoration, ""
-        begin, said = self._tail(len(self._pieces), 2 * len(text))
+        said = "".join(self._pieces[-_NEAR:])
         if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):
-            self._pieces[begin:] = [said[: -len(text)].rstrip()]
-
-    def _tail(self, at: int, least: int) -> tuple[int, str]:
-        """Returns (index of the first, text) of the last pieces before ``at`` that have at least ``least`` letters."""
-        begin = at
-        while begin and least > 0:
-            begin -= 1
-            least -= len(self._pieces[begin].strip())
-        return begin, "".join(self._pieces[begin:at])
+            self._pieces[-_NEAR:] = [said[: -len(text)].rstrip()]
 
     def _begin_field(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Writes the value of an `<input>`, or records a `<select>` or option for `_end_choice`."""
@@ -348,7 +318,7 @@ class _Writer:
         self._pieces.append(text)
 
     def _flush(self) -> None:
-        self._gap = self._formula_end = 0
+        self._gap = 0
         self._space = False
         if not self._pieces:
             return

@@ -32,8 +32,8 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """The cell on one line, with semicolons between the rows of a table in it."""
-        texts = (_flat(one.text) if one.is_rows else one.text for one in self.blocks)
+        rows = (one.text.removeprefix("| ").replace("\n", "; ").replace(" | ", " ") for one in self.blocks)
+        texts = (row if one.is_rows else one.text for row, one in zip(rows, self.blocks, strict=True))
         return " ".join(" ".join(texts).split())
 
 
@@ -58,16 +58,14 @@ class LayoutTable:
             return
         texts = [[cell.text for cell in row] for row in rows]
         table = grid(texts, [[cell.span for cell in row] for row in rows])
-        is_headed = None
-        if any(cell.tag == "th" for row in rows for cell in row):
-            is_headed = {cell.tag for cell in rows[0] if cell.blocks} == {"th"}
+        has_heads = any(cell.tag == "th" for row in rows for cell in row)
+        is_headed = {cell.tag for cell in rows[0] if cell.blocks} == {"th"} if has_heads else None
         yield from (Block(text, False, quoted, True) for text in table_text(table, is_headed))
 
 
 def _is_layout(rows: list[list[Cell]]) -> bool:
-    """Returns whether a table only positions text. It does if it has one cell, or if a cell contains a heading. Without
-    `<th>`, it also does if it contains a table, or if at least half of the rows have a cell with several paragraphs. A
-    table of short cells is one of data if it has `<th>`, or no table in it and as many cells in each row."""
+    """Returns whether a table only positions text: it has one cell, or a heading, or a table in it, or several
+    paragraphs in half of its rows. A table of short cells does not if it has `<th>`, or as many cells in each row."""
     cells = [cell for row in rows for cell in row]
     blocks = [block for cell in cells for block in cell.blocks]
     if len(cells) < 2 or any(block.is_heading for block in blocks):
@@ -79,7 +77,3 @@ def _is_layout(rows: list[list[Cell]]) -> bool:
     n_long = sum(any(len(cell.blocks) > 1 for cell in row) for row in rows)
     is_grid = is_short and len(rows) > 1 and {*map(len, rows)} == {max(len(rows[0]), 2)}
     return 2 * n_long >= len(rows) and not is_headed and not is_grid
-
-
-def _flat(rows: str) -> str:
-    return "; ".join(row.strip("| ") for row in rows.split("\n")).replace(" | ", " ")

@@ -30,9 +30,6 @@ _HEADER = 20_000  # characters; a longer header stays undecoded: decoding also t
 _FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _PROPERTY = re.compile(r'([\w-]+)((?:;[^:";]*+(?:"[^"]*"[^:";]*+)*+)*+):(.*)', re.S)
-_WORD = re.compile(r"\w+")
-_FLOWED = re.compile(r"(?<!^--) \r?\n(?:>+ ?)?", re.MULTILINE)
-"""The end of a line that continues on the next, in text with `DelSp=yes` (RFC 3676)."""
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d)?")
 _EVENTS = ("VEVENT", "VTODO", "VJOURNAL")
 _LABELS = {
@@ -66,7 +63,6 @@ class _MailWriter:
         self._left, self._room = _ATTACHMENTS, limits.document_bytes
         self.first = self.subject = ""
         self._people: list[str] = []
-        self._invitations = set[bytes]()
         self._words = lru_cache(_MULTIPARTS)(self._words_of)
 
     def add(self, data: bytes) -> None:
@@ -90,11 +86,9 @@ class _MailWriter:
         self._draft.mark(section=self.subject or "mail")
         self._draft.paragraph("\n".join(f"{key}: {value}" for key, value in headers if value))
         body, parts = mail.get_body(("plain", "html")), self._leaves(mail)
-        if body not in parts:
-            body = next(filter(_is_form, parts), None)
+        body = body if body in parts else next(filter(_is_text, parts), None)
         if body is not None:
             self._say(body)
-        self._invitations = set()
         for part in parts:
             if part is not body:
                 self._attachment(part, depth)
@@ -104,18 +98,15 @@ class _MailWriter:
         which mail programs show, if it has words that the plain form lacks; else the plain form."""
         if part.get_content_maintype() != "multipart" or not part.is_multipart():
             return [part]
-        kind, inner = part.get_content_subtype(), [*part.iter_parts()]
-        if kind == "signed":
-            del inner[1:2]  # the signature, by RFC 1847
-        leaves = [self._leaves(one) for one in inner]
-        if kind != "alternative":
-            return [*chain(*leaves)]
-        forms = [form for one in leaves if (form := [*filter(_is_form, one)])]
-        plain = [form for form in forms if form[0].get_content_subtype() == "plain"]
-        shown, *richer = [*plain[:1], *[form for form in forms if form not in plain][-1:]] or [[]]
-        for form in richer:
-            shown = form if set().union(*map(self._words, form)) - set().union(*map(self._words, shown)) else shown
-        return [leaf for leaf in chain(*leaves) if leaf in shown or not _is_unnamed(leaf)]
+        kind = part.get_content_subtype()  # a signature is the second part (RFC 1847)
+        leaves = [self._leaves(one) for at, one in enumerate(part.iter_parts()) if kind != "signed" or at != 1]
+        if kind == "alternative":
+            texts = filter(None, (tuple(filter(_is_text, one)) for one in reversed(leaves)))
+            forms = {form[0].get_content_subtype(): form for form in texts}
+            plain, rich = (forms.get(kind, ()) for kind in ("plain", "html"))
+            shown = {*(rich if not plain or self._words(rich) - self._words(plain) else plain)}
+            leaves = [[leaf for leaf in one if leaf in shown or not _is_text(leaf)] for one in leaves]
+        return [*chain(*leaves)]
 
     def _say(self, part: MIMEPart) -> None:
         """Adds the paragraphs of a text part, and a head before each quotation in it."""
@@ -130,10 +121,10 @@ class _MailWriter:
         add_html(collected, self._name, _text(part), self._limits)
         return collected.found
 
-    def _words_of(self, part: MIMEPart) -> set[str]:
+    def _words_of(self, parts: tuple[MIMEPart, ...]) -> set[str]:
         with suppress(DocumentError):  # HTML nested too deep
-            texts = (one.text.casefold() for one in self._paragraphs(part, DocumentBuilder()))
-            return {word for text in texts for word in _WORD.findall(text)}
+            texts = (one.text.casefold() for part in parts for one in self._paragraphs(part, DocumentBuilder()))
+            return {word for text in texts for word in re.findall(r"\w+", text)}
         return set()
 
     def _attachment(self, part: MIMEPart, depth: int) -> None:
@@ -145,14 +136,10 @@ class _MailWriter:
                 self._draft.notes += [note] if note not in self._draft.notes else []
             return
         name = " ".join((part.get_filename() or "").split())
+        name = name or "calendar.ics" * (part.get_content_type() == "text/calendar")
         data = part.get_payload(decode=True)
         if not isinstance(data, bytes):
             return
-        if part.get_content_subtype() in ("calendar", "ics"):
-            name, invitation = name or "calendar.ics", b"".join(data.split())
-            if invitation in self._invitations:  # often in the text and attached
-                return
-            self._invitations.add(invitation)
         if not name:
             if part.get_content_maintype() == "text":  # the text after an inline picture, or a mailing list's footer
                 self._draft.mark(section=self.subject or "mail")
@@ -172,14 +159,10 @@ class _MailWriter:
         self._draft.paragraph(found.text, [(mark.start, mark.section) for mark in found.marks if mark.section])
 
 
-def _is_unnamed(part: MIMEPart) -> bool:
+def _is_text(part: MIMEPart) -> bool:
     """Returns whether a part is text of the mail, and neither an attached file nor an invitation."""
-    is_text = part.get_content_maintype() == "text" and part.get_content_subtype() != "calendar"
-    return is_text and not part.get_filename()
-
-
-def _is_form(part: MIMEPart) -> bool:
-    return _is_unnamed(part) and part.get_content_subtype() in ("plain", "html")
+    is_file = bool(part.get_filename()) or part.get_content_subtype() == "calendar"
+    return part.get_content_maintype() == "text" and not is_file
 
 
 def _names(header: Any) -> list[str]:
@@ -192,8 +175,7 @@ def _names(header: Any) -> list[str]:
 
 def _text(part: MIMEPart) -> str:
     try:
-        text = str(part.get_content())
-        return _FLOWED.sub("", text) if str(part.get_param("delsp")).lower() == "yes" else text
+        return str(part.get_content())
     except LookupError:  # unknown encoding
         data = part.get_payload(decode=True)
         return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""

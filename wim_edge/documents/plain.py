@@ -38,9 +38,6 @@ _FRONT_MATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
 _BEGIN = re.compile(r"`+|(?<![~\\])~~(?=[^\s~])|<(?:del|s|strike)>|(?<!\\)<!--")
 _END = re.compile(r"`+|(?<=[^\s~\\])~~(?!~)|</(?:del|s|strike)>|-->")
 """``_BEGIN`` and ``_END``: the delimiters of code (backticks), comments, and struck-out text (tildes or an element)."""
-_ENDS = {"<!--": "-->", "<del>": "</del>", "<s>": "</s>", "<strike>": "</strike>"}
-_DEFINITION = re.compile(r"\]:\s*(?:#|<>)\s")
-"""A definition of a link to nowhere; with a title, it is a comment: `[//]: # (text)`."""
 _TITLE = re.compile(r"""^title:\s*["']?(.*?)["']?\s*$""", re.M)
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*')
 _NAMES = ("name", "title", "label", "id", "key")
@@ -96,7 +93,8 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
     parser.core.ruler.enableOnly(["normalize", "block"])  # each heading's text is parsed below
     body = front.end() if front else 0
     draft = DocumentBuilder()
-    text = _as_shown(text, body, parser, draft) if _DEFINITION.search(text) or any(_left_out(text)) else text
+    if "]: #" in text or "]: <>" in text or any(_left_out(text)):  # definitions of links to nowhere may be comments
+        text = _as_shown(text, body, parser, draft)
     starts = [start for start, _ in line_spans(text, body)]
     marks = []
     for opening, inline in pairwise(parser.parse(text[body:])):
@@ -137,7 +135,7 @@ def _left_out(text: str) -> Iterator[tuple[int, int]]:
         ends[one[0]].append(one.start())
     done = 0
     for one in _BEGIN.finditer(text):
-        sign = _ENDS.get(one[0], one[0])
+        sign = "-->" if one[0] == "<!--" else one[0].replace("<", "</")
         at = bisect_left(ends[sign], one.end() + (one[0] == sign))
         if one.start() >= done and at < len(ends[sign]):
             done = ends[sign][at] + len(sign)

@@ -20,7 +20,8 @@ _LOOK = re.compile(
 )
 _FIRST, _END = 0xE000, 0xE00F
 """Private-use characters that mark where the letters of a look begin (one per look) and end: striprtf drops looks."""
-_CELL_WORD = re.compile(r"\\(trowd|intbl|pard|row|par|line|nestcell|nesttableprops)(?![a-z0-9-]) ?")
+_CELLS = re.compile(r"\\(?:trowd|intbl)(?![a-z]).*?(?:\\(?:row|pard)(?![a-z])|\Z)", re.S)
+_BREAK = re.compile(r"\\(?:par|line|nestcell)(?![a-z0-9-]) ?")  # in a table's cell
 _NOTE, _BRACE = re.compile(r"\{(?:\\\*)?\\footnote(?![a-z])"), re.compile(r"\\[\\{}]|([{}])")
 _SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # a footnote's own number, at its beginning
 
@@ -29,7 +30,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text without struck-out or hidden passages. Raises DocumentError if it is too large or damaged."""
     striprtf = require("striprtf.striprtf", name)
     check_size(name, len(data), limits, "markup_bytes")
-    markup = _with_whole_cells(_with_notes_below(data.decode("latin-1")))
+    markup = _CELLS.sub(lambda cells: _BREAK.sub(" ", cells[0]), _with_notes_below(data.decode("latin-1")))
     names = list(_LOOKS)
     signed = _LOOK.sub(lambda one: rf"\u{_FIRST + names.index(one[1])}?{one[2]}\u{_END}?", markup)
     draft = DocumentBuilder()
@@ -53,22 +54,6 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
         draft.paragraph(line.strip())
     add_rows(draft, rows)
     return draft.document(name)
-
-
-def _with_whole_cells(markup: str) -> str:
-    """Returns the markup with each cell on one line; a semicolon follows each row of a table in it."""
-    kept, done, is_cell = list[str](), 0, False
-    for word in _CELL_WORD.finditer(markup):
-        if word[1] in ("trowd", "intbl"):
-            is_cell = True
-        elif word[1] in ("pard", "row"):
-            is_cell = False
-        elif word[1] == "nesttableprops" and kept:
-            kept[-1] = "; "  # instead of the blank for the row's last cell
-        elif is_cell or word[1] == "nestcell":
-            kept += [markup[done : word.start()], " "]
-            done = word.end()
-    return "".join([*kept, markup[done:]])
 
 
 def _with_notes_below(markup: str) -> str:
