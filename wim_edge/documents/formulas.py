@@ -40,7 +40,7 @@ def with_formulas(markup: str) -> str:
         text = escape(linear(require("lxml.etree", "MathML").HTML(f"<math>{found[4]}</math>")))
         return f"{'<span>' * bool(found[1])}{blank}<math{found[3]}>{text}</math>{blank}"
 
-    return _FORMULA.sub(as_text, markup)
+    return _FORMULA.sub(as_text, markup) if "math>" in markup else markup
 
 
 def _written(element: Any, depth: int) -> str:

@@ -71,7 +71,7 @@ def _is_layout(rows: list[list[Cell]]) -> bool:
     if len(cells) < 2 or any(block.is_heading for block in blocks):
         return True
     is_headed = any(cell.tag == "th" for cell in cells)
-    is_short = all(len(cell.text) <= _SHORT for cell in cells)
+    is_short = all(sum(len(block.text) for block in cell.blocks) <= _SHORT for cell in cells)
     if any(block.is_rows for block in blocks):
         return not (is_headed and is_short)
     n_long = sum(any(len(cell.blocks) > 1 for cell in row) for row in rows)
