@@ -65,6 +65,14 @@ def test_a_heading_parts_two_tables_of_other_columns() -> None:
     assert first_table(lines).end > 3
 
 
+def test_addresses_side_by_side_are_cells_above_a_table_of_other_columns() -> None:
+    blocks = [("Bill to", "Ship to"), ("Ada", "Ben"), ("Bonn", "Kiel")]
+    lines = [line(text, number, 240 * at) for number, row in enumerate(blocks) for at, text in enumerate(row)]
+    items = [("Item", "Qty", "Price", "Total"), ("Rope", "1", "24.90", "24.90"), ("Oar", "2", "9.00", "18.00")]
+    lines += [line(text, 5 + number, 110 * at) for number, row in enumerate(items) for at, text in enumerate(row)]
+    assert (first_table(lines).end, first_table(lines).cells) == (3, [list(row) for row in blocks])
+
+
 def test_a_cell_that_touches_the_next_column_is_cut() -> None:
     rows = ("Name", "Room"), ("Ann", "12"), ("Bo", "13")
     wide = [line("Margarethe von Hohenlohe-Ba 14", 3)]

@@ -56,6 +56,18 @@ def test_paragraphs_go_on_in_the_next_column_and_larger_lines_stand_apart() -> N
     assert "others goes on above" in made
 
 
+@pytest.mark.parametrize("is_across", [False, True])
+@pytest.mark.parametrize(("n_columns", "n_lines"), [(2, 3), (2, 6), (3, 4), (4, 9)])
+def test_columns_of_few_lines_are_read_one_after_the_other(n_columns: int, n_lines: int, is_across: bool) -> None:
+    names = [f"C{at}{n}" for at in range(n_columns) for n in range(n_lines)]
+    lines = [line(f"it goes on in {name} and in the next", int(name[2]), 240 * int(name[1])) for name in names]
+    if is_across:
+        lines.sort(key=lambda line: -line.bottom)
+    below = [one._replace(bottom=one.bottom - 200, top=one.top - 200) for one in lines]
+    (made,) = reflow([[*lines, line("Heading", n_lines + 1.5), *below]])
+    assert [word for word in made.split() if not word.islower()] == [*names, "Heading", *names]
+
+
 def test_a_table_is_rows() -> None:
     rows = [("Item", "Price", "Note"), ("Rope of hemp", "24.90", "20 m"), ("Lamp", "8.00", "")]
     lines = [line(WIDE, 0), line(WIDE, 1)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median, multimode
 
-from wim_edge.documents.pdf_lines import Line, fragments, rows_of
+from wim_edge.documents.pdf_lines import Line, fragments, line_of, rows_of
 
 _MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.)]|\[\d+\]|\d{1,3}(?:\.\d{1,3})+|\d{1,4}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}")
@@ -26,6 +26,9 @@ _TITLE = 45
 _FILLED = 0.55  # least share of a table's cells that are not empty
 _ROOM, _MANY = 0.45, 5  # least gap between columns, in line heights; in more columns, single words are a paragraph
 _LOOSE = 0.4  # least gap between words of two columns, in line heights
+_LINES, _PROSE, _FULL, _GOES_ON = 3, 20, 0.6, 0.4
+"""Of a column of text: its least lines and characters of a line, the median width of a line as a share of its own, and
+the least share of lines that begin in lower case."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,13 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
     if not 1 < len(rows[start]) <= _WIDEST:
         return None
     end = _end(rows[: start + (_ROWS if n_tried < _TRIED else _FEWER)], start)
+    # Blocks side by side, such as two addresses, may be above a table of other columns
+    apart = next((at for at in range(start + 2, end) if _gap(rows[at - 1], rows[at]) > 1), start)
+    is_parted = start < apart and len(rows[start]) <= _MANY
+    return _table(rows, start, end) or (_table(rows, start, apart) if is_parted else None)
+
+
+def _table(rows: Sequence[Sequence[Line]], start: int, end: int) -> TableRows | None:
     columns = _columns(rows[start:end])
     usual = max(multimode(len(row) for row in rows[start:end] if len(row) > 1))
     # A paragraph across columns ends the table
@@ -69,6 +79,41 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
     weight, below = (min([cell.weight for cell in row]) for row in table[:2])
     top, bottom = max(cell.top for cell in table[0]), min(cell.bottom for cell in table[-1])
     return TableRows(end, cells, columns, top, bottom, is_headed=weight > below)
+
+
+def columns_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> tuple[int, list[Line]] | None:
+    """Returns the index after the columns of text that begin with ``rows[start]``, and their lines, column by column;
+    None if there are none. A gap or a line across them divides them into upper and lower ones."""
+    first = [cell for row in rows[start : start + 2] for cell in row]
+    if len(rows[start]) < 2 or 2 * sum(len(cell.text) for cell in first) < _PROSE * len(first):  # figures: saves time
+        return None
+    columns, end = [(cell.left, cell.right) for cell in rows[start]], start + 1
+    for above, row in pairwise(rows[start : start + (_ROWS if n_tried < _TRIED else _FEWER)]):
+        is_across = len(row) == 1 and sum(_overlap(row[0], column) > 0 for column in columns) > 1
+        if is_across or row[0].bottom > above[0].top or _gap(above, row) >= _CLOSE:
+            break
+        columns = _merge(sorted([*columns, *((cell.left, cell.right) for cell in row)]))
+        end += 1
+    table = rows[start:end]
+    texts = [[[cell for cell in row if _overlap(cell, column) > 0] for row in table] for column in columns]
+    texts = [[*filter(None, text)] for text in texts]
+    if len(columns) < 2 or not all(map(_is_text, texts)):
+        return None
+    return end, [
+        line_of([word for cell in cells for word in cell.words], cells[0].bottom, cells[0].top)
+        for cells in chain.from_iterable(texts)
+    ]
+
+
+def _is_text(lines: Sequence[Sequence[Line]]) -> bool:
+    """Returns whether a column's lines are text: long, about equally wide, and many begin within a sentence."""
+    cells = [cell.text for line in lines for cell in line]
+    widths = [line[-1].right - line[0].left for line in lines]
+    return (
+        len(lines) >= _LINES and sum(map(len, cells)) >= _PROSE * len(lines)
+        and median(widths) >= _FULL * max(widths)
+        and sum(cell[:1].islower() for cell in cells) >= _GOES_ON * (len(cells) - 1)
+    )
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:

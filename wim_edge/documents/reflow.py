@@ -15,7 +15,7 @@ from itertools import groupby, pairwise, takewhile
 from statistics import median
 
 from wim_edge.documents.pdf_lines import Line, fragments, rows_of
-from wim_edge.documents.pdf_tables import TableRows, are_alike, column_of, more_rows, row_cells, table_at
+from wim_edge.documents.pdf_tables import TableRows, are_alike, column_of, columns_at, more_rows, row_cells, table_at
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.documents.rows import line_of, names_columns, table_text
 from wim_edge.documents.segments import PAGE
@@ -152,7 +152,10 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
         lines: list[Line] = []
         at = n_tried = 0
         while at < len(rows):
-            if (table := table_at(cells, at, n_tried)) is not None:
+            if (columns := columns_at(cells, at, n_tried)) is not None:
+                lines += columns[1]
+                at = columns[0]
+            elif (table := table_at(cells, at, n_tried)) is not None:
                 found += [lines, table]
                 lines, at = [], table.end
             else:
