@@ -186,3 +186,12 @@ def test_what_a_reader_strikes_out_is_left_out() -> None:
     page = read_page(pdfium.PdfDocument(made), 0)
     assert [line.text for line in page.lines] == ["The fee is 40 euros"]
     assert (page.n_struck, page.n_lost) == (1, 0)
+
+
+def test_text_in_layers_that_are_off_is_left_out(read) -> None:
+    data = pdf(b"0 0 Td /OC/on BDC (The door is 120 cm wide) Tj /OC/off BDC (or 90) Tj EMC EMC /OC/off BDC ( ) Tj EMC")
+    data = data.replace(b"/Pages 2", b"/OCProperties<</OCGs[8 0 R 9 0 R]/D<</BaseState/OFF/ON[8 0 R]>>>>/Pages 2", 1)
+    data = data.replace(b"/Resources<<", b"/Resources<</Properties<</on 8 0 R/off 9 0 R>>")
+    document = read("a.pdf", data.replace(b"trailer", b"8 0 obj<</Type/OCG>>endobj 9 0 obj<<>>endobj trailer"))
+    assert document.text == "The door is 120 cm wide"
+    assert document.notes == ("1 hidden passage was left out (page 1)",)

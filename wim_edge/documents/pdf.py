@@ -6,9 +6,10 @@ import ctypes
 import logging
 import re
 import threading
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -24,6 +25,7 @@ from wim_edge.documents.pdf_forms import take_fields, with_fields
 from wim_edge.documents.pdf_lines import Line, fragments, page_lines
 from wim_edge.documents.pdf_words import Box, as_read, page_words
 from wim_edge.documents.reflow import reflow
+from wim_edge.documents.runs import HIDDEN
 from wim_edge.settings import Limits
 
 _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
@@ -44,6 +46,10 @@ _TIMES = 3
 _NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,;:。，；：]$|(?:\.\s?){4}")
 _THICKEST = 4.0  # points; a line through words is not thicker
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
+_LAYERS, _PACKED = re.compile(rb"/OCProperties|/Encrypt"), re.compile(rb"/ObjStm\b[^>]{0,300}>>\s*stream\r?\n")
+_STREAMS, _UNPACKED = 2000, 200_000  # the most streams in which layers are searched for, and bytes of each
+_LAYER, _OBJECTS, _GROUPS, _PIXELS = "OC\0".encode("utf-16-le"), 100_000, 200, 1000
+"""The name of a layer's mark; the most objects and groups of texts on a page; the size of the picture of a group."""
 _PDFIUM = threading.Lock()  # it is not thread-safe
 _LOST_LETTERS = "some letters that cannot be read: its fonts do not say what they are"
 _XFA_FULL = 2  # PDFium's number for XFA forms: their pages are drawn from XML, which its wheels cannot do
@@ -52,12 +58,13 @@ logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would pri
 
 @dataclass
 class PdfPage:
-    """A page's lines in reading order, and its numbers of struck-out words, unreadable letters and unread fields."""
+    """A page's lines in reading order, and its numbers of struck-out words, unreadable letters, and so on."""
 
     lines: list[Line]
     n_struck: int = 0
     n_lost: int = 0
     n_unread: int = 0
+    n_hidden: int = 0
     ends: tuple[float, float] = 0.0, 0.0
     """The bottom and top of the page, in its lines' coordinates."""
     is_broken: bool = False
@@ -77,7 +84,7 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
     with opened(name, data) as pdf:
         if len(pdf) > limits.pdf_pages:
             raise above(name, f"{len(pdf):,} pages, more than {limits.pdf_pages:,}", "pdf_pages")
-        pages = _pages(pdf)
+        pages = _pages(pdf, _may_have_layers(data))
         title, is_xfa = str(pdf.get_metadata_value("Title")), pdf.get_formtype() == _XFA_FULL
     draft.title = "" if _NO_TITLE.search(title) or title == Path(name).stem else title
     drawn = [number for number, page in enumerate(pages, 1) if page.is_drawn]
@@ -115,7 +122,8 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
             recognised = scanned.pop(number, None)
             how = f". The text was recognised, with confidence {recognised.confidence:.2f}" if recognised else ""
             draft.notes += scans.on_pages([number] * (page.n_lost > 0), _LOST_LETTERS + how)
-            for what in ["struck-out word"] * page.n_struck + ["field"] * page.n_unread:
+            left_out = {"struck-out word": page.n_struck, "field": page.n_unread, HIDDEN: page.n_hidden}
+            for what in Counter(left_out).elements():
                 draft.omit(what, f"page {number}")
     covered = [number for number in drawn if number not in scanned and number not in silent]
     draft.notes += scans.on_pages(covered, "a picture over most of it, in which text is not recognised")
@@ -164,14 +172,24 @@ def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
     return found
 
 
-def _pages(pdf: Any) -> list[PdfPage]:
+def _may_have_layers(data: bytes) -> bool:
+    """Returns whether a PDF names layers, openly or in a packed stream of objects, or is encrypted."""
+    for packed in islice(_PACKED.finditer(data), _STREAMS):
+        stream = data[packed.end() : packed.end() + _UNPACKED]
+        with suppress(zlib.error):
+            if _LAYERS.search(zlib.decompressobj().decompress(stream, _UNPACKED)):
+                return True
+    return _LAYERS.search(data) is not None
+
+
+def _pages(pdf: Any, has_layers: bool) -> list[PdfPage]:
     import pypdfium2
 
     pages = []
     for index in range(len(pdf)):
         page = PdfPage([], is_broken=True)
         with suppress(pypdfium2.PdfiumError):
-            page = read_page(pdf, index)
+            page = read_page(pdf, index, has_layers)
         page.is_drawn = _letters(page.lines) < _STAMP and _is_picture(pdf, index)
         label = short(pdf.get_page_label(index)[: 2 * _LABEL])
         page.label = label if 0 < len(label) <= _LABEL and label != str(index + 1) else None
@@ -208,23 +226,62 @@ def _is_picture(pdf: Any, index: int) -> bool:
     return False
 
 
-def read_page(pdf: Any, index: int) -> PdfPage:
+def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
     """Returns the page at ``index`` (from 0) of an open pypdfium2 document. Raises PdfiumError."""
     import pypdfium2.raw as raw
 
     pdf.init_forms()
-    with closing(load_page(pdf, index)) as page:
+    with ExitStack() as loaded:
+        page = loaded.enter_context(closing(load_page(pdf, index)))
         _, bottom, _, top = as_read(page.get_bbox(), page.get_rotation())
-        if raw.FPDFPage_GetAnnotCount(page.raw) <= 0:
-            found = page_words(page, list(rules(page)))
-            return PdfPage(page_lines(found), found.n_struck, found.n_lost, ends=(bottom, top))
         strikes = list(_struck(raw, page))
         fields, n_unread = take_fields(pdf.formenv, page) if pdf.formenv else ([], 0)
-        raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)  # draws the other annotations into the page
-    with closing(load_page(pdf, index)) as page:
+        if raw.FPDFPage_GetAnnotCount(page.raw) > 0:
+            raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)  # draws the other annotations into the page
+            loaded.close()
+            page = loaded.enter_context(closing(load_page(pdf, index)))
+        n_hidden = _hide_layers(raw, page) if has_layers else 0
         found = page_words(page, [*strikes, *rules(page)])
-        lines = with_fields(page_lines(found), fields, page.get_rotation(), found.from_right)
-        return PdfPage(lines, found.n_struck, found.n_lost, n_unread, (bottom, top))
+        lines = page_lines(found)
+        lines = with_fields(lines, fields, page.get_rotation(), found.from_right) if fields else lines
+    return PdfPage(lines, found.n_struck, found.n_lost, n_unread, n_hidden, (bottom, top))
+
+
+def _hide_layers(raw: Any, page: Any) -> int:
+    """Switches off a page's texts in hidden layers, which PDFium reads but does not draw: it draws the texts of each
+    form and layer alone. Returns how many of these groups leave no trace."""
+    groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    for one in islice(page.get_objects(), _OBJECTS):
+        raw.FPDFPageObj_SetIsActive(one, one.type == raw.FPDF_PAGEOBJ_FORM)
+        if one.type == raw.FPDF_PAGEOBJ_TEXT:
+            _, bottom, _, top = one.get_bounds()
+            groups[(one.container, *_layers(raw, one)) if bottom < top else ()].append(one)  # (): blanks
+    hidden = {key for key in [*groups][:_GROUPS] if any(key) and not _draws(raw, page, groups[key])}
+    for key, texts in groups.items():
+        for one in texts:
+            raw.FPDFPageObj_SetIsActive(one, key not in hidden)
+    return len(hidden)
+
+
+def _layers(raw: Any, one: Any) -> Iterator[int]:
+    """Yields the addresses of the marks that put an object into layers."""
+    name, size = (ctypes.c_ushort * 3)(), ctypes.c_ulong()
+    for at in range(raw.FPDFPageObj_CountMarks(one)):
+        mark = raw.FPDFPageObj_GetMark(one, at)
+        raw.FPDFPageObjMark_GetName(mark, name, ctypes.sizeof(name), size)
+        if size.value == ctypes.sizeof(name) and bytes(name) == _LAYER:
+            yield ctypes.addressof(mark.contents)
+
+
+def _draws(raw: Any, page: Any, texts: Iterable[Any]) -> bool:
+    for one in texts:
+        raw.FPDFTextObj_SetTextRenderMode(one, raw.FPDF_TEXTRENDERMODE_FILL)  # recognised text is not drawn either
+        raw.FPDFPageObj_SetIsActive(one, True)
+    scale = _PIXELS / max(page.get_size())
+    drawn = page.render(scale=scale, fill_color=(0, 0, 0, 0), may_draw_forms=False, draw_annots=False)
+    for one in texts:
+        raw.FPDFPageObj_SetIsActive(one, False)
+    return bool(bytes(drawn.buffer).strip(b"\0"))
 
 
 def load_page(pdf: Any, index: int) -> Any:
