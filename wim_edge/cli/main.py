@@ -21,13 +21,12 @@ from wim_edge.cli.doctor import doctor
 from wim_edge.cli.eval import eval_command
 from wim_edge.cli.interrupt import EXIT_CANCELLED
 from wim_edge.cli.library import library
-from wim_edge.cli.mcp import mcp
 from wim_edge.cli.models import models
 from wim_edge.cli.options import debug_option
 from wim_edge.cli.read import read
 from wim_edge.cli.readings import readings
 from wim_edge.cli.rpc_serve import rpc_serve
-from wim_edge.cli.serve import serve
+from wim_edge.cli.serve import mcp, serve
 from wim_edge.cli.terminal import show_error
 from wim_edge.cli.tune import tune
 from wim_edge.cli.worker import worker
