@@ -11,7 +11,7 @@ import pytest
 from tests.documents.make import place_of
 from wim_edge.documents import read_document
 from wim_edge.documents.plain import is_markup, plain
-from wim_edge.library.ingest import rows_of
+from wim_edge.library.ingest import documents_in
 from wim_edge.settings import Limits
 
 ROWS = "".join(f'<Tr> <Td_colspan="2"> Lamp {n} </Td> <Td> lit in 18{n:02} </Td> </Tr> ' for n in range(20))
@@ -61,7 +61,7 @@ def test_without_the_extra_it_is_read_as_it_stands(monkeypatch: pytest.MonkeyPat
 def test_rows_of_pages(tmp_path: Path) -> None:
     path = tmp_path / "pages.jsonl"
     path.write_text(json.dumps({"title": "Lighthouses", "text": PAGE}))
-    ((title, document),) = rows_of(path)
+    ((title, document),), _ = documents_in(path)
     assert (title, document.path) == ("Lighthouses", path)
     assert "Lamp 7 | lit in 1807" in document.text
 
