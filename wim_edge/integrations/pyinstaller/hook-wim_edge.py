@@ -14,8 +14,8 @@ _LEFT_OUT = ("wim_edge.evaluation", "wim_edge.integrations", "wim_edge.batch", "
 hiddenimports = collect_submodules("wim_edge", filter=lambda name: not name.startswith(_LEFT_OUT))
 hiddenimports += ["snowballstemmer"]
 FORMATS = (
-    "lxml.etree", "markdown_it", "openpyxl.styles.numbers", "openpyxl.utils.datetime", "pptx", "pypdfium2",
-    "striprtf.striprtf",
+    "lxml.etree", "markdown_it", "openpyxl.styles.numbers", "openpyxl.utils.cell", "openpyxl.utils.datetime",
+    "pptx", "pypdfium2", "striprtf.striprtf",
 )  # fmt: skip
 """The modules that `wim_edge.documents.document.require` imports; a format is read if its library is installed."""
 hiddenimports += [name for name in FORMATS if find_spec(name.partition(".")[0])]
