@@ -54,6 +54,7 @@ def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: 
 @pytest.mark.parametrize(("status", "text", "shown", "large"), [
     ("answered", "Anna Lind\n\n“Anna Lind signed it.” (page 3)", "Anna Lind", True),
     ("unsure", "Perhaps: Anna Lind\n\n“Anna Lind signed it.”", "Anna Lind", True),
+    ("unsure", "Perhaps: Yes.\n\n“Anna Lind signed it.”", "Perhaps: Yes.", True),
     ("not_found", "The text does not seem to say.\n\nNearest: “Anna Lind signed it.”",
      "The text does not seem to say.", False),
     ("answered", LONG, LONG, False),
@@ -67,7 +68,7 @@ def test_an_answer_is_shown_in_its_parts(
         yield events.SegmentRead(0, 1, "a", None, None, (0, 27), 9)
         quote = events.Quote("Anna Lind signed it.", "a", None, "Costs", (7, 27), "| who |")
         usage = events.Usage(9, 0, 1, {"total": 1.0}, 1)
-        short = "" if status == "not_found" else "Anna Lind"
+        short = "" if status == "not_found" else "Yes" if "Yes." in text else "Anna Lind"
         yield events.AnswerDelta(text)
         yield events.AnswerFinished(text, "stop", "wim", "m", (), usage, 1, 1, 0.0, status, short, (7, 16), (quote,),
                                     0.4, ("123",))  # fmt: skip

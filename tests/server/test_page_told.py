@@ -68,6 +68,24 @@ def test_each_stage_is_named_while_it_lasts(page: Any, monkeypatch: pytest.Monke
     expect(page.locator("#machine")).to_contain_text("idle")
 
 
+def test_while_it_checks_on_nothing_is_said_to_be_absent(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+
+    def stream(*_given: Any, **_more: Any) -> Iterator[events.Event]:
+        yield from (BEGUN, *margin(0, "a", (0, 24), NOON), finished("It does not seem to say.", status="not_found"))
+        yield replace(BEGUN, read_segments=1)
+        assert go_on.wait(60)
+        yield finished("noon", short="noon", quotes=QUOTES[:1])
+
+    monkeypatch.setattr(Runtime, "stream", stream)
+    ask(page, "When does it sail?")
+    card = last(page)
+    expect(card.locator(".said")).to_have_text("Nothing found so far.")
+    expect(card.locator(".word")).to_have_text("Checking")
+    go_on.set()
+    expect(card.locator(".sum")).to_have_text("Checked 1 of 2 passages · 2.0 s")  # of both
+
+
 def test_a_sent_question_is_shown_before_the_server_accepts_it(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     script(monkeypatch, BEGUN, finished("noon", short="noon", quotes=QUOTES[:1]))
     held: list[Any] = []
@@ -141,7 +159,7 @@ def test_an_item_leads_to_its_quotation_and_is_copied_with_it(
     expect(page.locator("mark")).to_have_text(RED)
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     card.locator(".copy").click()
-    told_by = [f"- {items[0]} [1]", f"- {items[1]} [2]", "", f"1. “{NOON}” (a, characters 0–24)"]
+    told_by = [f"- {items[0]} [1]", f"- {items[1]} [2]", "", f"1. “{NOON}” (a)"]
     assert page.evaluate("window.copied").split("\n")[3:7] == told_by
 
 

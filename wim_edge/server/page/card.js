@@ -135,7 +135,7 @@ export class Card {
 
   where(one) {
     const { titles, names } = this.told;
-    return [names.size > 1 || titles.size > 1 ? titles.get(one.document) ?? one.document : "", place(one)].filter(Boolean).join(", ");
+    return [names.size > 1 || titles.size > 1 ? titles.get(one.document) ?? one.document : "", place(one)].filter(Boolean).join(", ") || "in the text";
   }
 
   drawOthers() {

@@ -100,5 +100,5 @@ export const percent = (share) => (share > 0 && share < 0.01 ? "under 1%" : `${M
 export function place(one) {
   const where = one.page != null ? `page ${one.page_label ?? one.page}${one.page_label && one.page_label !== String(one.page) ? ` (${one.page} in the file)` : ""}` : one.line ? `line ${one.line}` : "";
   const sure = one.confidence != null ? `recognised with ${one.confidence.toFixed(2)}` : "";
-  return [where, one.section, one.row ? `row ${one.row}` : "", sure].filter(Boolean).join(", ") || "characters " + (one.quote ?? one.chars).join("–");
+  return [where, one.section, one.row ? `row ${one.row}` : "", sure].filter(Boolean).join(", ");
 }

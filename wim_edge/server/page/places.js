@@ -87,7 +87,7 @@ export class Places {
     this.tint();
     if (!this.hits.length) {
       this.desk.unmark();
-      return this.tell(source && "No matches");
+      return this.tell(source && ($("tabs").hidden ? "No matches" : "No matches here"));
     }
     const { offsets, top } = this.desk.view, here = offsets.unit(top);
     this.reveal(firstOf(this.hits.length, (one) => this.hits[one][0] >= here) % this.hits.length);

@@ -199,11 +199,12 @@ export function labelled({ text, header }) {
 
 // The text of an answer without the quotations at its end, which are shown below it; a sentence that holds one stays
 export function own(answer) {
-  const { text, quotes = [], status } = answer, parts = text.split("\n\n");
+  const { text, quotes = [], status } = answer;
+  const parts = text.replace(/^Perhaps: (?!(?:Yes|No)\.(?:\n|$))/, "").split("\n\n");  // a verdict alone would look sure
   const beside = (part) => quotes.reduce((left, one) => left.replaceAll(`“${plain(one.text)}”`, ""), plain(part)).replace(/\([^()]*\)|\s/g, "");
   const isRow = (part, one) => labelled(one) && part.includes(" · ") && labelled(one).split(" · ").every((cell) => part.includes(cell));
   while (parts.length && quotes.some((one) => (carries(parts.at(-1), one) && (status === "not_found" || !beside(parts.at(-1)))) || isRow(parts.at(-1), one))) parts.pop();
-  return parts.join("\n\n").replace(/^Perhaps: (?!(?:Yes|No)\.$)/, "");  // a verdict alone would look sure
+  return parts.join("\n\n");
 }
 
 // The passages besides those that are quoted already, in the document's order
