@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.documents.scanned import said, scan, scripted
+from tests.embedder import FakeEmbedder
 from tests.reading.story import SMALL, TEXT, of_type, reply, run
 from wim_edge import Document, Runtime, events
 from wim_edge.documents import scans
 from wim_edge.errors import DocumentError, InvalidRequestError, ModelFileError
-from wim_edge.testing import FakeEmbedder, FakeModel
+from wim_edge.testing import FakeModel
 
 
 @pytest.mark.parametrize("change", [{"model": "other"}, {"kv_type": "q8_0"}, {"n_batch": 64}])

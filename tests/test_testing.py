@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.embedder import FakeEmbedder
 from wim_edge.engine import protocols
 from wim_edge.engine.protocols import Interrupted
 from wim_edge.errors import ContextOverflowError, EngineError
-from wim_edge.testing import FakeContext, FakeEmbedder, FakeModel, FakeSequence
+from wim_edge.testing import FakeContext, FakeModel, FakeSequence
 
 HEADER = "<|im_start|>assistant\n"
 

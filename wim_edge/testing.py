@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -22,7 +22,7 @@ from typing import Self
 import numpy as np
 
 from wim_edge.engine import protocols
-from wim_edge.engine.protocols import N_SEQUENCES, Interrupted, Logits, MemoryKind, ModelInfo, Snapshot, Vector
+from wim_edge.engine.protocols import N_SEQUENCES, Interrupted, Logits, MemoryKind, ModelInfo, Snapshot
 from wim_edge.errors import ContextOverflowError, EngineError
 
 CHATML = (
@@ -269,33 +269,3 @@ class FakeSequence(AbstractContextManager["FakeSequence"]):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-class FakeEmbedder:
-    """Implements `wim_edge.engine.protocols.Embedder`: ``near`` returns a text's similarity to any question, 0 to 1."""
-
-    def __init__(self, near: Callable[[str], float]) -> None:
-        self.near, self.closed = near, False
-        self.fingerprint = f"fake-embedder-{next(_NUMBERS)}"
-        self.embedded: list[str] = []
-        """The embedded texts, in order."""
-
-    def query(self, question: str) -> Vector:
-        return np.array([1, 0], np.float32)
-
-    def texts(self, texts: Seq[str], check: Callable[[], None]) -> Iterator[Vector]:
-        return self.embed(map(self.tokenize, texts), check)
-
-    def tokenize(self, text: str) -> list[int]:
-        return [*map(ord, text)]
-
-    def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
-        for tokens in inputs:
-            check()
-            text = "".join(map(chr, tokens))
-            self.embedded.append(text)
-            near = self.near(text)
-            yield np.array([near, (1 - near**2) ** 0.5], np.float32)
-
-    def close(self) -> None:
-        self.closed = True

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.embedder import FakeEmbedder
 from tests.reading.island import SMALL, finished, read, reply, shown, text
 from tests.tiny import write_tiny_embedder
 from wim_edge import Document, Runtime, Settings, events, loaded_models
@@ -14,7 +15,7 @@ from wim_edge.errors import ModelFileError
 from wim_edge.library import ReadingStore
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.reading.ranking import AFTER, AT_ONCE, outlook
-from wim_edge.testing import FakeEmbedder, FakeModel
+from wim_edge.testing import FakeModel
 
 GOLD = "In the end Ottilie Brandt discovered the hoard beneath the old lighthouse; the treasure was hers. "
 MODEL = FakeModel(reply)

@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
+from tests.embedder import FakeEmbedder
 from tests.server.conftest import Client, serving
 from tests.server.openai.conftest import client_of
 from tests.server.slow import SMALL, Slow, until
@@ -22,7 +23,6 @@ from wim_edge.engine.embedding import EmbeddingModel
 from wim_edge.server.app import create_app
 from wim_edge.server.openai import routes
 from wim_edge.settings import Settings
-from wim_edge.testing import FakeEmbedder
 
 
 class SlowEmbedder(FakeEmbedder):
