@@ -12,13 +12,13 @@ import hmac
 import re
 import secrets
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn import Config, Server
@@ -97,26 +97,25 @@ class Guard:
             await _refused(408, "the request's body did not arrive", "Send it at once.")(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
-        if _host_of("//" + headers.get("host", "")) not in self.hosts:
+        request = HTTPConnection(scope)
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        if _host_of("//" + host) not in self.hosts:
             return _refused(403, "the Host header names another machine", "Use the address that the server printed.")
-        origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower():
+        if origin is not None and origin.partition("://")[2].lower() != host.lower():
             return _refused(403, "the request comes from another site", "Open the server's own page.")
         if self.token is None:
             return None
-        if scope["path"] == "/" and scope["method"] == "GET":
-            given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
-            if self._is_token(given):
-                found = RedirectResponse("/", 303)
-                found.set_cookie(COOKIE, given, httponly=True, samesite="strict")
-                if not any(_cookies(headers.get("cookie", ""), SHELF)):
-                    found.set_cookie(SHELF, new_token(), _SHELF_SECONDS, httponly=True, samesite="strict")
-                return found
-        scheme, _, given = headers.get("authorization", "").partition(" ")
+        given = request.query_params.get("token", "")
+        if scope["path"] == "/" and scope["method"] == "GET" and self._is_token(given):
+            found = RedirectResponse("/", 303)
+            found.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+            if not request.cookies.get(SHELF):
+                found.set_cookie(SHELF, new_token(), _SHELF_SECONDS, httponly=True, samesite="strict")
+            return found
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_token(given.strip()):
             return None
-        if any(map(self._is_token, _cookies(headers.get("cookie", ""), COOKIE))):
+        if self._is_token(request.cookies.get(COOKIE, "")):
             return None
         return _refused(401, "a token is required", "Send it as 'Authorization: Bearer TOKEN', or open /?token=TOKEN.")
 
@@ -136,14 +135,6 @@ def _host_of(url: str) -> str | None:
         return found.hostname if not (found.path or found.query or found.fragment or found.username) else None
     except ValueError:
         return None
-
-
-def _cookies(header: str, own: str) -> Iterator[str]:
-    """Yields the values of the cookie ``own``. Each cookie is parsed alone: other programs may set malformed ones."""
-    for one in header.split(";"):
-        name, _, value = one.strip().partition("=")
-        if name == own:
-            yield value.strip('"')
 
 
 def _refused(status: int, message: str, hint: str) -> Response:
