@@ -102,16 +102,16 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
         runtime, library, given = request.runtime, self.library, self._reader.load()
         own = [MessageTurn("user", tuple(given))] if given else []
         tokenize = runtime.roles().reader.model().tokenize  # not the writer's, which may not be needed
-        asked = as_request(
+        routed = as_request(
             [*own, *turns], lambda text: len(tokenize(text)), read=self.read, asks_library=library is not None
         )
-        if asked.messages:
-            yield from runtime.complete(asked.messages)
+        if routed.messages:
+            yield from runtime.complete(routed.messages)
             return
-        request.documents = asked.documents
+        request.documents, asked = routed.documents, routed.asked
         if asked.why:
             yield events.QuestionSettled(asked.question, asked.question, asked.why)
-        yield from runtime.stream(asked.documents, asked.question, library=library, after=asked.after)
+        yield from runtime.stream(routed.documents, asked.question, library=library, after=routed.after)
 
     def _stream(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **changes: Any

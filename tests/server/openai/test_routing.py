@@ -42,14 +42,14 @@ def test_what_becomes_of_messages() -> None:
     ]
     found = as_request(turns, count, read=None)
     assert [document.name for document in found.documents] == ["message", "d"]
-    assert (found.question, found.left_out) == ("Who is it?", 2)
+    assert (found.asked.question, found.left_out) == ("Who is it?", 2)
     assert as_request(turns[:2], count, read=False).messages == [("system", "Be brief."), ("user", long)]
     asked = as_request(turns[-1:], count, read=None, asks_library=True)
-    assert (asked.question, asked.messages) == ("Who is it?", [])
+    assert (asked.asked.question, asked.messages) == ("Who is it?", [])
     short = [MessageTurn("user", ("Who is it?",))]
     assert as_request(short, count, read=None).messages == [("user", "Who is it?")]
     found = as_request(short, count, read=None, asks_library=True)
-    assert (found.question, found.messages, found.documents) == ("Who is it?", [], [])
+    assert (found.asked.question, found.messages, found.documents) == ("Who is it?", [], [])
     with pytest.raises(InvalidRequestError, match="no question"):
         as_request([MessageTurn("user", (Document("d", "words"),))], count, read=None)
     with pytest.raises(InvalidRequestError, match="not the user's"):
@@ -103,14 +103,14 @@ def test_where_the_question_is(
     messages: list[tuple[str, str | list[str | Document]]], question: str, source: str, unsure: bool, document: str
 ) -> None:
     found = request(*messages)
-    assert (found.question, found.source, found.unsure) == (question, source, unsure)
+    assert (found.asked.question, found.asked.source, found.asked.unsure) == (question, source, unsure)
     assert [one.text for one in found.documents] == [document.strip()]
 
 
 def test_a_question_that_is_given_is_not_looked_for() -> None:
     turns = [MessageTurn("user", (f"{LICENCE}\n\nIs it free?",))]
     found = as_request(turns, lambda text: len(text) // 4, read=None, question="Summarize this.")
-    assert (found.question, found.unsure) == ("Summarize this.", False)
+    assert (found.asked.question, found.asked.unsure) == ("Summarize this.", False)
     assert [one.text for one in found.documents] == [f"{LICENCE}\n\nIs it free?"]
     turns = [MessageTurn("user", (LICENCE, "Answer in French."))]
     beside = as_request(turns, lambda text: len(text) // 4, read=None, question="Is it free?")
@@ -120,10 +120,10 @@ def test_a_question_that_is_given_is_not_looked_for() -> None:
 def test_a_follow_up_comes_with_the_turn_before_it() -> None:
     first = ("user", f"{LICENCE}\n\nWhat were the costs in 2023?")
     found = request(first, ("assistant", "4 million.\n\n“The costs were 4 million.”"), ("user", "and in 2022?"))
-    assert (found.question, found.after) == ("and in 2022?", Turn("What were the costs in 2023?", "4 million"))
+    assert (found.asked.question, found.after) == ("and in 2022?", Turn("What were the costs in 2023?", "4 million"))
     assert [one.text for one in found.documents] == [LICENCE]  # as when it was asked first: it is known
     found = request(first, ("assistant", "Perhaps: 4 million.\n\n“…”"), ("user", "why?"))
-    assert (found.question, found.after) == ("why?", Turn("What were the costs in 2023?", "4 million"))
+    assert (found.asked.question, found.after) == ("why?", Turn("What were the costs in 2023?", "4 million"))
     assert request(first).after is None
     apart = [("system", "What were the costs in 2023?"), ("user", LICENCE), ("assistant", "4 million.")]
     assert request(*apart, ("user", "and in 2022?")).after == Turn("What were the costs in 2023?", "4 million")
@@ -138,9 +138,9 @@ def test_results_of_tools_are_no_questions_and_no_replies() -> None:
     called = [("user", "Who pays?"), ("assistant", 'find({"what": "who pays"})'), ("tool", "the tenant?")]
     assert request(*called).messages == [*called[:2], ("user", "the tenant?")]
     found = request(*called[:2], ("tool", f"{LICENCE}\n\n{Q}"))
-    assert (found.question, [one.text for one in found.documents]) == ("Who pays?", [f"{LICENCE}\n\n{Q}"])
+    assert (found.asked.question, [one.text for one in found.documents]) == ("Who pays?", [f"{LICENCE}\n\n{Q}"])
     found = request(("user", [FILE, "Who pays?"]), *called[1:], ("assistant", "The tenant."), ("user", "and in 2022?"))
-    assert (found.question, found.after) == ("and in 2022?", Turn("Who pays?", "The tenant"))
+    assert (found.asked.question, found.after) == ("and in 2022?", Turn("Who pays?", "The tenant"))
     with pytest.raises(InvalidRequestError, match="no message is the user's"):
         request(("tool", "the tenant"))
 
@@ -206,4 +206,4 @@ def test_a_book_of_short_lines_is_split_at_once() -> None:
     assert routing.split_question("a" * 5000) == ("a" * 4400, "a" * 600)
     message = MessageTurn("user", ("word " * 9000 + "Why?",))
     found = as_request([message], lambda text: len(text.split()), read=None)
-    assert found.question.endswith("Why?")
+    assert found.asked.question.endswith("Why?")

@@ -102,7 +102,7 @@ async def chat_completions(served: Served, request: Request, asked: schemas.Chat
                 f"there is no {what} where documents are read", f"Leave {what} out, or send a text with "
                 '"wim_edge": {"read": false}: it then goes straight to the model.',
             )  # fmt: skip
-        return _with_notes(runtime.stream(found.documents, found.question, after=found.after), found)
+        return _with_notes(runtime.stream(found.documents, found.asked.question, after=found.after), found)
 
     return await _answer(served, request, asked, begin, chat=True)
 
@@ -117,15 +117,15 @@ async def completions(served: Served, request: Request, asked: schemas.TextReque
     return await _answer(served, request, asked, begin, chat=False)
 
 
-def _with_notes(found: Iterator[events.Event], asked: RoutedRequest) -> Iterator[events.Event]:
+def _with_notes(found: Iterator[events.Event], routed: RoutedRequest) -> Iterator[events.Event]:
     """Yields the events, and adds the question if it is unclear, and a warning about messages that are not read."""
     with closing(found):  # type: ignore[type-var]
-        if asked.why:
-            yield events.QuestionSettled(asked.question, asked.question, asked.why)
+        if why := routed.asked.why:
+            yield events.QuestionSettled(routed.asked.question, routed.asked.question, why)
         for event in found:
             yield event
-            if asked.left_out and isinstance(event, events.ReadingStarted):
-                yield events.Warning(f"{asked.left_out} other short messages are not shown to the model, which reads")
+            if routed.left_out and isinstance(event, events.ReadingStarted):
+                yield events.Warning(f"{routed.left_out} other short messages are not shown to the model, which reads")
 
 
 async def _answer(

@@ -64,28 +64,6 @@ class MessageTurn:
 
 
 @dataclass(frozen=True)
-class RoutedRequest:
-    """Either messages for the model, or documents with a question."""
-
-    messages: list[Message] = field(default_factory=list)
-    documents: list[Document] = field(default_factory=list)
-    question: str = ""
-    after: Turn | None = None
-    """The previous question and its answer, from which a follow-up question is restated; None: none."""
-    source: str = ""
-    """The place in which the question was found, in words."""
-    unsure: bool = False
-    """True if another text may have been meant as the question."""
-    left_out: int = 0
-    """The number of short messages that the model does not see because it reads documents."""
-
-    @property
-    def why(self) -> str:
-        """The reason why the question may be another one; empty if it is clear."""
-        return f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
-
-
-@dataclass(frozen=True)
 class FoundQuestion:
     """A question found in a message, and the rest of the message (``body``), which the question is about."""
 
@@ -95,6 +73,28 @@ class FoundQuestion:
     """The place of the question: the message's last or first paragraph, its end, or another message."""
     unsure: bool = False
     """True if nothing ends with a question mark, or several texts do."""
+
+    @property
+    def asks(self) -> bool:
+        return asks(self.question)
+
+    @property
+    def why(self) -> str:
+        """The reason why the question may be another one; empty if it is clear."""
+        return f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
+
+
+@dataclass(frozen=True)
+class RoutedRequest:
+    """Either messages for the model, or documents with a question."""
+
+    messages: list[Message] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+    asked: FoundQuestion = FoundQuestion("")
+    after: Turn | None = None
+    """The previous question and its answer, from which a follow-up question is restated; None: none."""
+    left_out: int = 0
+    """The number of short messages that the model does not see because it reads documents."""
 
 
 def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> Document:
@@ -158,8 +158,8 @@ def as_request(
         raise InvalidRequestError("there are documents, and no question", "Ask something about them.")
     left_out = sum(asked.question not in text for text in (*short, *(beside if question else ())))
     return RoutedRequest(
-        documents=with_unique_names(documents), question=asked.question, unsure=asked.unsure, source=asked.source,
-        after=last_turn(_talk([*before, last], is_long)), left_out=left_out,
+        documents=with_unique_names(documents), asked=asked, after=last_turn(_talk([*before, last], is_long)),
+        left_out=left_out,
     )  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tu
                 documents.append(part)
             elif is_long(part):
                 own = find_question(part)  # cut out as when it was asked, so that the document stays the same
-                is_asked = turn.role != "tool" and asks(own.question)
+                is_asked = turn.role != "tool" and own.asks
                 documents.append(_document(own.body if is_asked else part, len(documents)))
             elif part.strip():
                 short.append(part)
@@ -203,7 +203,7 @@ def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
     """Returns the question: the first that asks of ``found`` in a long text, the texts ``beside``, and ``others``."""
     elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
-    if found is not None and found.body and (asks(found.question) or not beside):
+    if found is not None and found.body and (found.asks or not beside):
         return found
     return FoundQuestion(beside) if asks(beside) or not elsewhere else elsewhere[0]
 
@@ -255,7 +255,8 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
     if len(_paragraphs(text)) < 2 and asks(text):
         return FoundQuestion(_plain(text))
     elsewhere = [FoundQuestion(part, text.strip(), source) for source, other in others if (part := asking_part(other))]
-    found = [one for one in (_last(text), _first(text), *elsewhere) if one is not None]
+    own = (next((one for one in parts if one.asks), None) for parts in (_ends(text), _heads(text)))
+    found = [one for one in (*own, *elsewhere) if one is not None]
     if not found:
         body, question = split_question(text)
         return FoundQuestion(_plain(question), body, "the message's end or head", unsure=bool(body))
@@ -266,16 +267,12 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
 def split_question(text: str) -> tuple[str, str]:
     """Splits a long message into (document, question). The question is a short last or first paragraph, else the last
     sentence, else the last `SHORT` characters."""
-    paragraphs = _paragraphs(text)
-    (first, first_end), (last, last_end) = paragraphs[0], paragraphs[-1]
-    if len(paragraphs) > 1 and last_end - last <= SHORT:
-        return text[:last].strip(), text[last:last_end].strip()
-    if len(paragraphs) > 1 and first_end - first <= SHORT:
-        return text[first_end:].strip(), text[first:first_end].strip()
+    parts = {one.source: one for one in (*_ends(text), *_heads(text)) if len(one.question) <= SHORT}
+    for source in ("the last paragraph", "the first paragraph", "the last sentence"):
+        if source in parts:
+            return parts[source].body, parts[source].question
     end = len(text.rstrip())
-    start = _last_sentence(text, end)
-    if start is None:
-        start = max(text.rfind(" ", 0, end - SHORT) + 1, end - SHORT)
+    start = max(text.rfind(" ", 0, end - SHORT) + 1, end - SHORT)
     return text[:start].strip(), text[start:end].strip()
 
 
@@ -297,8 +294,8 @@ def _marked(text: str) -> FoundQuestion | None:
     return FoundQuestion(found[1], (text[: found.start()] + text[found.end() : end.start()]).strip(), "its label")
 
 
-def _last(text: str) -> FoundQuestion | None:
-    """Returns the question at the end of a text: its last line, its last short paragraph, or its last sentence."""
+def _ends(text: str) -> Iterator[FoundQuestion]:
+    """Yields what may be a question at the end of a text: its last line, its last paragraph, its last sentence."""
     paragraphs = _paragraphs(text)
     start, end = paragraphs[-1]
     line = text.rfind("\n", start, end) + 1
@@ -308,20 +305,18 @@ def _last(text: str) -> FoundQuestion | None:
         "the last sentence": _last_sentence(text, end),
     }
     for source, at in begins.items():
-        if at and asks(text[at:end]):
-            return FoundQuestion(text[at:end].strip(), text[:at].strip(), source)
-    return None
+        if at:
+            yield FoundQuestion(text[at:end].strip(), text[:at].strip(), source)
 
 
-def _first(text: str) -> FoundQuestion | None:
-    """Returns the question at the head of a text: its first short paragraph, or its first line."""
+def _heads(text: str) -> Iterator[FoundQuestion]:
+    """Yields what may be a question at the head of a text: its first paragraph, and its first line."""
     paragraphs = _paragraphs(text)
     start, end = paragraphs[0]
     line = text.find("\n", start, end)
     for source, at in (("the first paragraph", end if len(paragraphs) > 1 else 0), ("the first line", line)):
-        if at > 0 and asks(text[start:at]):
-            return FoundQuestion(text[start:at].strip(), text[at:].strip(), source)
-    return None
+        if at > 0:
+            yield FoundQuestion(text[start:at].strip(), text[at:].strip(), source)
 
 
 def _plain(question: str) -> str:
