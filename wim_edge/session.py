@@ -26,7 +26,7 @@ from wim_edge.reading.plan import Plan, make_plan
 from wim_edge.reading.prompts import Prompts
 from wim_edge.reading.ranking import Similarity, is_mostly_latin
 from wim_edge.reading.reading import Reading
-from wim_edge.reading.relevance import Scorer, SeparateModelRelevance, relevance_for
+from wim_edge.reading.relevance import Scorer, relevance_for
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.reading.timings import Timings, peak_rss_bytes
 from wim_edge.roles import roles_for
@@ -101,7 +101,7 @@ class QuestionSession:
         relevance = self.reading.relevance
         if self.writer is not None:
             return self.reading.model.info.name
-        return relevance.name if isinstance(relevance, SeparateModelRelevance) else None
+        return relevance.own_model if relevance is not None else None
 
 
 def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, run: Run) -> QuestionSession:
@@ -124,8 +124,7 @@ def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, 
     if pattern.scores and query is not None:
         with clock.stage("load"):
             scorer = _auxiliary(roles.auxiliary)
-        auxiliary = scorer is not None
-        relevance = relevance_for(resolved, scorer or Scorer(model, chat, prompts), query, auxiliary=auxiliary)
+        relevance = relevance_for(resolved, scorer or Scorer(model, chat, prompts), query)
 
     def tokenize(text: str) -> list[int]:
         if run.control.requested is Decision.CANCEL:  # a long text takes a while
@@ -178,7 +177,7 @@ def _unused(reading: Reading, *, has_auxiliary: bool) -> Iterator[str]:
     resolved, relevance, trained = reading.resolved, reading.relevance, reading.model.info.n_ctx_train
     if (resolved.settings.n_ctx or 0) > trained:
         yield f"the context is limited to the {trained:,} tokens the model was trained for"
-    if has_auxiliary and not isinstance(relevance, SeparateModelRelevance):
+    if has_auxiliary and (relevance is None or relevance.own_model is None):
         reason = f"{resolved.relevance} takes no model" if relevance else f"{resolved.pattern.name} scores nothing"
         yield f"the judge is not used: {reason}"
     if resolved.settings.embedding_model not in (None, NO_MODEL) and reading.similarity is None:
@@ -189,7 +188,7 @@ def _auxiliary(judge: LoadedModels | None) -> Scorer | None:
     if judge is None:
         return None
     model, (chat, _) = judge.model(), judge.chat()
-    return Scorer(model, chat, Prompts(judge.settings.templates, chat=chat.is_chat))
+    return Scorer(model, chat, Prompts(judge.settings.templates, chat=chat.is_chat), is_other=True)
 
 
 def _open_saved_reading(
@@ -214,7 +213,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
     """Runs a prepared session and yields its events."""
     reading = session.reading
     control, plan = reading.control, reading.plan
-    judging = reading.relevance.context if isinstance(reading.relevance, SeparateModelRelevance) else None
+    judging = reading.relevance.context if reading.relevance is not None else None
     control.attach(reading.context, *([judging] if judging else []))
     yield _started(session)
     if plan.order != tuple(sorted(plan.order)):

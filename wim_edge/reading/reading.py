@@ -94,7 +94,7 @@ class Reading:
         self._outlook = ahead and replace(ahead, adapted=self._asks_adapter)
         self._left, self._best = deque(self.plan.order), -1
         prior = self._outlook if self._method.uses_outlook else None
-        self.ranking = Ranking(len(self.plan.segments), self._method.independent, outlook=prior)
+        self.ranking = Ranking(len(self.plan.segments), self._method.scores_margins, outlook=prior)
 
     def run(self) -> Iterator[events.Event]:
         """Reads to the text's end or the limit. Yields the events.
@@ -144,7 +144,7 @@ class Reading:
             self.cache.restore()
 
     def _read(self) -> Iterator[events.Event]:
-        cache, has_own_model = self.cache, self._method.uses_own_model
+        cache, has_own_model = self.cache, self._method.own_model is not None
         for index, piece in enumerate(cache.pieces, self.plan.first[cache.number]):
             known = cache.is_cached(piece)
             if not known:

@@ -8,7 +8,9 @@ batch for each segment, which is rolled back.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Sequence as Seq
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +38,8 @@ class Scorer:
     model: Model
     chat: ChatFormat
     prompts: Prompts
+    is_other: bool = False
+    """True if it is not the model that reads."""
 
 
 class Relevance:
@@ -43,19 +47,18 @@ class Relevance:
     softmax in which an empty text has 0. Their unit is the nat; a positive score means that the segment helps."""
 
     scores_margins = False
-    """True if it scores a text (the margin's; without margins, the segment's), not the segment in the cache."""
+    """True if it scores a text (the margin's; without margins, the segment's), not the segment in the cache. A score is
+    the log-odds of its text alone, and the answer is not judged (`answer/judged.py`)."""
     needs_sequence = False
     """True if it needs the segment in the reading's sequence."""
-    uses_own_model = False
-    """True if it scores with a model of its own."""
-    independent = False
-    """True if a score is the log-odds of its segment alone. The answer is then not judged (`answer/judged.py`)."""
+    own_model: str | None = None
+    """The name of the model that scores, if it is not the model that reads."""
+    context: Context | None = None
+    """The context of that model."""
     uses_outlook = False
     """True if the outlook (words in common, the scout) is part of the ranking (`wim_edge.reading.ranking.Ranking`)."""
     scores_in_nats = True
     """True if its scores are log-likelihoods or log-odds, from which the support is computed."""
-    text_tokens = 0
-    """The tokens of the longest text to score, if the method scores in a sequence of its own."""
     evaluated_tokens = 0
     """The tokens evaluated so far in a sequence of its own, with the reading's model."""
 
@@ -102,7 +105,71 @@ class QuestionLikelihood:
         return float(logprobs[np.arange(rows), self._tokens].sum())
 
 
-class Likelihood(Relevance):
+class InOwnSequence(Relevance):
+    """Scores texts in a sequence of its own. The opening is evaluated once; each text is appended to it, and truncated
+    again. A model that does not read has a context of its own, too (Writing in the Margins, appendix A).
+
+    Args:
+        text_tokens: the tokens of the longest text to score.
+        more: the tokens that are evaluated after a text.
+    """
+
+    def __init__(self, scorer: Scorer, opening: list[int], text_tokens: int, more: int) -> None:
+        self._model, self._opening = scorer.model, opening
+        self._beside, self._text_tokens = len(opening) + more, text_tokens
+        self.own_model = scorer.model.info.name if scorer.is_other else None
+        self._own: Sequence | None = None
+        self._pieces: Seq[PlannedSegment] = ()
+        self._saved: SavedReading | None = None
+
+    @property
+    def reserved_cells(self) -> int:
+        return self._beside + self._text_tokens if self.own_model is None else 0
+
+    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
+        self._pieces = pieces
+        if self.own_model is None:
+            self._saved = saved  # its states are of the model that reads
+        else:
+            context = self.context = self._open_context()
+        self._own = context.sequence()
+
+    def _open_context(self) -> Context:
+        longest = max(len(self._model.tokenize(piece.text)) for piece in self._pieces)
+        n_cells, most = self._beside + longest + _SLACK, self._model.info.n_ctx_train
+        if n_cells > most:
+            raise InvalidRequestError(
+                f"a segment has {longest:,} tokens of the relevance model, whose context is {most:,}",
+                "Use smaller segments (--segment-tokens) or another --relevance-model.",
+            )
+        return self._model.context(n_cells)
+
+    @contextmanager
+    def _after_opening(self) -> Iterator[Sequence]:
+        """Yields the sequence with the opening; truncates what the block appends."""
+        own = self._own
+        assert own is not None
+        if not len(own):
+            own.append(self._opening)
+            own.checkpoint()
+        try:
+            yield own
+        finally:
+            own.truncate(min(len(own), len(self._opening)))
+
+    def _append(self, own: Sequence, text: list[int], more: Seq[int] = ()) -> None:
+        own.append([*text, *more])
+        if self.own_model is None:
+            self.evaluated_tokens += len(text)
+
+    def close(self) -> None:
+        if self._own is not None:
+            self._own.close()
+        if self.context is not None:
+            self.context.close()
+
+
+class Likelihood(InOwnSequence):
     """log P(question | segment alone) - log P(question | nothing).
 
     Args:
@@ -114,41 +181,31 @@ class Likelihood(Relevance):
     uses_outlook = True
 
     def __init__(self, scorer: Scorer, query: str, segment_tokens: int, *, alone: bool) -> None:
-        self._model, self.text_tokens, self._alone = scorer.model, segment_tokens, alone
-        self.needs_sequence = alone
         self._question = QuestionLikelihood(scorer.model, scorer.prompts, query)
-        self._opening = scorer.chat.opening(scorer.model, scorer.prompts.system())
-        self._own: Sequence | None = None
-        self._pieces: Seq[PlannedSegment] = ()
-        self._saved: SavedReading | None = None
+        opening = scorer.chat.opening(scorer.model, scorer.prompts.system())
+        super().__init__(scorer, opening, segment_tokens, len(self._question))
+        self.needs_sequence = self._alone = alone
         self._nothing = 0.0
 
     @property
     def reserved_cells(self) -> int:
-        return len(self._question) + (0 if self._alone else len(self._opening) + self.text_tokens)
+        return len(self._question) if self._alone else super().reserved_cells
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
-        self._pieces, self._saved = pieces, saved
         if not self._alone:
-            self._own = context.sequence()
+            super().open(context, pieces, saved)
 
     def begin_window(self, sequence: Sequence) -> None:
         if self._alone and not self._nothing:
             self._nothing = self._question.log_likelihood(sequence)
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
-        if self._own is None:
+        if self._alone:
             return self._question.log_likelihood(sequence) - self._nothing
-        own, piece = self._own, self._pieces[index]
-        if not len(own):
-            own.append(self._opening)
-            own.checkpoint()
-            self._nothing = self._question.log_likelihood(own)
-        try:
-            self._put(own, self._model.tokenize(piece.text))
+        with self._after_opening() as own:
+            self._nothing = self._nothing or self._question.log_likelihood(own)
+            self._put(own, self._model.tokenize(self._pieces[index].text))
             return self._question.log_likelihood(own) - self._nothing
-        finally:
-            own.truncate(min(len(own), len(self._opening)))
 
     def _put(self, own: Sequence, text: list[int]) -> None:
         """Appends the text to a sequence that contains the opening, or restores both from the saved reading."""
@@ -157,15 +214,10 @@ class Likelihood(Relevance):
         if known is not None:
             own.restore(known)
             return
-        own.append(text)
-        self.evaluated_tokens += len(text)
+        self._append(own, text)
         if self._saved is not None:
             own.checkpoint()
             self._saved.save(own, [len(self._opening), len(tokens)], aside=True)
-
-    def close(self) -> None:
-        if self._own is not None:
-            self._own.close()
 
 
 class LikelihoodGain(Relevance):
@@ -229,119 +281,56 @@ class BM25(Relevance):
         return self._scores.get(index, 0.0)
 
 
-class SeparateModelRelevance(Relevance):
-    """Runs another method with a model and context of its own (Writing in the Margins, appendix A)."""
-
-    uses_own_model = True
-
-    def __init__(self, method: Relevance, model: Model) -> None:
-        self._method, self._model, self.name = method, model, model.info.name
-        self.context: Context | None = None
-        self.scores_margins = self._method.scores_margins
-        self.independent, self.uses_outlook = self._method.independent, self._method.uses_outlook
-
-    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
-        longest = max(len(self._model.tokenize(piece.text)) for piece in pieces)
-        self._method.text_tokens = longest + _SLACK
-        if self._method.reserved_cells > self._model.info.n_ctx_train:
-            raise InvalidRequestError(
-                f"a segment has {longest:,} tokens of the relevance model, whose context is "
-                f"{self._model.info.n_ctx_train:,}",
-                "Use smaller segments (--segment-tokens) or another --relevance-model.",
-            )
-        self.context = self._model.context(self._method.reserved_cells)
-        self._method.open(self.context, pieces, None)  # the saved states are of the reader's model
-
-    def score(self, index: int, sequence: Sequence, text: str) -> float | None:
-        return self._method.score(index, sequence, text)
-
-    def close(self) -> None:
-        self._method.close()
-        if self.context is not None:
-            self.context.close()
-
-
 def verdict_tokens(model: Model, word: str) -> set[int]:
     """Returns the first tokens of a word in upper, title and lower case, with and without a space before it."""
     forms = (word.upper(), word.capitalize(), word.lower())
     return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
 
 
-class VerdictRelevance(Relevance):
-    """The log-odds that a margin helps with the question (Writing in the Margins, section 3.2 and appendix A).
+class VerdictRelevance(InOwnSequence):
+    """The log-odds that a margin helps with the question (Writing in the Margins, section 3.2 and appendix A)."""
 
-    The prompt before the margin is prefilled once. Each margin is appended to it, and truncated again.
-    ``text_tokens``: the tokens of the longest margin or segment.
-    """
-
-    scores_margins = independent = True
+    scores_margins = True
 
     def __init__(self, scorer: Scorer, query: str, text_tokens: int) -> None:
-        model = self._model = scorer.model
-        self.text_tokens = text_tokens
+        model = scorer.model
         before, after = scorer.prompts.classify(query)
-        self._preamble = [*scorer.chat.opening(model, scorer.prompts.system()), *model.tokenize(before)]
         self._after = [*model.tokenize(after), *scorer.chat.after_user]
+        opening = [*scorer.chat.opening(model, scorer.prompts.system()), *model.tokenize(before)]
+        super().__init__(scorer, opening, text_tokens, len(self._after))
         yes, no = verdict_tokens(model, "yes"), verdict_tokens(model, "no")
         self._yes, self._no = sorted(yes - no), sorted(no - yes)
         if not self._yes or not self._no:
             raise ModelFileError("the model's tokenizer has no different tokens for YES and NO", "Use another model.")
-        self._sequence: Sequence | None = None
-
-    @property
-    def reserved_cells(self) -> int:
-        return len(self._preamble) + self.text_tokens + len(self._after)
-
-    def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
-        self._sequence = context.sequence()
 
     def score(self, index: int, sequence: Sequence, text: str) -> float:
         if not text:
             return _NO_TEXT
-        own = self._sequence
-        assert own is not None
-        if not len(own):
-            own.append(self._preamble)
-            own.checkpoint()
-        try:
-            tokens = self._model.tokenize(text)
-            own.append([*tokens, *self._after])
-            self.evaluated_tokens += len(tokens)
+        with self._after_opening() as own:
+            self._append(own, self._model.tokenize(text), self._after)
             logprobs = log_softmax(own.logits)
-        finally:
-            own.truncate(min(len(own), len(self._preamble)))
         yes, no = (float(np.logaddexp.reduce(logprobs[ids])) for ids in (self._yes, self._no))
         return yes - no
 
-    def close(self) -> None:
-        if self._sequence is not None:
-            self._sequence.close()
 
-
-def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str, *, auxiliary: bool) -> Relevance:
-    """Returns the relevance method of the settings. ``auxiliary``: True if another model than the reader scores.
-
-    Raises InvalidRequestError for a method that conflicts with other settings.
-    """
+def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str) -> Relevance:
+    """Returns the relevance method of the settings. Raises InvalidRequestError for a method that conflicts with other
+    settings."""
     name = resolved.relevance
     if name == "bm25":
         return BM25(query)
     if name == "verdict":
         text_tokens = resolved.margin_tokens if resolved.pattern.margins else resolved.segment_tokens
-        verdict = VerdictRelevance(scorer, query, text_tokens)
-        return SeparateModelRelevance(verdict, scorer.model) if auxiliary else verdict
-    if auxiliary:
-        if name == "likelihood-gain":
-            raise InvalidRequestError(
-                "likelihood-gain is measured in the cache of the model that reads",
-                "With --relevance-model use --relevance likelihood or verdict.",
-            )
-        likelihood = Likelihood(scorer, query, resolved.segment_tokens, alone=False)
-        return SeparateModelRelevance(likelihood, scorer.model)
+        return VerdictRelevance(scorer, query, text_tokens)
+    if scorer.is_other and name == "likelihood-gain":
+        raise InvalidRequestError(
+            "likelihood-gain is measured in the cache of the model that reads",
+            "With --relevance-model use --relevance likelihood or verdict.",
+        )
     # If the question comes before the text, the text adds nothing to its likelihood
     query_first = resolved.settings.query_first
-    alone = not resolved.pattern.deep and not query_first
-    if name == "likelihood" or alone or (query_first and name == "cascade"):
+    alone = not resolved.pattern.deep and not query_first and not scorer.is_other
+    if name == "likelihood" or scorer.is_other or alone or (query_first and name == "cascade"):
         return Likelihood(scorer, query, resolved.segment_tokens, alone=alone)
     if query_first:
         raise InvalidRequestError(
