@@ -16,9 +16,9 @@ METAL = "CPU : NEON = 1 | ACCELERATE = 1 |"
 
 
 def test_features_libraries_and_what_the_build_leaves_unused() -> None:
-    found = build_of(f"CUDA : NO_VMM = 1 | {PLAIN}", (), frozenset({"avx", "avx2", "fma"}), has_nvidia=False)
-    assert (found.features, found.libraries, found.backends) == (("SSE3", "AVX"), ("OPENMP", "REPACK"), ())
-    ((what, command),) = found.unused
+    found = build_of(f"CUDA : NO_VMM = 1 | {PLAIN}", [], frozenset({"avx", "avx2", "fma"}), has_nvidia=False)
+    assert (found["features"], found["libraries"]) == (["SSE3", "AVX"], ["OPENMP", "REPACK"])
+    ((what, command),) = found["unused"]
     assert what == "AVX2, FMA of the processor, to read faster"
     assert command.startswith("pip install --force-reinstall")
 
@@ -36,7 +36,7 @@ def test_what_a_build_leaves_unused(
     has_nvidia: bool, unused: tuple[str, str] | None,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(sys, "platform", platform)
-    found = build_of(info, backends, frozenset(flags), has_nvidia=has_nvidia).unused
+    found = build_of(info, [*backends], frozenset(flags), has_nvidia=has_nvidia)["unused"]
     assert len(found) == (unused is not None)
     for (what, command), (expected, option) in zip(found, [unused] if unused else [], strict=True):
         assert what.startswith(expected)
@@ -56,8 +56,9 @@ def test_the_facts_of_this_machine() -> None:
     from wim_edge.engine.model import physical_cores
 
     found = machine()
-    assert found.llama_cpp_python == version("llama-cpp-python")
-    assert found.physical_cores == physical_cores() > 0
-    assert abs(found.memory_available - available_memory.available()) < 1 << 30
-    assert found.build.features
-    assert all(name.isupper() for name in (*found.build.features, *found.build.libraries))
+    assert found["llama_cpp_python"] == version("llama-cpp-python")
+    assert found["physical_cores"] == physical_cores() > 0
+    assert abs(found["memory_available"] - available_memory.available()) < 1 << 30
+    build = found["build"]
+    assert build["features"]
+    assert all(name.isupper() for name in (*build["features"], *build["libraries"]))

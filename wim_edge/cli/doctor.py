@@ -21,7 +21,6 @@ from wim_edge.settings import Paths, Settings, from_dict
 from wim_edge.system import subprocesses
 
 if TYPE_CHECKING:
-    from wim_edge.engine.probe import Machine
     from wim_edge.roles import Roles
 
 
@@ -41,10 +40,9 @@ def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
     settings, paths = settings_from(options), Paths.from_environment()
     from wim_edge.engine import probe
 
-    machine = probe.machine()
-    report: dict[str, Any] = {"machine": asdict(machine), "recommended": _recommended(paths)}
+    report: dict[str, Any] = {"machine": probe.machine(), "recommended": _recommended(paths)}
     if not as_json:
-        _show_machine(machine, paths)
+        _show_machine(report["machine"], paths)
         _show_recommended(report["recommended"])
     try:
         report |= _use(settings, paths) if settings.rpc is None else _with_rpc(settings)
@@ -163,19 +161,20 @@ def _in_child(given: dict[str, Any]) -> dict[str, Any]:
         return error.to_dict()
 
 
-def _show_machine(machine: Machine, paths: Paths) -> None:
+def _show_machine(machine: dict[str, Any], paths: Paths) -> None:
+    build = machine["build"]
     _section(
         "This machine",
-        ("system", f"{machine.system}, Python {machine.python}"),
-        ("llama-cpp-python", machine.llama_cpp_python),
-        ("built for", ", ".join((*machine.build.features, *machine.build.libraries))),
-        *(("not used", f"{what}: {command}") for what, command in machine.build.unused),
-        ("physical cores", str(machine.physical_cores)),
-        ("memory available", _size(machine.memory_available)),
-        ("GPU in this build", ", ".join(machine.build.backends) or ("yes" if machine.gpu_offload else "no")),
+        ("system", f"{machine['system']}, Python {machine['python']}"),
+        ("llama-cpp-python", machine["llama_cpp_python"]),
+        ("built for", ", ".join((*build["features"], *build["libraries"]))),
+        *(("not used", f"{what}: {command}") for what, command in build["unused"]),
+        ("physical cores", str(machine["physical_cores"])),
+        ("memory available", _size(machine["memory_available"])),
+        ("GPU in this build", ", ".join(build["backends"]) or ("yes" if machine["gpu_offload"] else "no")),
     )
-    for device in machine.devices:
-        _show_device("device", asdict(device))
+    for device in machine["devices"]:
+        _show_device("device", device)
     _line("files in", f"{paths.models}, {paths.config}")
 
 

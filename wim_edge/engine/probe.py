@@ -6,15 +6,12 @@ import platform
 import re
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from wim_edge.engine import available_memory
-
-if TYPE_CHECKING:
-    from wim_edge.engine.bindings import Device
 
 _FEATURE = re.compile(r"(\w+) = (\d+)")
 _LIBRARIES = ("OPENMP", "REPACK", "LLAMAFILE", "ACCELERATE", "BLAS")
@@ -27,53 +24,30 @@ _FLAGS = {
 _REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
 
 
-@dataclass(frozen=True)
-class Build:
-    """A build of llama.cpp, in llama.cpp's names. ``unused``: (feature of this machine, command to build for it)."""
-
-    features: tuple[str, ...]
-    libraries: tuple[str, ...]
-    backends: tuple[str, ...]
-    unused: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The facts of a machine that do not depend on a model; memory in bytes."""
-
-    system: str
-    python: str
-    llama_cpp_python: str
-    build: Build
-    physical_cores: int
-    memory_available: int
-    gpu_offload: bool
-    devices: tuple[Device, ...]
-
-
-def machine() -> Machine:
+def machine() -> dict[str, Any]:
+    """Returns the facts of this machine that do not depend on a model, as JSON values; memory in bytes."""
     from wim_edge.engine.bindings import devices, lib, system_info
     from wim_edge.engine.model import physical_cores
 
-    found = tuple(devices())
-    gpus = tuple(device.name for device in found if device.is_gpu)
-    return Machine(
-        f"{platform.system()} {platform.machine()}",
-        platform.python_version(),
-        version("llama-cpp-python"),
-        build_of(system_info(), gpus, processor_flags(), has_nvidia=shutil.which("nvidia-smi") is not None),
-        physical_cores(),
-        available_memory.available(),
+    found = devices()
+    gpus = [device.name for device in found if device.is_gpu]
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "llama_cpp_python": version("llama-cpp-python"),
+        "build": build_of(system_info(), gpus, processor_flags(), has_nvidia=shutil.which("nvidia-smi") is not None),
+        "physical_cores": physical_cores(),
+        "memory_available": available_memory.available(),
         # llama.cpp counts RPC as offload even without a server
-        bool(lib.llama_supports_gpu_offload()) and (not lib.llama_supports_rpc() or bool(gpus)),
-        found,
-    )
+        "gpu_offload": bool(lib.llama_supports_gpu_offload()) and (not lib.llama_supports_rpc() or bool(gpus)),
+        "devices": [asdict(device) for device in found],
+    }
 
 
-def build_of(info: str, backends: tuple[str, ...], flags: frozenset[str], *, has_nvidia: bool) -> Build:
-    """Returns the build with this list of features (`system_info`) and these GPUs, on a machine with these flags."""
-    found = tuple(name for name, value in _FEATURE.findall(info.rpartition("CPU :")[2]) if value != "0")
-    features = tuple(name for name in found if name not in _LIBRARIES)
+def build_of(info: str, backends: list[str], flags: frozenset[str], *, has_nvidia: bool) -> dict[str, list[Any]]:
+    """Returns the build with this list of features (`system_info`) and these GPUs, on a machine with these flags, in
+    llama.cpp's names. ``unused``: (feature of this machine, command to build for it)."""
+    found = [name for name, value in _FEATURE.findall(info.rpartition("CPU :")[2]) if value != "0"]
     missing = [name for name, flag in _FLAGS.items() if flag in flags and name not in found]
     for_cuda, has_cuda = f'CMAKE_ARGS="-DGGML_CUDA=on" {_REBUILD}', any(one.startswith("CUDA") for one in backends)
     rebuild = for_cuda if has_cuda else _REBUILD
@@ -82,7 +56,10 @@ def build_of(info: str, backends: tuple[str, ...], flags: frozenset[str], *, has
         unused.append(("the NVIDIA GPU, to read faster", for_cuda))
     if sys.platform == "darwin" and "NEON" in found and not backends:
         unused.append(("the GPU (Metal), to read faster", f'CMAKE_ARGS="-DGGML_METAL=on" {_REBUILD}'))
-    return Build(features, tuple(name for name in found if name in _LIBRARIES), backends, tuple(unused))
+    return {
+        "features": [name for name in found if name not in _LIBRARIES],
+        "libraries": [name for name in found if name in _LIBRARIES], "backends": backends, "unused": unused,
+    }  # fmt: skip
 
 
 def processor_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
