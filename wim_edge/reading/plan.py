@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -78,13 +78,15 @@ class Plan:
     """The spare cells: for scoring, and for joined texts that are tokenized differently."""
     outlook: Outlook | None = None
     """The prior that orders the segments in shallow reading; None in deep reading or without a question."""
-    segments: tuple[PlannedSegment, ...] = field(init=False)
-    first: tuple[int, ...] = field(init=False)
-    """The number of each window's first segment."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "segments", tuple(piece for window in self.windows for piece in window))
-        object.__setattr__(self, "first", tuple(accumulate(map(len, self.windows[:-1]), initial=0)))
+    @cached_property
+    def segments(self) -> tuple[PlannedSegment, ...]:
+        return tuple(piece for window in self.windows for piece in window)
+
+    @cached_property
+    def first(self) -> tuple[int, ...]:
+        """The number of each window's first segment."""
+        return tuple(accumulate(map(len, self.windows[:-1]), initial=0))
 
     @property
     def order(self) -> tuple[int, ...]:

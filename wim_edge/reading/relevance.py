@@ -61,11 +61,8 @@ class Relevance:
     """True if its scores are log-likelihoods or log-odds, from which the support is computed."""
     evaluated_tokens = 0
     """The tokens evaluated so far in a sequence of its own, with the reading's model."""
-
-    @property
-    def reserved_cells(self) -> int:
-        """The most cells of the context that it needs."""
-        return 0
+    reserved_cells = 0
+    """The most cells of the reading's context that it needs."""
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         """Prepares to score these segments. May take a sequence of the context, and use the saved reading."""
@@ -115,16 +112,12 @@ class InOwnSequence(Relevance):
     """
 
     def __init__(self, scorer: Scorer, opening: list[int], text_tokens: int, more: int) -> None:
-        self._model, self._opening = scorer.model, opening
-        self._beside, self._text_tokens = len(opening) + more, text_tokens
+        self._model, self._opening, self._beside = scorer.model, opening, len(opening) + more
         self.own_model = scorer.model.info.name if scorer.is_other else None
+        self.reserved_cells = self._beside + text_tokens if self.own_model is None else 0
         self._own: Sequence | None = None
         self._pieces: Seq[PlannedSegment] = ()
         self._saved: SavedReading | None = None
-
-    @property
-    def reserved_cells(self) -> int:
-        return self._beside + self._text_tokens if self.own_model is None else 0
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         self._pieces = pieces
@@ -185,11 +178,9 @@ class Likelihood(InOwnSequence):
         opening = scorer.chat.opening(scorer.model, scorer.prompts.system())
         super().__init__(scorer, opening, segment_tokens, len(self._question))
         self.needs_sequence = self._alone = alone
+        if alone:
+            self.reserved_cells = len(self._question)
         self._nothing = 0.0
-
-    @property
-    def reserved_cells(self) -> int:
-        return len(self._question) if self._alone else super().reserved_cells
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         if not self._alone:
@@ -231,11 +222,8 @@ class LikelihoodGain(Relevance):
 
     def __init__(self, scorer: Scorer, query: str) -> None:
         self._question = QuestionLikelihood(scorer.model, scorer.prompts, query)
+        self.reserved_cells = len(self._question)
         self._nothing = self._before = 0.0
-
-    @property
-    def reserved_cells(self) -> int:
-        return len(self._question)
 
     def begin_window(self, sequence: Sequence) -> None:
         self._nothing = self._nothing or self._question.log_likelihood(sequence)

@@ -36,10 +36,6 @@ class Timings:
                     return
             yield item
 
-    def of_stage(self, name: str) -> float:
-        """Returns the seconds of one stage, not rounded."""
-        return self._stages.get(name, 0.0)
-
     def seconds(self) -> dict[str, float]:
         """Returns the seconds by stage and ``total``, to the millisecond."""
         total = time.perf_counter() - self._started
