@@ -52,9 +52,10 @@ class FakeModel:
         self.history: list[tuple[str, int, int]] = []
         """The calls in order, as (kind, sequence id, number of tokens or position); "together" is `append_each`."""
         self.contexts: list[FakeContext] = []
-        self.grammars: list[FakeGrammar] = []
         self._ids = {text: index for index, text in enumerate(_SPECIAL)}
         self._texts = list(_SPECIAL)
+        self.bos_tokens: list[int] = []
+        self.eog_tokens = [1]
         self.info = ModelInfo(
             "fake", Path("fake.gguf"), "fake", MemoryKind.ATTENTION, n_ctx_train, _N_VOCAB, chat_template, "", ""
         )
@@ -87,17 +88,8 @@ class FakeModel:
     def is_eog(self, token: int) -> bool:
         return token == 1
 
-    @property
-    def eog_tokens(self) -> list[int]:
-        return [1]
-
-    @property
-    def bos_tokens(self) -> list[int]:
-        return []
-
     def grammar(self, schema: object) -> FakeGrammar:
-        self.grammars.append(FakeGrammar(schema))
-        return self.grammars[-1]
+        return FakeGrammar()
 
     def largest_n_ctx(self) -> int:
         return self.info.n_ctx_train
@@ -113,15 +105,11 @@ class FakeModel:
 class FakeGrammar:
     """Implements `wim_edge.engine.protocols.Grammar`; allows every token."""
 
-    def __init__(self, schema: object) -> None:
-        self.schema = schema
-        self.accepted: list[int] = []
-
     def allowed(self, logits: Logits) -> Logits:
         return logits
 
     def accept(self, token: int) -> None:
-        self.accepted.append(token)
+        pass
 
 
 class FakeContext:
@@ -180,9 +168,9 @@ class FakeContext:
 class FakeSequence(AbstractContextManager["FakeSequence"]):
     """Implements `wim_edge.engine.protocols.Sequence` on a list of tokens."""
 
-    def __init__(self, context: FakeContext, seq_id: int, tokens: Seq[int] = ()) -> None:
-        self.context, self.id, self.tokens = context, seq_id, list(tokens)
-        self.shared = len(self.tokens)
+    def __init__(self, context: FakeContext, seq_id: int) -> None:
+        self.context, self.id, self.shared = context, seq_id, 0
+        self.tokens: list[int] = []
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.grammar import GrammarModel
 from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
@@ -86,7 +87,7 @@ def test_a_base_model_sees_lines() -> None:
 
 
 def test_several_prompts_are_completed_in_turn_until_it_is_cancelled() -> None:
-    model = FakeModel(lambda prompt: "word " * 50)
+    model = GrammarModel(lambda prompt: "word " * 50)
     with Runtime(Settings(answer_tokens=3), model=model) as runtime:
         found = list(runtime.complete(TURNS, TURNS[1:], schema={"type": "string"}))
         ends = [event.finish_reason for event in found if isinstance(event, events.CompletionFinished)]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.grammar import GrammarModel
 from wim_edge import Runtime, Settings
 from wim_edge.server.worker_protocol import serve
-from wim_edge.testing import FakeModel
 
 TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(40))
 SMALL = Settings(pattern="wim", relevance="verdict", margins="free", max_passages=32, segment_tokens=160,
@@ -28,7 +28,7 @@ def reply(prompt: str) -> str:
     return f"an answer with {prompt.rpartition('many things.')[2].count('seen: blue')} notes"
 
 
-class Slow(FakeModel):
+class Slow(GrammarModel):
     """Takes its time for each batch, until it is told not to."""
 
     def __init__(self) -> None:
