@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -110,18 +112,17 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
 
     def embed(self, inputs: Iterable[Sequence[int]], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
         """Implements `protocols.Embedder.embed`; a text that is too long gets the mean of its parts' vectors."""
-        sums: dict[int, Vector] = {}
-        done = 0
-        parts = ((number, part) for number, tokens in enumerate(inputs) for part in self._parts(tokens))
-        for batch in grouped(parts, lambda part: (len(part[1]), 1), self._longest, _AT_ONCE):
-            check()
-            for (number, tokens), vector in zip(batch, self._pooled([tokens for _, tokens in batch]), strict=True):
-                if number != done:
-                    yield _unit(sums.pop(done))
-                    done = number
-                sums[number] = sums.get(number, np.zeros(self.width, np.float32)) + vector * len(tokens)
-        if sums:
-            yield _unit(sums.pop(done))
+
+        def weighted() -> Iterator[tuple[int, Vector]]:
+            parts = ((number, part) for number, tokens in enumerate(inputs) for part in self._parts(tokens))
+            for batch in grouped(parts, lambda part: (len(part[1]), 1), self._longest, _AT_ONCE):
+                check()
+                for (number, tokens), vector in zip(batch, self._pooled([tokens for _, tokens in batch]), strict=True):
+                    yield number, vector * len(tokens)
+
+        for _, own in groupby(weighted(), key=itemgetter(0)):
+            total = sum((vector for _, vector in own), np.zeros(self.width, np.float32))
+            yield total / max(float(np.linalg.norm(total)), 1e-12)
 
     def _parts(self, tokens: Sequence[int]) -> list[list[int]]:
         """Divides a text's tokens into parts that fit the model, and adds the model's start and end tokens to each."""
@@ -168,7 +169,3 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _unit(vector: Vector) -> Vector:
-    return vector / max(float(np.linalg.norm(vector)), 1e-12)

@@ -57,10 +57,13 @@ class Model(AbstractContextManager["Model"]):
         self._contexts: list[Context] = []
         adapter = adapter_file(self.settings.adapter)
         self.adapter = Adapter(self.handle, adapter) if adapter else None
+        self.has_adapter = self.adapter is not None
         facts = self.header.metadata  # llama.cpp's default for SentencePiece is a space before every text
         adds_space = facts.get("tokenizer.ggml.model") == "llama" and facts.get("tokenizer.ggml.add_space_prefix", True)
         self._line_end = tokenize(self.vocab, "\n") if adds_space else []
         self._reserved = self._reserved_tokens()
+        bos = lib.llama_vocab_bos(self.vocab)
+        self.bos_tokens: list[int] = [bos] if lib.llama_vocab_get_add_bos(self.vocab) and bos >= 0 else []
         self.info = ModelInfo(
             name=name or self.header.path.stem,
             path=self.header.path,
@@ -69,13 +72,9 @@ class Model(AbstractContextManager["Model"]):
             n_ctx_train=max(256, lib.llama_model_n_ctx_train(self.handle)),
             n_vocab=self.n_vocab,
             chat_template=self.header.chat_template,
-            bos=self._text(lib.llama_vocab_bos(self.vocab)),
+            bos=self._text(bos),
             eos=self._text(lib.llama_vocab_eos(self.vocab)),
         )
-
-    @property
-    def has_adapter(self) -> bool:
-        return self.adapter is not None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -162,11 +161,6 @@ class Model(AbstractContextManager["Model"]):
     @cached_property
     def eog_tokens(self) -> list[int]:
         return list(filter(self.is_eog, range(self.n_vocab)))
-
-    @property
-    def bos_tokens(self) -> list[int]:
-        bos = lib.llama_vocab_bos(self.vocab)
-        return [bos] if lib.llama_vocab_get_add_bos(self.vocab) and bos >= 0 else []
 
     def grammar(self, schema: object) -> Grammar:
         self._check_open()

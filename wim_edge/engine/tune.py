@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -75,20 +75,18 @@ def speedup(way: RunConfig, best: RunConfig) -> float:
 
 def _measure(label: str, path: Path, settings: Settings) -> RunConfig:
     """Returns the configuration with its measured speed."""
-    config = RunConfig(label, path, settings)
     try:
         with Model(path, settings) as model:
             speed = measure_speed(model, 1536, warm_up=64)  # enough tokens that attention takes time
     except (EngineError, CapacityError) as error:
-        return replace(config, error=str(error))
+        return RunConfig(label, path, settings, error=str(error))
     late = None if speed.prefill and speed.decode else "not finished in the time limit"
-    return replace(config, prefill=speed.prefill, decode=speed.decode, error=late)
+    return RunConfig(label, path, settings, speed.prefill, speed.decode, late)
 
 
 def machine() -> str:
     """Returns a name for the processor, the devices and the build for which the measurements hold."""
-    found = (platform.machine(), system_info(), os.cpu_count(), [device.description for device in devices()], BUILD)
-    return repr(found)
+    return repr((platform.machine(), system_info(), os.cpu_count(), [one.description for one in devices()], BUILD))
 
 
 PREFILL_SECONDS, DECODE_SECONDS = 6.0, 4.0
