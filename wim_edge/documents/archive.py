@@ -6,9 +6,11 @@ from __future__ import annotations
 import io
 import lzma
 import posixpath
+import re
 import struct
 import zipfile
 import zlib
+from functools import cached_property
 from typing import Any
 
 from wim_edge.documents.document import require
@@ -23,6 +25,12 @@ DAMAGE = (
 """The errors that zipfile raises for damaged members: bad checksums, truncated streams, unknown compression."""
 MALFORMED = (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, StopIteration, SyntaxError)
 """The errors that a format's reader raises if a member violates the format."""
+SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False, "remove_comments": True}
+"""The options of lxml with which nothing external is loaded, and text has no gaps."""
+_STRICT = re.compile(rb"(?<==[\"'])http://purl\.oclc\.org/ooxml/(\w+)/")
+_TRANSITIONAL = rb"http://schemas.openxmlformats.org/\1/2006/"
+"""Names of the strict variant of Office files, and what they are in the usual one."""
+_USUAL = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
 
 
 class Archive:
@@ -47,25 +55,36 @@ class Archive:
         members = self._zip.infolist()
         self._bound(sum(one.file_size for one in members if one.filename.endswith((".xml", ".rels"))), "markup_bytes")
 
+    @cached_property
+    def main(self) -> tuple[str, Any]:
+        """The name and the root element of an Office file's main part, which its relationships name; ("", None) if it
+        has none in XML."""
+        named = [part for kind, part in self.related("").values() if kind == "officeDocument"]
+        part = next((one for one in (*named, *_USUAL) if self.has(one) and one.lower().endswith(".xml")), "")
+        if part:
+            self.bound_markup()
+        return part, self.root(part) if part else None
+
     def _bound(self, size: int, limit: str) -> None:
         check_size(self.name, size, self.limits, limit, f"unpacks to {mebibytes(size)}, more than")
 
     def read(self, member: str) -> bytes:
-        """Returns a member's bytes. Checks the declared size only, because zipfile never yields more than that."""
+        """Returns a member's bytes, with the usual names of XML for strict ones. Checks the declared size only, because
+        zipfile never yields more than that."""
         try:
             member = self._by_name.get(member.lower(), member)
             self._markup += self._zip.getinfo(member).file_size
             self._bound(self._markup, "markup_bytes")
-            return self._zip.read(member)
+            data = self._zip.read(member)
         except DAMAGE:
             raise damaged(self.name) from None
+        return _STRICT.sub(_TRANSITIONAL, data) if b"purl.oclc.org" in data else data
 
     def root(self, member: str, *, recover: bool = False) -> Any:
         """Returns the root element of a member's XML. Entities are not expanded, and nothing external is loaded.
         Raises SyntaxError or ValueError for invalid XML; ``recover`` makes lxml skip most errors."""
         etree = require("lxml.etree", self.name)
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=recover)
-        if (root := etree.fromstring(self.read(member), parser)) is None:
+        if (root := etree.fromstring(self.read(member), etree.XMLParser(recover=recover, **SAFE))) is None:
             raise damaged(self.name)
         return root
 
@@ -75,7 +94,7 @@ class Archive:
     def related(self, part: str) -> dict[str, tuple[str, str]]:
         """Returns the parts that ``part`` refers to, by relationship id: (kind, such as "styles", member's name)."""
         folder, _, file = part.rpartition("/")
-        relations = f"{folder}/_rels/{file}.rels"
+        relations = posixpath.join(folder, "_rels", f"{file}.rels")
         found = self.root(relations).iterfind("{*}Relationship") if self.has(relations) else ()
         inner = [(one, posixpath.join("/", folder, one.get("Target", "")))
                  for one in found if one.get("TargetMode") != "External"]  # fmt: skip

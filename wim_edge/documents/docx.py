@@ -35,20 +35,19 @@ _SWITCHES = {_W + "strike": STRUCK, _W + "dstrike": STRUCK, _W + "vanish": HIDDE
 _NUMBERED = {f"{_W}footnote": "decimal", f"{_W}endnote": "lowerRoman", f"{_W}comment": "lowerLetter"}
 _REFERENCES = {f"{kind}Reference": kind for kind in _NUMBERED}
 _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
-_BODY = "word/document.xml"
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
 
 def read_docx(archive: Archive) -> Document:
     """Returns a DOCX file's text. Headings become sections; each table row is one line."""
-    archive.bound_markup()
     draft = DocumentBuilder()
     draft.title = archive.title()
-    relations = archive.related(_BODY)
+    part, body = archive.main
+    relations = archive.related(part)
     named = [(kind, member) for kind, member in relations.values() if archive.has(member)]
     parts = {kind: archive.root(member) for kind, member in named if kind in ("styles", "numbering", *_NOTES)}
     writer = _BodyWriter(draft, parts.get("styles"), parts.get("numbering"))
-    writer.add(archive.root(_BODY).find(f"{_W}body"), lambda one: archive.root(relations[one][1]))
+    writer.add(body.find(f"{_W}body"), lambda one: archive.root(relations[one][1]))
     for kind, heading in _NOTES.items():
         if kind in parts:
             draft.mark(section=heading)

@@ -35,12 +35,10 @@ _BY_START = (
     (ICS_START.match, "mail.read_calendar"),
 )  # fmt: skip
 """The readers of formats that are recognised by their first bytes."""
-_BY_MEMBER = {
-    "word/document.xml": "docx.read_docx", "xl/workbook.xml": "sheets.read_xlsx",
-    "ppt/presentation.xml": "slides.read_pptx", "META-INF/container.xml": "epub.read_epub",
-    "content.xml": "opendocument.read_opendocument",
-}  # fmt: skip
-"""The readers of zip archives, by the member that identifies the format."""
+_BY_ROOT = {"document": "docx.read_docx", "workbook": "sheets.read_xlsx", "presentation": "slides.read_pptx"}
+"""The readers of Office files, by the root element of the main part."""
+_BY_MEMBER = {"META-INF/container.xml": "epub.read_epub", "content.xml": "opendocument.read_opendocument"}
+"""The readers of other zip archives, by the member that identifies the format."""
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -183,11 +181,13 @@ def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
     from wim_edge.documents.archive import MALFORMED, Archive, damaged
 
     archive = Archive(name, data, limits)
-    if reader := next((reader for member, reader in _BY_MEMBER.items() if member in archive.names), None):
-        try:
+    try:
+        part, root = archive.main
+        kinds = (kind for member, kind in _BY_MEMBER.items() if member in archive.names)
+        if reader := _BY_ROOT[root.tag.rpartition("}")[2]] if part else next(kinds, None):
             return _loaded(reader)(archive)
-        except MALFORMED:
-            raise damaged(name) from None
+    except MALFORMED:
+        raise damaged(name) from None
     if "[Content_Types].xml" in archive.names:
         raise DocumentError(f"{name}: an Office file that is not supported", _CONVERT)
     raise DocumentError(f"{name}: a zip archive", "Unpack it and give the files in it.")

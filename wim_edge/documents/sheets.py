@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.archive import Archive
+from wim_edge.documents.archive import SAFE, Archive
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.number_formats import MAX_FORM, shown
 from wim_edge.documents.rows import add_shown_rows, repeat_merged
@@ -23,17 +23,17 @@ _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
-_BOOK, _COMMENTS = "xl/workbook.xml", ("comments", "threadedComment")
+_COMMENTS = ("comments", "threadedComment")
 _LINK = re.compile(r'HYPERLINK\(\s*"([^"]*)"(?:\s*[,;]\s*"([^"]*)")?\s*\)', re.IGNORECASE)
 Runs = list[tuple[str, str]]  # (text, look), for `wim_edge.documents.runs`
 
 
 def read_xlsx(archive: Archive) -> Document:
     """Returns the visible sheets, each a section; a formula has its last saved value. Raises DocumentError."""
-    archive.bound_markup()
     draft = DocumentBuilder()
     draft.title = archive.title() or Path(archive.name).stem  # or a sheet's name would be the title
-    relations, root = archive.related(_BOOK), archive.root(_BOOK)
+    part, root = archive.main
+    relations = archive.related(part)
     book = _Book(draft, archive, relations, root)
     for sheet in root.find(f"{_S}sheets"):
         kind, member = next(relations[value] for key, value in sheet.items() if key.endswith("}id"))
@@ -72,8 +72,7 @@ class _Book:
         rows: list[list[str] | None] = []
         merged: list[tuple[int, int, int]] = []
         width = 0
-        events = self._etree.iterparse(io.BytesIO(markup), tag=_PARTS, resolve_entities=False, no_network=True)
-        for _, element in events:
+        for _, element in self._etree.iterparse(io.BytesIO(markup), tag=_PARTS, **SAFE):
             if element.tag == _COLUMN and (element.get("hidden") in _TRUE or element.get("width") == "0"):
                 first, last = (int(element.get(end, "1")) for end in ("min", "max"))
                 hidden.update(range(max(1, first), 1 + min(last, _COLUMNS)))
@@ -119,7 +118,7 @@ class _Book:
         return texts
 
     def _cell(self, cell: Any, place: str) -> str:
-        kind, style = cell.get("t", "n"), int(cell.get("s", "0"))
+        kind, style = cell.get("t") or "n", int(cell.get("s") or 0)
         value: str | Runs = ""
         formula = ""
         for part in cell:
