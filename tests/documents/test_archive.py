@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tests.documents.make import archive
+from tests.documents import make, test_docx, test_sheets
+from tests.documents.make import archive, members_of
 from wim_edge.documents.archive import Archive
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
@@ -18,6 +21,22 @@ def test_other_archives(refuse) -> None:
     locked = bytearray(archive({"a.txt": "x"}))
     locked[locked.index(b"PK\x01\x02") + 8] |= 1
     assert "encrypted" in str(refuse("a.zip", bytes(locked)))
+
+
+@pytest.mark.parametrize(("name", "data", "part"), [
+    ("a.docx", test_docx.sample(), "document.xml"), ("a.xlsx", test_sheets.SAMPLE, "workbook.xml"),
+    ("a.pptx", make.deck(), "presentation.xml"),
+])  # fmt: skip
+def test_a_strict_office_file_and_a_main_part_of_another_name(read, name: str, data: bytes, part: str) -> None:
+    members, usual = members_of(data), rb"(?<=\")http://schemas.openxmlformats.org/(?!package)(\w+)/2006/"
+    strict = {one: re.sub(usual, rb"http://purl.oclc.org/ooxml/\1/", text) for one, text in members.items()}
+    strict = {one: text.replace(b"<p:presentation ", b'<p:presentation conformance="strict" ')
+              for one, text in strict.items()}  # fmt: skip
+    moved = {one.replace(part, "2.xml"): text.replace(part.encode(), b"2.xml") for one, text in members.items()}
+    read_as = read(name, data)
+    for other in (archive(strict), archive(moved)):
+        document = read(name, other)
+        assert (document.text, document.title, document.marks) == (read_as.text, read_as.title, read_as.marks)
 
 
 def test_members_are_read_within_the_limits_of_all_of_them() -> None:

@@ -88,6 +88,14 @@ class Archive:
             raise damaged(self.name)
         return root
 
+    def with_usual_names(self) -> bytes:
+        """Returns a strict Office file for a library that knows the usual names only, without pictures."""
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w") as file:
+            for one in self.names:
+                file.writestr(one, self.read(one) if one.lower().endswith((".xml", ".rels")) else b"")
+        return made.getvalue()
+
     def has(self, member: str) -> bool:
         return member.lower() in self._by_name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -17,12 +17,14 @@ from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, shown
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _FORMULA = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
-_RUNS = frozenset({f"{_A}r", f"{_A}br", f"{_A}fld", _FORMULA})
+_RUNS = (f"{_A}r", f"{_A}br", f"{_A}fld", _FORMULA)
+_P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_SHAPE, _GROUP, *_ = _SHAPES = tuple(_P + tag for tag in ("sp", "grpSp", "graphicFrame", "cxnSp", "pic"))
 _DEEP = 20  # most levels of nested groups, and of rows and columns
 _OVERLAP = 0.1  # the part of a shape that may overlap the row or column before it
 _Box = tuple[float, ...]  # left, top, right and bottom on the slide; empty for a hidden shape
 _Placed = tuple[int, Any, _Box]  # a shape, with its place in the file before it
-_POINTS = ("BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT")
+_POINTS = ("body", "obj")
 """The placeholders of a slide whose paragraphs are bullet points."""
 _KINDS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
 _FORMS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}"}
@@ -32,54 +34,64 @@ _FORMS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}"}
 def read_pptx(archive: Archive) -> Document:
     """Returns the text of all slides; each is a page, and a section named after its title. Raises DocumentError."""
     pptx, etree = require("pptx", archive.name), require("lxml.etree", archive.name)
-    archive.bound_markup()
     draft = DocumentBuilder()
-    try:
-        deck = pptx.Presentation(io.BytesIO(archive.data))
-        draft.title = deck.core_properties.title or ""
+    draft.title = archive.title()
+    is_strict = archive.main[1].get("conformance") == "strict"
+    try:  # a package, because a `pptx.Presentation` is of no template and no show
+        package = pptx.package.Package.open(io.BytesIO(archive.with_usual_names() if is_strict else archive.data))
+        deck, inherited = package.main_document_part.presentation, dict[Any, dict[str, _Box]]()
         for number, slide in enumerate(deck.slides, start=1):
             if slide._element.get("show") in ("0", "false"):
                 draft.omit("hidden slide", f"page {number}")
                 continue
-            for choices in [*slide._element.iter("{*}AlternateContent")]:  # python-pptx skips the shapes in them
+            for choices in [*slide._element.iter("{*}AlternateContent")]:
                 for one in choices.findall("{*}Choice/*"):
                     choices.addprevious(one)
-            named, shapes = slide.shapes.title, list[_Placed]()
-            for at, (shape, box) in enumerate(_placed(slide.shapes, (0, 0, 1, 1))):
-                if next(shape._element.iter(f"{_A}t", _FORMULA, CHART, DIAGRAM), None) is not None:
+            layout = slide.slide_layout
+            if layout.part not in inherited:
+                inherited[layout.part] = {str(one.placeholder_format.idx): (one.left, one.top, one.width, one.height)
+                                     for one in layout.placeholders}  # fmt: skip
+            shapes = list[_Placed]()
+            for at, (shape, box) in enumerate(_placed(slide.shapes._element, (0, 0, 1, 1), inherited[layout.part])):
+                if next(shape.iter(f"{_A}t", _FORMULA, CHART, DIAGRAM), None) is not None:
                     if box and box[0] < deck.slide_width and box[1] < deck.slide_height and min(box[2:]) > 0:
                         shapes.append((at, shape, box))
                     else:
                         draft.omit("hidden shape", f"page {number}")
-            title = [one for one in shapes if named is not None and one[1]._element is named._element]
-            draft.mark(page=number, section=_said(named.text_frame, lambda _: None) if title else None)
+            named = slide.shapes.title
+            title = [one for one in shapes if named is not None and one[1] is named._element]
+            draft.mark(page=number, section=_said(named._element, lambda _: None) if title else None)
             for _, shape, _ in title + _ordered([one for one in shapes if one not in title]):
-                _add(draft, shape, pptx.oxml.parse_xml)
-            if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
-                said = _said(notes, draft.omit).strip()
+                _add(draft, shape, slide.part, pptx.oxml.parse_xml)
+            if slide.has_notes_slide and (notes := slide.notes_slide.notes_placeholder) is not None:
+                said = _said(notes._element, draft.omit).strip()
                 draft.paragraph(f"Notes: {said}" if said else "")
     except (pptx.exc.PythonPptxError, etree.LxmlError, OverflowError):
         raise damaged(archive.name) from None
     return draft.document(archive.name)
 
 
-def _placed(shapes: Iterable[Any], frame: _Box, depth: int = 0) -> Iterator[tuple[Any, _Box]]:
+def _placed(tree: Any, frame: _Box, inherited: dict[str, _Box], depth: int = 0) -> Iterator[tuple[Any, _Box]]:
     """Yields the shapes, also of groups, with their boxes. ``frame``: the left and top of the shapes' coordinates, and
-    their scales; empty in a hidden group."""
-    for shape in shapes:
-        box: _Box = ()
-        own = next(shape._element.iter("{*}cNvPr"), shape._element)
+    their scales; empty in a hidden group. ``inherited``: left, top, width and height of the layout's placeholders."""
+    for shape in tree.iterchildren(*_SHAPES):
+        box, is_group = _Box(), shape.tag == _GROUP
+        own = next(shape.iter(f"{_P}cNvPr"), shape)
+        off = next((shape.grpSpPr if is_group else shape).iter(f"{_A}off"), None)
         if frame and own.get("hidden") not in ("1", "true"):
-            left, top = frame[0] + (shape.left or 0) * frame[2], frame[1] + (shape.top or 0) * frame[3]
-            box = left, top, left + (shape.width or 1) * frame[2], top + (shape.height or 1) * frame[3]
-        if hasattr(shape, "shapes") and depth < _DEEP:
-            begin, size = shape._element.chOff, shape._element.chExt
+            named = next(shape.iter(f"{_P}ph"), None) if off is None else None
+            size = (0, 0, 1, 1) if named is None else inherited.get(named.get("idx", "0"), (0, 0, 1, 1))
+            size = size if off is None else (off.x, off.y, off.getnext().cx, off.getnext().cy)
+            left, top = frame[0] + (size[0] or 0) * frame[2], frame[1] + (size[1] or 0) * frame[3]
+            box = left, top, left + (size[2] or 1) * frame[2], top + (size[3] or 1) * frame[3]
+        if is_group and depth < _DEEP:
             inner = box
             if box:
+                begin, size = shape.chOff, shape.chExt
                 across = (box[2] - box[0]) / size.cx if size.cx else frame[2]
                 down = (box[3] - box[1]) / size.cy if size.cy else frame[3]
                 inner = box[0] - begin.x * across, box[1] - begin.y * down, across, down
-            yield from _placed(shape.shapes, inner, depth + 1)
+            yield from _placed(shape, inner, inherited, depth + 1)
         else:
             yield shape, box
 
@@ -112,44 +124,45 @@ def _bands(shapes: list[_Placed], axis: int) -> list[list[_Placed]]:
     return bands
 
 
-def _add(draft: DocumentBuilder, shape: Any, parse: Callable[[bytes], Any]) -> None:
-    for named in shape._element.iter(CHART, DIAGRAM):
-        add_drawing(draft, named, lambda relation: parse(shape.part.related_part(relation).blob))
-    if getattr(shape, "has_table", False):
-        rows: list[list[str]] = []
-        for row in shape.table.rows:
-            above = dict(enumerate(rows[-1] if rows else ()))
-            said = [(cell._tc.vMerge, _said(cell.text_frame, draft.omit)) for cell in row.cells]
-            rows.append([repeated(above.get(at, "")) if below else text for at, (below, text) in enumerate(said)])
-        add_rows(draft, rows)
-    elif getattr(shape, "has_text_frame", False):
-        lines = [*_lines(shape.text_frame.paragraphs, draft.omit)]
-        if len(lines) > 1 and shape.is_placeholder and shape.placeholder_format.type.name in _POINTS:
+def _add(draft: DocumentBuilder, shape: Any, part: Any, parse: Callable[[bytes], Any]) -> None:
+    for named in shape.iter(CHART, DIAGRAM):
+        add_drawing(draft, named, lambda relation: parse(part.related_part(relation).blob))
+    rows: list[list[str]] = []
+    for row in shape.iter(f"{_A}tr"):
+        above = dict(enumerate(rows[-1] if rows else ()))
+        said = [(cell.get("vMerge") in ("1", "true"), _said(cell, draft.omit)) for cell in row.iterchildren(f"{_A}tc")]
+        rows.append([repeated(above.get(at, "")) if below else text for at, (below, text) in enumerate(said)])
+    add_rows(draft, rows)
+    if shape.tag == _SHAPE:
+        lines, named = [*_lines(shape, draft.omit)], next(shape.iter(f"{_P}ph"), None)
+        if len(lines) > 1 and named is not None and named.get("type", "obj") in _POINTS:
             draft.paragraph("\n".join(f"{'  ' * level}{number or '-'} {text}" for text, level, number in lines))
         else:
             draft.paragraph("\n".join(f"{number} {text}" if number else text for text, _, number in lines))
 
 
-def _lines(paragraphs: Iterable[Any], omit: Callable[[str], object]) -> Iterator[tuple[str, int, str]]:
+def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int, str]]:
     """Yields the paragraphs with text: (text, level, automatic number or nothing)."""
     last: dict[int, tuple[str, int]] = {}  # by level, the name of the numbers' form and the last number
-    for one in paragraphs:
+    for one in shape.iter(f"{_A}p"):
         if text := _text(one, omit).rstrip():
-            found = one._p.find(f"{_A}pPr/{_A}buAutoNum")
+            properties = one.find(f"{_A}pPr")
+            level = 0 if properties is None else properties.lvl
+            found = None if properties is None else properties.find(f"{_A}buAutoNum")
             name, start = ("", "") if found is None else (found.get("type", ""), found.get("startAt", "1"))
-            same, before = last.get(one.level, ("", 0))
+            same, before = last.get(level, ("", 0))
             number = before + 1 if name == same else int(start) if start.isdecimal() and len(start) < 6 else 1
-            last = {level: kept for level, kept in last.items() if level < one.level} | {one.level: (name, number)}
+            last = {at: kept for at, kept in last.items() if at < level} | {level: (name, number)}
             form = next((form for end, form in _FORMS.items() if name.endswith(end)), "{}.")
-            yield text, one.level, form.format(written(number, _KINDS.get(name[:7], "decimal"))) if name else ""
+            yield text, level, form.format(written(number, _KINDS.get(name[:7], "decimal"))) if name else ""
 
 
-def _said(frame: Any, omit: Callable[[str], object]) -> str:
-    return "\n".join(_text(one, omit) for one in frame.paragraphs)
+def _said(shape: Any, omit: Callable[[str], object]) -> str:
+    return "\n".join(_text(one, omit) for one in shape.iter(f"{_A}p"))
 
 
 def _text(paragraph: Any, omit: Callable[[str], object]) -> str:
-    runs = [one for one in paragraph._p if one.tag in _RUNS]
+    runs = list(paragraph.iterchildren(*_RUNS))
     texts = [linear(one) if one.tag == _FORMULA else one.text or "" for one in runs]
     looks = [_look(one.find(f"{_A}rPr")) for one in runs]
     return shown(zip(texts, looks, strict=True), omit).replace("\v", "\n")
