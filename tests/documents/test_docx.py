@@ -178,11 +178,13 @@ def run(text: str, properties: str = "") -> str:
 @pytest.mark.parametrize("properties", [
     "<w:strike/>", '<w:dstrike w:val="true"/>', '<w:rStyle w:val="Older"/>', "<w:vanish/>", '<w:rStyle w:val="Hid"/>',
 ])  # fmt: skip
-def test_struck_out_and_hidden_text_is_left_out_with_a_note(read, properties: str) -> None:
+def test_struck_out_and_hidden_text_is_left_out_with_a_note(read, refuse, properties: str) -> None:
     paragraph = f"<w:p>{run('The rent is ')}{run('EUR 1,200', properties)}{run(' EUR 1,350.')}</w:p>"
     document = read("a.docx", looking(paragraph))
     what = "hidden" if "vanish" in properties or "Hid" in properties else "struck-out"
     assert (document.text, document.notes) == ("The rent is EUR 1,350.", (f"1 {what} passage was left out",))
+    error = refuse("a.docx", looking(f"<w:p>{run('x', properties)}</w:p>"))
+    assert f"empty (1 {what} passage was left out)" in str(error)
 
 
 def test_what_a_style_strikes_out_a_run_may_not(read) -> None:
@@ -208,8 +210,11 @@ def test_ticked_boxes_and_signs(read) -> None:
         f'<w:fldChar><w:ffData><w:checkBox><w:default w:val="{first}"/>{now}</w:checkBox></w:ffData></w:fldChar>'
         for first, now in ((0, ""), (0, "<w:checked/>"), (1, ""), (1, '<w:checked w:val="0"/>'))
     )
+    for chosen in ("", '<w:default w:val="1"/>', '<w:result w:val="1"/><w:default/>', '<w:result w:val="2"/>'):
+        menu = f'<w:ddList>{chosen}<w:listEntry w:val="A"/><w:listEntry w:val="B"/></w:ddList>'
+        boxes += f"<w:fldChar><w:ffData>{menu}</w:ffData></w:fldChar>"
     document = read("a.docx", body(f"<w:p><w:r>{signs}<w:t>5</w:t>{boxes}</w:r></w:p>"))
-    assert document.text == "☑≥☒5☐☒☒☐"
+    assert document.text == "☑≥☒5☐☒☒☐ABB"
 
 
 def test_a_table_that_places_text_is_text(read) -> None:
@@ -220,9 +225,9 @@ def test_a_table_that_places_text_is_text(read) -> None:
     assert read("a.docx", body(table(a + b))).text == "a\n\nb"
     assert read("a.docx", body(table(table(a, b), b))).text == "a | b\n\nb"
     assert read("a.docx", body(table(a, b))).text == "a | b"
-    hidden = table(a, b).replace("</w:tbl>", f"<w:tr><w:trPr><w:hidden/></w:trPr><w:tc>{a}</w:tc></w:tr></w:tbl>")
-    document = read("a.docx", body(hidden))
-    assert (document.text, document.notes) == ("a | b", ("1 hidden row was left out",))
+    rows = "".join(f"<w:tr><w:trPr><w:hidden{how}/></w:trPr><w:tc>{a}</w:tc></w:tr>" for how in ("", ' w:val="0"'))
+    document = read("a.docx", body(table(a, b).replace("</w:tbl>", f"{rows}</w:tbl>")))
+    assert (document.text, document.notes) == ("a | b\na", ("1 hidden row was left out",))
 
 
 def field(code: str, result: str) -> str:
@@ -238,6 +243,7 @@ def table(*rows: tuple[str, ...], width: int = 0) -> str:
 
 
 BOX = f"<w:r><w:pict><w:txbxContent>{table(('a', 'b'))}</w:txbxContent></w:pict></w:r>"
+COMMENT = '<w:r><w:commentReference w:id="1"/></w:r>'
 THREE_QUARTERS = "<m:oMath><m:f><m:num><m:t>3</m:t></m:num><m:den><m:t>4</m:t></m:den></m:f></m:oMath>"
 
 
@@ -245,6 +251,8 @@ THREE_QUARTERS = "<m:oMath><m:f><m:num><m:t>3</m:t></m:num><m:den><m:t>4</m:t></
     (f"<w:p>{run('Pay ')}{field(field('', '40'), '5')}{run('.')}</w:p>", "Pay 5."),
     (f"<w:p>{field('', '5').rpartition('<w:r>')[0]}{run('.')}</w:p>", "5."),
     (f'<w:p>{THREE_QUARTERS}{run(" m")}</w:p>', "3/4 m"),
+    (f"<w:p><w:r><w:ruby><w:rt>{run('a')}</w:rt><w:rubyBase>{run('b')}</w:rubyBase></w:ruby></w:r></w:p>", "b(a)"),
+    (f"<w:p>{run('te')}{COMMENT}{run('st')}{COMMENT} {run('東')}{COMMENT}{run('京')}</w:p>", "test [a] [a] 東 [a] 京"),
     (table(("a", "b"), ("c", table(("d", "e"), ("f", "g")))), "a | b\nc | d e; f g"),
     (table((table(("d", "e")), "b"), ("c", "f")), "d | e\n\nb\n\nc\n\nf"),
     (table(("a", "b"), ("c",), width=2000) + table(("a", "b"), ("c",), width=99), "a | b\n| | c |\n\na | b\nc"),

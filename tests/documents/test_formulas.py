@@ -13,6 +13,7 @@ FORMULAS = """
 <msub><mi>x</mi><mi>i</mi></msub><mi>y</mi><mo>=</mo><msup><mi>z</mi><mo>′</mo></msup> ⟶ x_i y=z′
 <msqrt><mi>x</mi><mo>+</mo><mn>1</mn></msqrt><mo>+</mo><mn>2</mn><mroot><mn>8</mn><mn>5</mn></mroot> ⟶ √(x+1)+2 ⁵√8
 <semantics><mi>x</mi><!-- c --><annotation>x</annotation></semantics><mfenced><mi>y</mi><mi>z</mi></mfenced> ⟶ x(y,z)
+<mi>A</mi><mi>red</mi><mi>box</mi><mo>:</mo><mi>Na</mi><mi>Cl</mi> ⟶ A red box:NaCl
 <munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover><mi>i</mi> ⟶ ∑_(i=1)^n i
 <mtable><mtr><mtd>1</mtd><mtd>2</mtd></mtr><mtr><mtd>3</mtd></mtr></mtable><mfrac><mn>4</mn></mfrac> ⟶ 1 2; 34
 <mi>sin</mi><mo>⁡</mo><mi>x</mi><f><num><t>n</t></num><den><t>k+1</t></den></f> ⟶ sin x n/(k+1)

@@ -116,7 +116,7 @@ def test_hostile_ones_are_bounded(read, refuse) -> None:
 def style(family: str, name: str, properties: str, of: str = "text", parent: str = "") -> str:
     return (
         f'<style:style style:family="{family}" style:name="{name}" style:parent-style-name="{parent}">'
-        f"<style:{of}-properties {properties}/></style:style>"
+        f"<!-- c --><style:{of}-properties {properties}/></style:style>"
     )
 
 
@@ -140,6 +140,7 @@ LOOKS = (
      ("1 hidden passage was left out",)),
     ("<text:p>$450<text:span text:style-name='U'>1</text:span> for 36 m<text:span text:style-name='U'>2</text:span>, "
      "H<text:span text:style-name='L'>2</text:span>O</text:p>", "$450 [1] for 36 m², H₂O", ()),
+    ("<text:p>wo<office:annotation/>rd</text:p>", "word [a]\n\n[a] ", ()),
 ])  # fmt: skip
 def test_letters_that_are_struck_out_hidden_raised_or_lowered(read, markup: str, text: str, notes: tuple) -> None:
     document = read("a.odt", file("text", markup, styles=LOOKS))

@@ -13,7 +13,7 @@ from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import Numbering, value_of, written
 from wim_edge.documents.rows import Span, add_rows, grid, repeated, span_of
-from wim_edge.documents.runs import HEIGHTS, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown, symbol
+from wim_edge.documents.runs import COMMENT, HEIGHTS, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown, symbol
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN, _BOX = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r", "txbxContent"))
@@ -32,7 +32,10 @@ _FORMULA = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _FORMULAS = {_FORMULA: "{}", f"{_FORMULA}Para": "\n{}\n"}  # the latter are on lines of their own
 _OF_TEXT = _CHANGED | {_RUN, _BOX, *_FORMULAS}
 _SWITCHES = {_W + "strike": STRUCK, _W + "dstrike": STRUCK, _W + "vanish": HIDDEN}
-_NUMBERED = {f"{_W}footnote": "decimal", f"{_W}endnote": "lowerRoman", f"{_W}comment": "lowerLetter"}
+_NUMBERED = {
+    f"{_W}footnote": ("decimal", RAISED), f"{_W}endnote": ("lowerRoman", RAISED),
+    f"{_W}comment": ("lowerLetter", COMMENT),
+}  # fmt: skip
 _REFERENCES = {f"{kind}Reference": kind for kind in _NUMBERED}
 _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
@@ -102,7 +105,7 @@ class _BodyWriter:
         narrow = sum(left < _MARGINS for left in lefts)  # how many columns at the left only shift rows a little
         above: dict[int, str] = {}  # by column, the text of a cell that may continue below
         for row in _walk(table, _ROWS):
-            if row.find(f"{_W}trPr/{_W}hidden") is not None:
+            if _is_on(row.find(f"{_W}trPr/{_W}hidden")):
                 self._draft.omit("hidden row")
                 continue
             texts: list[str] = []
@@ -152,13 +155,16 @@ class _BodyWriter:
                     if piece.tag == _TEXT or piece.tag in _CHARACTERS:
                         own.append((_CHARACTERS.get(piece.tag) or piece.text or "", look))
                     elif kind := _REFERENCES.get(piece.tag):
-                        mark = f"[{written(len(self._marks[kind]) + 1, _NUMBERED[kind])}]"
-                        own.append((self._marks[kind].setdefault(piece.get(f"{_W}id", ""), mark), RAISED))
+                        marks, (numbers, look_of_mark) = self._marks[kind], _NUMBERED[kind]
+                        mark = f"[{written(len(marks) + 1, numbers)}]"
+                        own.append((marks.setdefault(piece.get(f"{_W}id", ""), mark), look_of_mark))
                     elif piece.tag == _SIGN:
                         own.append((symbol(piece.get(f"{_W}font", ""), piece.get(f"{_W}char", "")), look))
-                    elif (box := piece.find(f"{_W}ffData/{_W}checkBox")) is not None:  # of an old form
-                        states = [one.get(_VALUE, "1") for one in box if one.tag in (_W + "default", _W + "checked")]
-                        own.append(("☒" if states and states[-1] in ("1", "true", "on") else "☐", look))
+                    elif (form := piece.find(f"{_W}ffData")) is not None:
+                        own.append((_chosen(form), look))
+                    elif piece.tag == f"{_W}ruby":
+                        said, base = ("".join(piece.find(_W + part).itertext(_TEXT)) for part in ("rt", "rubyBase"))
+                        own.append((f"{base}({said})", look))
                     elif piece.tag not in _EMPTY and element not in boxes[-1:]:
                         boxes.append(element)
                     if piece.tag == _FIELD:
@@ -198,8 +204,23 @@ class _BodyWriter:
                 height = one.get(_VALUE, "0")
                 look |= {RAISED: height[:1] in "+123456789", LOWERED: height[:1] == "-"}
             elif what := _SWITCHES.get(one.tag):
-                look[what] = one.get(_VALUE, "") not in ("0", "false", "off") or look.get(what, False)
+                look[what] = _is_on(one) or look.get(what, False)
         return look
+
+
+def _is_on(switch: Any) -> bool:
+    """Returns whether an element switches its property on; None does not."""
+    return switch is not None and switch.get(_VALUE, "1") not in ("0", "false", "off")
+
+
+def _chosen(form: Any) -> str:
+    """Returns what a field of an old form shows: a box, or an entry of its list; nothing for a text."""
+    if (box := form.find(f"{_W}checkBox")) is not None:
+        states = [_is_on(one) for one in box if one.tag in (f"{_W}default", f"{_W}checked")]
+        return "☒" if any(states[-1:]) else "☐"
+    entries = {str(at): str(one.get(_VALUE, "")) for at, one in enumerate(form.iterfind(f"{_W}ddList/{_W}listEntry"))}
+    chosen = [value_of(form.find(f"{_W}ddList"), name) for name in ("result", "default")]
+    return entries.get(chosen[0] or chosen[1] or "0", "")
 
 
 def _is_layout(rows: list[list[Any]]) -> bool:

@@ -68,7 +68,10 @@ def _written(element: Any, depth: int) -> str:
             return f"{_set(element, 'chr', 'chr', '∫') if name == 'nary' else ''}{scripts}{_GAP}{base}"
         return (_in_brackets(base, _FACTOR) if "/" in base[1:] else base) + scripts
     own = (element.text or "").replace("\u2061", _GAP)  # applies a function
-    text = (own if name in _SPACED else own.strip()) + _JOINTS.get(name, "").join(parts)
+    own = own if name in _SPACED else own.strip()
+    if name == "mi" and any(map(_is_word, (element, element.getprevious()))):
+        own = _GAP + own
+    text = own + _JOINTS.get(name, "").join(parts)
     return text + _set(element, "chr", "chr", "\u0302") if name == "acc" else text
 
 
@@ -83,6 +86,12 @@ def _script(text: str, sign: str, signs: dict[int, int]) -> str:
 def _in_brackets(text: str, bare: re.Pattern[str]) -> str:
     text = text.strip(_GAP + " ")
     return text if not text or bare.fullmatch(text) else f"({text})"
+
+
+def _is_word(element: Any) -> bool:
+    """Returns whether an element is a word or a function's name, not a variable or a chemical element."""
+    text = "" if element is None or _name(element) != "mi" else (element.text or "").strip()
+    return len(text) > 2 and text.isalpha()
 
 
 def _name(element: Any) -> str:

@@ -12,7 +12,7 @@ from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import KINDS, written
 from wim_edge.documents.rows import add_shown_rows, repeat_merged
-from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
+from wim_edge.documents.runs import COMMENT, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
 
 CONTENT, _MANIFEST = "content.xml", "META-INF/manifest.xml"
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -241,7 +241,7 @@ class _ElementWriter:
             elif child.tag == _COMMENT:
                 mark = f"[{written(len(self._notes['Comments']) + 1, 'lowerLetter')}]"
                 self._notes["Comments"].append(f"{mark} {self._said(child)}")
-                yield mark, RAISED
+                yield mark, COMMENT
             elif child.tag == _TEXT + "s":
                 yield " " * min(_times(child, "c", _TEXT), _COLUMNS), name
             elif child.tag == _DRAW + "frame" and (formula := self._formula(child)):

@@ -65,7 +65,8 @@ def _parse_checked(name: str, ending: str, data: bytes, limits: Limits) -> Docum
     except MemoryError:
         raise DocumentError(f"{name}: too large for the memory that is free", "Split it, or close programs.") from None
     if document is None or not document.text.strip():
-        raise DocumentError(f"{name}: empty", "Give a document with some text in it.")
+        why = f"empty ({'; '.join(document.notes)})" if document and document.notes else "empty"
+        raise DocumentError(f"{name}: {why}", "Give a document with some text in it.")
     return document
 
 

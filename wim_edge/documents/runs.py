@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 
 STRUCK, HIDDEN = "struck-out passage", "hidden passage"
-RAISED, LOWERED, BESIDE = "raised", "lowered", "beside"  # beside: an annotation of a word (ruby)
+RAISED, LOWERED, COMMENT = "raised", "lowered", "mark of a comment"
+BESIDE = "beside"  # an annotation of a word (ruby)
 HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}  # by the names that Office's formats have for them
 Look = dict[str, bool]
 """The constants above that a text's properties switch on (True) or off (False)."""
@@ -21,6 +22,7 @@ _UNIT = re.compile(
 )
 _UNIT_CHARS = 32  # the last characters of a text, which may be a unit
 _ORDINAL = re.compile(r"\d[eo]$")
+_NO_WORD = re.compile("[\\W\u2e80-\U0003ffff]")  # nor a sign of a script without blanks
 _FRACTION = re.compile(r"\d+[/⁄]\d*")
 
 _SIGNS = {
@@ -61,6 +63,9 @@ def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str
                 omit(look)
                 is_cut = True
         elif look:
+            if look == COMMENT and text[-1:].isalnum() and at < len(groups) and not groups[at][0]:  # it ends the word
+                inner = _NO_WORD.split(groups[at][1], maxsplit=1)[0]
+                text, groups[at] = text + inner, ("", groups[at][1].removeprefix(inner))
             added, is_mark = set_off(text[-_UNIT_CHARS:], more, look, groups[at][1] if at < len(groups) else "")
             text += added
         else:
