@@ -37,7 +37,7 @@ class Archive:
     """An open zip file. Raises DocumentError if the file or a member is damaged, encrypted or too large."""
 
     def __init__(self, name: str, data: bytes, limits: Limits) -> None:
-        self.name, self.data, self.limits = name, data, limits
+        self.name, self.limits = name, limits
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except DAMAGE:
@@ -50,20 +50,17 @@ class Archive:
         self._bound(sum(member.file_size for member in members), "document_bytes")
         self._markup = 0  # bytes of all members read so far
 
-    def bound_markup(self) -> None:
-        """Raises DocumentError if the XML parts of an Office file are too large to parse."""
-        members = self._zip.infolist()
-        self._bound(sum(one.file_size for one in members if one.filename.endswith((".xml", ".rels"))), "markup_bytes")
-
     @cached_property
     def main(self) -> tuple[str, Any]:
         """The name and the root element of an Office file's main part, which its relationships name; ("", None) if it
-        has none in XML."""
+        has none in XML. Raises DocumentError if all parts are too large to parse."""
         named = [part for kind, part in self.related("").values() if kind == "officeDocument"]
         part = next((one for one in (*named, *_USUAL) if self.has(one) and one.lower().endswith(".xml")), "")
-        if part:
-            self.bound_markup()
-        return part, self.root(part) if part else None
+        if not part:
+            return "", None
+        markup = [one.file_size for one in self._zip.infolist() if one.filename.endswith((".xml", ".rels"))]
+        self._bound(sum(markup), "markup_bytes")
+        return part, self.root(part)
 
     def _bound(self, size: int, limit: str) -> None:
         check_size(self.name, size, self.limits, limit, f"unpacks to {mebibytes(size)}, more than")
@@ -88,13 +85,13 @@ class Archive:
             raise damaged(self.name)
         return root
 
-    def with_usual_names(self) -> bytes:
-        """Returns a strict Office file for a library that knows the usual names only, without pictures."""
+    def copy(self) -> io.BytesIO:
+        """Returns the file for a library that knows no strict names. Members that are not XML are empty."""
         made = io.BytesIO()
         with zipfile.ZipFile(made, "w") as file:
             for one in self.names:
                 file.writestr(one, self.read(one) if one.lower().endswith((".xml", ".rels")) else b"")
-        return made.getvalue()
+        return made
 
     def has(self, member: str) -> bool:
         return member.lower() in self._by_name

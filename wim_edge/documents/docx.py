@@ -32,10 +32,7 @@ _FORMULA = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _FORMULAS = {_FORMULA: "{}", f"{_FORMULA}Para": "\n{}\n"}  # the latter are on lines of their own
 _OF_TEXT = _CHANGED | {_RUN, _BOX, *_FORMULAS}
 _SWITCHES = {_W + "strike": STRUCK, _W + "dstrike": STRUCK, _W + "vanish": HIDDEN}
-_NUMBERED = {
-    f"{_W}footnote": ("decimal", RAISED), f"{_W}endnote": ("lowerRoman", RAISED),
-    f"{_W}comment": ("lowerLetter", COMMENT),
-}  # fmt: skip
+_NUMBERED = {f"{_W}footnote": "decimal", f"{_W}endnote": "lowerRoman", f"{_W}comment": "lowerLetter"}
 _REFERENCES = {f"{kind}Reference": kind for kind in _NUMBERED}
 _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
@@ -155,9 +152,9 @@ class _BodyWriter:
                     if piece.tag == _TEXT or piece.tag in _CHARACTERS:
                         own.append((_CHARACTERS.get(piece.tag) or piece.text or "", look))
                     elif kind := _REFERENCES.get(piece.tag):
-                        marks, (numbers, look_of_mark) = self._marks[kind], _NUMBERED[kind]
-                        mark = f"[{written(len(marks) + 1, numbers)}]"
-                        own.append((marks.setdefault(piece.get(f"{_W}id", ""), mark), look_of_mark))
+                        mark = f"[{written(len(self._marks[kind]) + 1, _NUMBERED[kind])}]"
+                        mark = self._marks[kind].setdefault(piece.get(f"{_W}id", ""), mark)
+                        own.append((mark, COMMENT if kind == f"{_W}comment" else RAISED))
                     elif piece.tag == _SIGN:
                         own.append((symbol(piece.get(f"{_W}font", ""), piece.get(f"{_W}char", "")), look))
                     elif (form := piece.find(f"{_W}ffData")) is not None:

@@ -20,6 +20,7 @@ _SPACED = frozenset({"t", "mtext", "ms"})  # their blanks at the ends are shown
 _GAP = "\u2064"  # becomes a blank between letters or digits, as in "2 3/4", and nothing elsewhere
 _GAPS = re.compile(f"(?<=[^\\W_]){_GAP}+(?=[^\\W_])")
 _INVISIBLE = re.compile("[\u2062-\u2064]")
+_WORD = re.compile(r"\s*[^\W\d_]{3}")  # no variable, and no chemical element
 _SIGNED = re.compile(r"[+−–-]?\d+[+−–-]?|[+−–-]")
 _PART = re.compile(r"[+−–-]?[\w.,'′%°^⁺⁻₊₋]+|\([^()]*\)")
 _FACTOR = re.compile(r"∞|\d[\d.,]*[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻'′%°]*|(?:[^\W\d_]|[⁺⁻₊₋'′%°])+(?:_\w)?|\([^()]*\)")
@@ -69,7 +70,8 @@ def _written(element: Any, depth: int) -> str:
         return (_in_brackets(base, _FACTOR) if "/" in base[1:] else base) + scripts
     own = (element.text or "").replace("\u2061", _GAP)  # applies a function
     own = own if name in _SPACED else own.strip()
-    if name == "mi" and any(map(_is_word, (element, element.getprevious()))):
+    near = (element, element.getprevious()) if name == "mi" else ()
+    if any(one is not None and _WORD.match(one.text or "") for one in near):
         own = _GAP + own
     text = own + _JOINTS.get(name, "").join(parts)
     return text + _set(element, "chr", "chr", "\u0302") if name == "acc" else text
@@ -86,12 +88,6 @@ def _script(text: str, sign: str, signs: dict[int, int]) -> str:
 def _in_brackets(text: str, bare: re.Pattern[str]) -> str:
     text = text.strip(_GAP + " ")
     return text if not text or bare.fullmatch(text) else f"({text})"
-
-
-def _is_word(element: Any) -> bool:
-    """Returns whether an element is a word or a function's name, not a variable or a chemical element."""
-    text = "" if element is None or _name(element) != "mi" else (element.text or "").strip()
-    return len(text) > 2 and text.isalpha()
 
 
 def _name(element: Any) -> str:

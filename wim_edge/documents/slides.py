@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
@@ -36,21 +35,20 @@ def read_pptx(archive: Archive) -> Document:
     pptx, etree = require("pptx", archive.name), require("lxml.etree", archive.name)
     draft = DocumentBuilder()
     draft.title = archive.title()
-    is_strict = archive.main[1].get("conformance") == "strict"
-    try:  # a package, because a `pptx.Presentation` is of no template and no show
-        package = pptx.package.Package.open(io.BytesIO(archive.with_usual_names() if is_strict else archive.data))
-        deck, inherited = package.main_document_part.presentation, dict[Any, dict[str, _Box]]()
+    try:  # a `pptx.Presentation` is of no template and no show
+        deck = pptx.package.Package.open(archive.copy()).main_document_part.presentation
+        inherited: dict[Any, dict[str, _Box]] = {}
         for number, slide in enumerate(deck.slides, start=1):
             if slide._element.get("show") in ("0", "false"):
                 draft.omit("hidden slide", f"page {number}")
                 continue
-            for choices in [*slide._element.iter("{*}AlternateContent")]:
+            for choices in [*slide._element.iter("{*}AlternateContent")]:  # shapes may be in them
                 for one in choices.findall("{*}Choice/*"):
                     choices.addprevious(one)
             layout = slide.slide_layout
             if layout.part not in inherited:
                 inherited[layout.part] = {str(one.placeholder_format.idx): (one.left, one.top, one.width, one.height)
-                                     for one in layout.placeholders}  # fmt: skip
+                                          for one in layout.placeholders}  # fmt: skip
             shapes = list[_Placed]()
             for at, (shape, box) in enumerate(_placed(slide.shapes._element, (0, 0, 1, 1), inherited[layout.part])):
                 if next(shape.iter(f"{_A}t", _FORMULA, CHART, DIAGRAM), None) is not None:
@@ -58,9 +56,9 @@ def read_pptx(archive: Archive) -> Document:
                         shapes.append((at, shape, box))
                     else:
                         draft.omit("hidden shape", f"page {number}")
-            named = slide.shapes.title
-            title = [one for one in shapes if named is not None and one[1] is named._element]
-            draft.mark(page=number, section=_said(named._element, lambda _: None) if title else None)
+            named = getattr(slide.shapes.title, "_element", None)
+            title = [one for one in shapes if one[1] is named]
+            draft.mark(page=number, section=_said(named, lambda _: None) if title else None)
             for _, shape, _ in title + _ordered([one for one in shapes if one not in title]):
                 _add(draft, shape, slide.part, pptx.oxml.parse_xml)
             if slide.has_notes_slide and (notes := slide.notes_slide.notes_placeholder) is not None:
@@ -75,7 +73,7 @@ def _placed(tree: Any, frame: _Box, inherited: dict[str, _Box], depth: int = 0) 
     """Yields the shapes, also of groups, with their boxes. ``frame``: the left and top of the shapes' coordinates, and
     their scales; empty in a hidden group. ``inherited``: left, top, width and height of the layout's placeholders."""
     for shape in tree.iterchildren(*_SHAPES):
-        box, is_group = _Box(), shape.tag == _GROUP
+        box, inner, is_group = _Box(), _Box(), shape.tag == _GROUP
         own = next(shape.iter(f"{_P}cNvPr"), shape)
         off = next((shape.grpSpPr if is_group else shape).iter(f"{_A}off"), None)
         if frame and own.get("hidden") not in ("1", "true"):
@@ -84,13 +82,12 @@ def _placed(tree: Any, frame: _Box, inherited: dict[str, _Box], depth: int = 0) 
             size = size if off is None else (off.x, off.y, off.getnext().cx, off.getnext().cy)
             left, top = frame[0] + (size[0] or 0) * frame[2], frame[1] + (size[1] or 0) * frame[3]
             box = left, top, left + (size[2] or 1) * frame[2], top + (size[3] or 1) * frame[3]
+            if is_group:
+                begin, extent = shape.chOff, shape.chExt
+                across = (box[2] - left) / extent.cx if extent.cx else frame[2]
+                down = (box[3] - top) / extent.cy if extent.cy else frame[3]
+                inner = left - begin.x * across, top - begin.y * down, across, down
         if is_group and depth < _DEEP:
-            inner = box
-            if box:
-                begin, size = shape.chOff, shape.chExt
-                across = (box[2] - box[0]) / size.cx if size.cx else frame[2]
-                down = (box[3] - box[1]) / size.cy if size.cy else frame[3]
-                inner = box[0] - begin.x * across, box[1] - begin.y * down, across, down
             yield from _placed(shape, inner, inherited, depth + 1)
         else:
             yield shape, box
