@@ -30,6 +30,7 @@ SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False, "remov
 _STRICT = re.compile(rb"(?<==[\"'])http://purl\.oclc\.org/ooxml/(\w+)/")
 _TRANSITIONAL = rb"http://schemas.openxmlformats.org/\1/2006/"
 """Names of the strict variant of Office files, and what they are in the usual one."""
+_OFF = ("0", "false", "off")
 _USUAL = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
 
 
@@ -110,6 +111,11 @@ class Archive:
         """Returns the title from the file's properties, which are in ``member``; empty if it has no title."""
         titles = self.root(member, recover=True).iter("{*}title") if self.has(member) else ()
         return next((one.text for one in titles if one.text), "")
+
+
+def is_on(switch: Any) -> bool:
+    """Returns whether an element of an Office file switches its property on, by its attribute "val"; None does not."""
+    return switch is not None and not any(key.endswith("val") and one in _OFF for key, one in switch.items())
 
 
 def encrypted(name: str) -> DocumentError:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from itertools import accumulate, chain
 from typing import Any
 
-from wim_edge.documents.archive import Archive
+from wim_edge.documents.archive import Archive, is_on
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
 from wim_edge.documents.formulas import linear
@@ -102,7 +102,7 @@ class _BodyWriter:
         narrow = sum(left < _MARGINS for left in lefts)  # how many columns at the left only shift rows a little
         above: dict[int, str] = {}  # by column, the text of a cell that may continue below
         for row in _walk(table, _ROWS):
-            if _is_on(row.find(f"{_W}trPr/{_W}hidden")):
+            if is_on(row.find(f"{_W}trPr/{_W}hidden")):
                 self._draft.omit("hidden row")
                 continue
             texts: list[str] = []
@@ -201,19 +201,14 @@ class _BodyWriter:
                 height = one.get(_VALUE, "0")
                 look |= {RAISED: height[:1] in "+123456789", LOWERED: height[:1] == "-"}
             elif what := _SWITCHES.get(one.tag):
-                look[what] = _is_on(one) or look.get(what, False)
+                look[what] = is_on(one) or look.get(what, False)
         return look
-
-
-def _is_on(switch: Any) -> bool:
-    """Returns whether an element switches its property on; None does not."""
-    return switch is not None and switch.get(_VALUE, "1") not in ("0", "false", "off")
 
 
 def _chosen(form: Any) -> str:
     """Returns what a field of an old form shows: a box, or an entry of its list; nothing for a text."""
     if (box := form.find(f"{_W}checkBox")) is not None:
-        states = [_is_on(one) for one in box if one.tag in (f"{_W}default", f"{_W}checked")]
+        states = [is_on(one) for one in box if one.tag in (f"{_W}default", f"{_W}checked")]
         return "☒" if any(states[-1:]) else "☐"
     entries = {str(at): str(one.get(_VALUE, "")) for at, one in enumerate(form.iterfind(f"{_W}ddList/{_W}listEntry"))}
     chosen = [value_of(form.find(f"{_W}ddList"), name) for name in ("result", "default")]

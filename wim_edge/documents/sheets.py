@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.archive import SAFE, Archive
+from wim_edge.documents.archive import SAFE, Archive, is_on
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.number_formats import MAX_FORM, shown
 from wim_edge.documents.rows import add_shown_rows, repeat_merged
@@ -135,9 +135,7 @@ class _Book:
             if formula and kind != "str":
                 self._valueless.append(place)
             return ""
-        text = value
-        if isinstance(value, str) and kind != "is":
-            text = self._text(value, kind, form, of_time)
+        text = self._text(value, kind, form, of_time) if isinstance(value, str) and kind != "is" else value
         if isinstance(text, str) and not is_struck:
             return text
         runs = [(text, STRUCK)] if isinstance(text, str) else text
@@ -181,25 +179,19 @@ def _string(element: Any) -> str | Runs:
         if part.tag == _TEXT:
             runs.append((part.text or "", ""))
         elif part.tag == _RUN:
-            properties = part.find(f"{_S}rPr")
-            height = None if properties is None else properties.find(f"{_S}vertAlign")
+            height, strike = (part.find(f"{_S}rPr/{_S}{name}") for name in ("vertAlign", "strike"))
             look = HEIGHTS.get(height.get("val", ""), "") if height is not None else ""
-            runs.append((part.findtext(_TEXT) or "", STRUCK if _is_struck(properties) else look))
+            runs.append((part.findtext(_TEXT) or "", STRUCK if is_on(strike) else look))
     if any("_x" in text for text, _ in runs):
         runs = [(_ESCAPED.sub(lambda code: chr(int(code[1], 16)), text), look) for text, look in runs]
     return runs if any(look for _, look in runs) else "".join(text for text, _ in runs)
-
-
-def _is_struck(font: Any) -> bool:
-    strike = None if font is None else font.find(f"{_S}strike")
-    return strike is not None and strike.get("val", "1") not in ("0", "false")
 
 
 def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
     """Returns (number format, "date" or "length" of time or "", whether it strikes out) of each cell style."""
     forms = dict(numbers.BUILTIN_FORMATS)
     forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "")[:MAX_FORM] for one in root.iter(f"{_S}numFmt")}
-    fonts = [_is_struck(font) for font in root.find(f"{_S}fonts")] if root.find(f"{_S}fonts") is not None else []
+    fonts = [is_on(font.find(f"{_S}strike")) for font in root.iterfind(f"{_S}fonts/{_S}font")]
     found = []
     for one in root.iterfind(f"{_S}cellXfs/{_S}xf"):
         number, font = int(one.get("numFmtId", "0")), int(one.get("fontId", "0"))

@@ -12,7 +12,7 @@ from wim_edge.documents.drawings import CHART, DIAGRAM, add_drawing
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import add_rows, repeated
-from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, shown
+from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, name_of, shown
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _FORMULA = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
@@ -169,6 +169,5 @@ def _look(properties: Any) -> str:
     if properties is None:
         return ""
     height = properties.get("baseline", "0").rstrip("%")
-    is_raised, is_lowered = height[:1] in tuple("123456789"), height[:1] == "-"
     is_struck = properties.get("strike", "noStrike") != "noStrike"
-    return STRUCK if is_struck else RAISED if is_raised else LOWERED if is_lowered else ""
+    return name_of({STRUCK: is_struck, RAISED: height[:1] in tuple("123456789"), LOWERED: height[:1] == "-"})
