@@ -41,8 +41,7 @@ _LARGER, _HEAVIER, _ALIKE = 1.2, 1.2, 0.05
 """The least size and weight of a heading relative to body text, and the tolerance between sizes that count as equal."""
 _LONGEST, _LINES, _BODY = 120, 3, 40
 """The most characters and lines of a heading, and the least characters of a line of text below it."""
-_TIMES = 3
-"""A title on at least this many pages is a running head."""
+_TIMES = 3  # a title on at least this many pages is a running head
 _NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,;:。，；：]$|(?:\.\s?){4}")
 _THICKEST = 4.0  # points; a line through words is not thicker
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
@@ -324,9 +323,8 @@ def _struck(raw: Any, page: Any) -> Iterator[Box]:
 def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
     """Returns the headings on each page, in order, without running heads."""
     lines = [line for page in pages for line in page for _ in line.words]
-    if not lines:
-        return [[] for _ in pages]
-    size, weight = median_low([line.height for line in lines]), median_low([line.weight for line in lines])
+    size = median_low([line.height for line in lines] or [0])
+    weight = median_low([line.weight for line in lines] or [0])
     found = [_on_page(page, size, weight) for page in pages]
     times = Counter(title for titles in found for title in set(titles))
     return [[one for one in titles if times[one] < _TIMES] for titles in found]

@@ -20,8 +20,7 @@ _FEW, _COLUMN, _GAPS = 6, 0.6, 20  # least lines of a column; their median width
 _STRADDLING = 0.15  # the largest share of lines that cross the gutter, such as headings
 _FAR = 100_000  # points; text in another direction is placed this far below the page
 _DRAWN_BACK = 6  # the number of last rows that a line may join
-_DRAWN_ACROSS = 0.3
-"""The columns are separated if at least this share of the lines is drawn across both."""
+_DRAWN_ACROSS = 0.3  # the columns are separated if at least this share of the lines is drawn across both
 
 
 class Line(NamedTuple):

@@ -258,16 +258,12 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
             is_rest = before < _CLOSE and (not cells[0] or is_last)
             is_rest = is_rest and len(filled) == 1 and not cells[filled[0]][:1].isdigit()
             is_rest = is_rest and bool(made) and bool(made[-1][filled[0]])
-        if made and is_rest and not any(map(_are_values, made[-1], cells)):
-            made[-1] = [" ".join(filter(None, pair)) for pair in zip(made[-1], cells, strict=True)]
+        pairs = [*zip(made[-1], cells, strict=True)] if made and is_rest else []
+        if pairs and not any(all(map(_VALUE.match, pair)) for pair in pairs):  # no cell has two numbers
+            made[-1] = [" ".join(filter(None, pair)) for pair in pairs]
         else:
             made.append(cells)
     return made
-
-
-def _are_values(one: str, other: str) -> bool:
-    """Returns whether both texts begin with a number: no cell has two numbers."""
-    return _VALUE.match(one) is not None and _VALUE.match(other) is not None
 
 
 def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
@@ -282,9 +278,7 @@ def _is_list(cells: Sequence[Sequence[str]]) -> bool:
     words = sum(map(len, map(str.split, filled)))
     if len(cells[0]) > _MANY and words < 2 * len(filled) and 2 * sum(map(str.isalpha, filled)) > len(filled):
         return True  # a paragraph whose blanks are as wide as a table's
-    if all(not row[0] or _MARK.fullmatch(row[0]) for row in cells) and all(
-        sum(map(bool, row[1:])) < 2 for row in cells
-    ):
+    if all((not row[0] or _MARK.fullmatch(row[0])) and sum(map(bool, row[1:])) < 2 for row in cells):
         return True
     numbers = [row[-1] for row in cells if row[-1]]
     pages = [int(number) for number in numbers if number.isdecimal()]
@@ -303,13 +297,6 @@ def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]],
         rows.append([cell.text for cell in cells])
         n_lines += len(row)
     return rows, n_lines
-
-
-def are_alike(columns: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> bool:
-    """Returns whether two tables have equally many columns, and each overlaps the other's column of the same index."""
-    return len(columns) == len(others) and all(
-        min(one[1], other[1]) > max(one[0], other[0]) for one, other in zip(columns, others, strict=True)
-    )
 
 
 def column_of(line: Line, columns: Sequence[tuple[float, float]]) -> int | None:

@@ -15,7 +15,7 @@ from itertools import groupby, pairwise, takewhile
 from statistics import median
 
 from wim_edge.documents.pdf_lines import Line, fragments, rows_of
-from wim_edge.documents.pdf_tables import TableRows, are_alike, column_of, columns_at, more_rows, row_cells, table_at
+from wim_edge.documents.pdf_tables import TableRows, column_of, columns_at, more_rows, row_cells, table_at
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.documents.rows import line_of, names_columns, table_text
 from wim_edge.documents.segments import PAGE
@@ -218,7 +218,9 @@ def _rest(page: list[_Stretch], table: TableRows, heads: Container[int]) -> Tabl
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):
         is_apart = not above or above[-1].bottom - first.top >= _APART * above[-1].height
-        return first if is_apart and are_alike(first.columns, table.columns) else None
+        pairs = zip(first.columns, table.columns, strict=False)
+        are_alike = all(min(one[1], other[1]) > max(one[0], other[0]) for one, other in pairs)
+        return first if is_apart and are_alike and len(first.columns) == len(table.columns) else None
     for start in (0, len(above)):
         rows, n_lines = more_rows(first[start:], table)
         if rows:

@@ -41,8 +41,7 @@ _SECONDS, _POLL = 180.0, 0.25
 _CRASHES = 3  # the most times that the process is restarted after it ended on its first page
 _REMEMBERED = 16  # most files whose recognised pages stay in memory
 _NAMED_PAGES = 5  # most pages that a note lists
-_LIKE = 0.35
-"""A line's height counts as the page's usual one if it differs by at most this share: boxes are loose."""
+_LIKE = 0.35  # a line's height counts as the page's usual one if it differs by at most this share: boxes are loose
 
 _LOST_SPACE = re.compile(r"(?<=[a-zß-ÿ]{2})(?=\d{2})|(?<=\d)(?=[a-zß-ÿ]{3})|(?<=[a-zß-ÿ][.,;:!?])(?=[A-Z])")
 """The places where the engines lose a space most often: "to985 pounds", "28days", "dog.Clause"."""
@@ -134,9 +133,8 @@ def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
 
 def unread(what: str, drawn: Sequence[int] = (1,)) -> DocumentError:
     """Returns the error ``what`` with a hint, for a file of which nothing was read. ``drawn``: its picture pages."""
-    if drawn and not engine():
-        return DocumentError(what, f"{INSTALL} has it recognised; so has Tesseract, where that is installed.")
-    return DocumentError(what, "Give a sharper scan, or one with text on it.")
+    install = f"{INSTALL} has it recognised; so has Tesseract, where that is installed."
+    return DocumentError(what, install if drawn and not engine() else "Give a sharper scan, or one with text on it.")
 
 
 def on_pages(numbers: Sequence[int], what: str) -> list[str]:
