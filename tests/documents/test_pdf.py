@@ -93,10 +93,14 @@ def test_what_was_filled_in_is_text(read) -> None:
 
 NAMELESS = b"/Encoding<</Differences[1/g1/g2]>>"
 LOST = pdf(b"The o\x01cial \x02ling fee is 84").replace(b"/Encoding/WinAnsiEncoding", NAMELESS)
+ZERO = b"1 begincodespacerange <00><ff> endcodespacerange 2 beginbfchar <01> <0000> <02> <0000> endbfchar"
 
 
 def test_letters_without_a_meaning_are_noted_and_the_page_is_recognised(read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scans, "engine", lambda: "")
+    named = LOST.replace(NAMELESS, b"/Encoding<</Differences[1/M/N]>>/ToUnicode 9 0 R")
+    named = named.replace(b"trailer", b"9 0 obj<</Length %d>>stream\n%s\nendstream endobj trailer" % (len(ZERO), ZERO))
+    assert read("a.pdf", named).text == read("a.pdf", LOST).text
     document = read("a.pdf", LOST)
     assert document.text == "The o\ufffdcial \ufffdling fee is 84"
     assert document.notes == ("page 1 has some letters that cannot be read: its fonts do not say what they are",)

@@ -22,15 +22,10 @@ _MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 _OPENING, _CLOSING = frozenset("([{<«‹"), frozenset(")]}>»›")
 
 
-def is_rtl(text: str) -> bool:
-    """Returns whether more than half of a text's letters are right-to-left."""
-    n_rtl = len(RTL.findall(text))
-    return n_rtl > 0 and 2 * n_rtl > sum(map(str.isalpha, text))
-
-
-def is_ltr(text: str) -> bool:
-    """Returns whether more than half of a text's letters are left-to-right."""
-    return 2 * len(RTL.findall(text)) < sum(map(str.isalpha, text))
+def is_rtl(text: str, from_right: bool = False) -> bool:
+    """Returns whether more than half of a text's letters are right-to-left; with ``from_right``, half of them do."""
+    n_rtl, n_letters = len(RTL.findall(text)), sum(map(str.isalpha, text))
+    return 0 < n_rtl > n_letters / 2 or (from_right and 2 * n_rtl >= n_letters)
 
 
 def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:

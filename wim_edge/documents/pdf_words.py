@@ -19,7 +19,7 @@ from itertools import groupby, pairwise
 from statistics import median_high, median_low
 from typing import Any, NamedTuple
 
-from wim_edge.documents.bidi import RTL, is_ltr, is_rtl, logical_order, paired
+from wim_edge.documents.bidi import RTL, is_rtl, logical_order, paired
 from wim_edge.documents.runs import RAISED, set_off
 
 BROKEN = "\ufffe\x02"
@@ -27,7 +27,8 @@ BROKEN = "\ufffe\x02"
 LOST = "\ufffd"
 """The character for a glyph whose meaning the font does not define."""
 _LOST_LETTERS = re.compile(f"\\w{LOST}+|{LOST}+\\w")
-_NO_TEXT, _MAY_BE_LOST = re.compile("[\u00ad\x00]"), re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffd]")
+_NO_TEXT, _MAY_BE_LOST = re.compile("[\u00ad\x00]"), re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffd\ufffe]")
+_ZERO = re.compile("\ufffe|(?<=\\w)\x00(?=\\w)")
 _LETTER = re.compile(r"\S")
 _ROW, _WORD = re.compile(rf"[^\r\n{BROKEN}]+[{BROKEN}]?"), re.compile(r"\S+")
 _LAST_LETTER = re.compile(r"[^\W_](?=[^\w\s]+$)")
@@ -240,12 +241,18 @@ class _Chars:
         n_chars = self._page.count_chars()
         if len(text) != n_chars:  # some are left out or have two codes: reads them one by one
             text = "".join([chr(raw.FPDFText_GetUnicode(self._handle, at)) for at in range(n_chars)])
-        lost = {one.start() for one in _MAY_BE_LOST.finditer(text)}
-        lost = {at for at in lost if raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1}
+        lost = {one.start() for one in _MAY_BE_LOST.finditer(text) if self._is_lost(text, one.start())}
         if lost:
             text = "".join(LOST if at in lost else char for at, char in enumerate(text))
         self.text, self.n_lost = text, len(_LOST_LETTERS.findall(text)) if lost else 0
         self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
+
+    def _is_lost(self, text: str, at: int) -> bool:
+        """Returns whether the font does not define a character. If it is U+0000, PDFium returns it as its hyphen."""
+        if _ZERO.match(text, at) and self._raw.FPDFText_IsHyphen(self._handle, at) != 1:
+            _, bottom, _, top = self._page.get_charbox(at)
+            return bool(top - bottom > 1)  # else it is a blank
+        return bool(self._raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1)
 
     def weight(self, at: int) -> int:
         """Returns the weight of a character's font; 0: unknown. A standard font has none, so its name decides."""
@@ -264,7 +271,7 @@ class _Chars:
             for turn, start, end in self._by_turn(*row.span()):
                 text = self.text[start:end]
                 if turn or RTL.search(text):
-                    words = list(self._placed(start, end, turn, is_rtl(text) or (from_right and not is_ltr(text))))
+                    words = list(self._placed(start, end, turn, is_rtl(text, from_right)))
                 else:
                     words = self._words(start, end)
                 if words:
