@@ -73,9 +73,12 @@ def test_struck_words_are_left_out_and_counted() -> None:
         canvas.line(72, 648.5, 72 + canvas.stringWidth("underlined"), 648.5)
         start = 72 + canvas.stringWidth("underlined ")
         canvas.line(start, 654, start + canvas.stringWidth("35"), 654)
+        canvas.drawString(72, 600, "59.1 outlines")  # on a line of a chart, and drawn as outlines
+        canvas.line(50, 604, 400, 604)
+        canvas.line(72 + canvas.stringWidth("59.1 o"), 604, 74 + canvas.stringWidth("59.1 out"), 604)
 
     found = read(draw)
-    assert texts(found) == ["The rent is EUR 1,350 and no more", "underlined 40 text"]
+    assert texts(found) == ["The rent is EUR 1,350 and no more", "underlined 40 text", "59.1 outlines"]
     assert found.n_struck == 3
 
 

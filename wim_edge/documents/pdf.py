@@ -240,7 +240,7 @@ def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
             loaded.close()
             page = loaded.enter_context(closing(load_page(pdf, index)))
         n_hidden = _hide_layers(raw, page) if has_layers else 0
-        found = page_words(page, [*strikes, *rules(page)])
+        found = page_words(page, [*strikes, *rules(page)], len(strikes))
         lines = page_lines(found)
         lines = with_fields(lines, fields, page.get_rotation(), found.from_right) if fields else lines
     return PdfPage(lines, found.n_struck, found.n_lost, n_unread, n_hidden, (bottom, top))

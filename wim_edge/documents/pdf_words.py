@@ -11,11 +11,11 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from ctypes import create_string_buffer
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from statistics import median_high, median_low
 from typing import Any, NamedTuple
 
@@ -39,8 +39,9 @@ _ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
 _NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
 """The widest gaps in a row and in a word, the least gaps between words and lines set apart by place; in heights."""
 _STRAIGHT = 0.2  # the tolerance of a text's angle, in right angles
-_THIN, _MIDDLE, _LINES = 0.2, (0.25, 0.7), 500
-"""A line through a word: its largest thickness and the range of its place, in letter heights; the most in a row."""
+_THIN, _MIDDLE, _LINES, _SHORTER, _LONGER = 0.15, (0.33, 0.62), 500, 0.05, 0.75
+"""A line through a word: its largest thickness and the range of its place, in letter heights; the most in a row; how
+far it may end before the letters, as a share of its length, and beyond them, in letter heights."""
 
 Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in points of the page."""
@@ -82,24 +83,18 @@ class WordRows:
     """Returns the font weight of a character, by its index on the page."""
 
 
-def page_words(page: Any, lines: Sequence[Box] = ()) -> WordRows:
-    """Returns the words of a pypdfium2 page. ``lines``: the boxes of drawn lines, which may strike words out."""
+def page_words(page: Any, lines: Sequence[Box] = (), n_sure: int = 0) -> WordRows:
+    """Returns the words of a pypdfium2 page. ``lines``: boxes of lines that may strike words out; ``n_sure`` do."""
     chars = _Chars(page)
     found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost, weight=chars.weight)
     by_turn: dict[int, list[list[Word]]] = {}
-    turned = {turn: sorted((as_read(line, turn) for line in lines), key=lambda line: line[1])
-              for turn in (0, 90, 180, 270) if lines}  # fmt: skip
     for turn, words in chars.rows(found.from_right):
-        if lines:
-            bottom, top = min([word.bottom for word in words]), max([word.top for word in words])
-            first, last = (bisect_left(turned[turn], at, key=lambda line: line[1]) for at in (bottom, top))
-            over = [line for line in turned[turn][first:last] if bottom < line[1] <= line[3] < top][:_LINES]
-            if over:
-                kept = chars.without_struck(words, over, turn)
-                found.n_struck += sum(one.text != other.text for one, other in zip(words, kept, strict=True))
-                words = _closed(kept)
         _add(by_turn.setdefault(turn, []), words)
     for turn, of_turn in by_turn.items():
+        if lines:
+            turned = sorted((as_read(line, turn) for line in lines), key=lambda line: line[1])
+            sure = {as_read(line, turn) for line in lines[:n_sure]}
+            of_turn = [*filter(None, (chars.without_struck(words, turned, turn, sure) for words in of_turn))]
         rows = list(map(_row, of_turn))
         if turn:  # turned text, as in a chart, may be drawn in any order
             rows.sort(key=lambda row: (-round(row.top + row.bottom), row.words[0].left))
@@ -107,18 +102,8 @@ def page_words(page: Any, lines: Sequence[Box] = ()) -> WordRows:
             turn_over = [[one._replace(left=-one.right, right=-one.left) for one in row.words] for row in rows]
             rows = [row._replace(words=words) for row, words in zip(rows, turn_over, strict=True)]
         found.rows.append(rows)
+    found.n_struck = chars.n_struck
     return found
-
-
-def _closed(words: Iterable[Word]) -> list[Word]:
-    """Returns the words that are not empty. The word before an empty one is extended over its place if it is near."""
-    made: list[Word] = []
-    for word in words:
-        if word.text:
-            made.append(word)
-        elif made and word.left - made[-1].right < _NEAR * (word.top - word.bottom):
-            made[-1] = made[-1]._replace(right=word.right)
-    return made
 
 
 def _add(rows: list[list[Word]], words: list[Word]) -> None:
@@ -197,6 +182,16 @@ def _goes_through(line: Box, word: Word) -> bool:
     return is_thin and _MIDDLE[0] < middle < _MIDDLE[1] and line[0] < word.right and line[2] > word.left
 
 
+def _covers(line: Box, letter: Box) -> bool:
+    return line[0] < (letter[0] + letter[2]) / 2 < line[2]
+
+
+def _is_as_long(line: Box, letters: Box) -> bool:
+    """Returns whether a line is about as long as the box around some letters; blanks may make it longer."""
+    least, most = -_SHORTER * (line[2] - line[0]), _LONGER * (letters[3] - letters[1])
+    return all(least < beyond < most for beyond in (letters[0] - line[0], line[2] - letters[2]))
+
+
 def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, Box]]:
     """Yields the words of a row in reading order, each with its box on the page. Gaps separate words."""
     shown = sorted((one for one in glyphs if not _is_mark(one.text)), key=lambda one: one.left + one.right)
@@ -234,7 +229,7 @@ class _Chars:
     def __init__(self, page: Any) -> None:
         import pypdfium2.raw as raw
 
-        self._raw, self._page = raw, page.get_textpage()
+        self._raw, self._page, self.n_struck = raw, page.get_textpage(), 0
         self._handle, self._place = self._page.raw, raw.FS_RECTF()
         self._name = create_string_buffer(_LONGEST_NAME)
         text = self._page.get_text_range()
@@ -343,21 +338,40 @@ class _Chars:
             for text, box in _in_order(level, from_right):
                 yield from (word._replace(bottom=bottom, top=top) for word in self._word(text, box, turn=turn))
 
-    def without_struck(self, words: Sequence[Word], lines: Sequence[Box], turn: int) -> list[Word]:
-        """Returns the words without struck-out letters; some may be empty. Without `Word.start`, words go whole."""
-        made = []
-        for word in words:
-            over = [line for line in lines if _goes_through(line, word)]
-            kept = word.text
-            if over and word.start < 0:
-                kept = "" if any(line[0] < (word.left + word.right) / 2 < line[2] for line in over) else kept
-            elif over:
-                places = [as_read(self.box(word.start + at), turn) for at in range(len(kept))]
-                kept = "".join(
-                    letter for letter, at in zip(word.text, places, strict=True)
-                    if not any(line[0] < (at[0] + at[2]) / 2 < line[2] for line in over)
-                )  # fmt: skip
-                if len(kept) == len(word.text) - 1 > 1:  # a single letter: the line is its own stroke
-                    kept = word.text
-            made.append(word._replace(text=kept) if over else word)
+    def without_struck(self, words: list[Word], lines: Sequence[Box], turn: int, sure: Set[Box]) -> list[Word]:
+        """Returns a row's words without struck-out letters, and counts them. A strike is as long as the letters that it
+        covers: a line of a chart is longer, an outline shorter. Without `Word.start`, words go whole."""
+        bottom, top = min([word.bottom for word in words]), max([word.top for word in words])
+        first, last = (bisect_left(lines, at, key=lambda line: line[1]) for at in (bottom, top))
+        near = [line for line in lines[first:last] if bottom < line[1] <= line[3] < top][:_LINES]
+        over = [[line for line in near if _goes_through(line, word)] for word in words] if near else []
+        if not any(over):
+            return words
+        parts = [self._parts(word, turn) if some else [] for word, some in zip(words, over, strict=True)]
+        reach: dict[Box, Box] = {}
+        for some, letters in zip(over, parts, strict=True):
+            for line, (_, place) in product(some, letters):
+                if _covers(line, place):
+                    reach[line] = _around(reach.get(line, place), place)
+        strikes = {line for line, place in reach.items() if line in sure or _is_as_long(line, place)}
+        made: list[Word] = []
+        for word, some, letters in zip(words, over, parts, strict=True):
+            by = strikes.intersection(some)
+            kept = "".join(part for part, place in letters if not any(_covers(line, place) for line in by))
+            is_inside = any(map(str.isalnum, kept)) and not word.text.startswith(kept) and not word.text.endswith(kept)
+            # A line over one letter, or inside a word, is a stroke of a letter
+            if not by or kept == word.text or is_inside or len(kept) == len(word.text) - 1 > 1:
+                made.append(word)
+                continue
+            self.n_struck += 1
+            if kept:
+                made.append(word._replace(text=kept))
+            elif made and word.left - made[-1].right < _NEAR * (word.top - word.bottom):  # takes its place
+                made[-1] = made[-1]._replace(right=word.right)
         return made
+
+    def _parts(self, word: Word, turn: int) -> list[tuple[str, Box]]:
+        """Returns a word's letters with their places; without `Word.start`, the word as a whole."""
+        if word.start < 0:
+            return [(word.text, (word.left, word.bottom, word.right, word.top))]
+        return [(letter, as_read(self.box(word.start + at), turn)) for at, letter in enumerate(word.text)]
