@@ -29,7 +29,8 @@ def test_text_and_tables(read) -> None:
 
 @pytest.mark.parametrize("data", [
     rb"{\rtf1" + b"{" * 200_000, rb"{\rtf1 a" + rb"\'ff" * 200_000 + b"}", rb"{\rtf1 a\bin999999999 x}",
-    rb"{\rtf1 a" + b"}" * 100_000, rb"{\rtf1 a{\*\x" + rb"\y" * 100_000,
+    rb"{\rtf1 a" + b"}" * 100_000, rb"{\rtf1 a" + rb"{\footnote" * 5_000, rb"{\rtf1 a" + rb"{\v" * 5_000,
+    rb"{\rtf1 a{\*\x" + rb"\y" * 100_000,
 ])  # fmt: skip
 def test_hostile_ones_end_soon(read, refuse, data: bytes) -> None:
     began = time.monotonic()
@@ -51,10 +52,20 @@ def test_what_is_struck_out_hidden_raised_or_lowered(read) -> None:
     document = read("a.rtf", (
         rb"{\rtf1\ansi{\stylesheet{\s1\strike Old;}}\pard The rent is {\strike EUR 1} EUR 2{\super 1}, "
         rb"\strike gone\strike0 for 36 m{\super\fs16 2}, H{\sub 2}O, {\v hid}the 1{\super st}, "
-        rb"21\super 2\nosupersub  days.\par}"
+        rb"21\super 2\nosupersub  days.\par Keys{\strike : {\i old} ones}\uc0{\v x{\b y\plain  and} z} cards\deleted x}"
     ))  # fmt: skip
-    assert document.text == "The rent is EUR 2 [1], for 36 m², H₂O, the 1st, 21 [2] days."
-    assert document.notes == ("2 struck-out passages were left out", "1 hidden passage was left out")
+    assert document.text == "The rent is EUR 2 [1], for 36 m², H₂O, the 1st, 21 [2] days.\n\nKeys and cards"
+    assert document.notes == ("4 struck-out passages were left out", "3 hidden passages were left out")
+
+
+def test_margins_comments_and_boxes_stand_at_the_end_and_links_show_their_text(read) -> None:
+    margins = rb"{\header Contract 7\par}{\headerf\pard Contract 7\par}{\footerl Page {\strike 1}}"
+    comment = rb"{\*\atnid A}\chatn{\*\annotation{\*\atnref 1}\pard See {\i rents}.}"
+    link = rb'{\field{\*\fldinst{HYPERLINK "http://x.org"}}{\fldrslt {\ul here}}}'
+    box = rb"{\shp{\*\shpinst{\sp{\sn a}}{\shptxt\pard A box\par}}}"
+    document = read("a.rtf", rb"{\rtf1 " + margins + b"Rent 400" + comment + rb" a month.\par Ask " + link + box + b"}")
+    assert document.text == "Rent 400 [a] a month.\n\nAsk here\n\nA box\n\n[a] See rents.\n\nContract 7\nPage"
+    assert [mark.section for mark in document.marks] == ["Text boxes", "Comments", "Headers and footers"]
 
 
 def test_footnotes_stand_below_the_text(read) -> None:

@@ -7,74 +7,101 @@ import re
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.limits import check_size
+from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import add_rows
-from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, shown
+from wim_edge.documents.runs import HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
 from wim_edge.settings import Limits
 
 _TITLE = re.compile(r"\{\\title ([^{}\\]{1,300})\}")
 _ROW = re.compile(r"[^\n]*\|$")
-_LOOKS = {"strike": STRUCK, "striked": STRUCK, "v": HIDDEN, "super": RAISED, "sub": LOWERED}
-_LOOK = re.compile(
-    r"\\(striked?|v|super|sub)(?:1(?!\d))?(?![a-z0-9]) ?"
-    r"((?:(?!\\(?:striked?0|v0|nosupersub|plain|pard)(?![a-z]))[^{}])*+)"
-)
-_FIRST, _END = 0xE000, 0xE00F
-"""Private-use characters that mark where the letters of a look begin (one per look) and end: striprtf drops looks."""
+_FLAT: Look = {RAISED: False, LOWERED: False}
+_LOOKS: dict[str, Look] = {
+    **{word: {STRUCK: True} for word in ("strike", "striked", "deleted")}, "v": {HIDDEN: True}, "nosupersub": _FLAT,
+    "super": {**_FLAT, RAISED: True}, "sub": {**_FLAT, LOWERED: True}, "plain": {**_FLAT, STRUCK: False, HIDDEN: False},
+}  # fmt: skip
+_SIGNS = {look: f"{{{chr(0xE000 + at)}}}" for at, look in enumerate(("", STRUCK, HIDDEN, RAISED, LOWERED))}
+"""Groups with a private-use character, before the letters of a look (empty: plain), as striprtf drops looks."""
+_MARGINS = "Headers and footers"
+_SECTIONS = {"shptxt": "Text boxes", "footnote": "Footnotes", "annotation": "Comments"}
+_SECTIONS |= {f"{margin}{pages}": _MARGINS for margin in ("header", "footer") for pages in ("", "l", "r", "f")}
+"""The groups that striprtf drops, by the section at the end of the text that they are moved to."""
+_NUMBERED = {"footnote": "decimal", "annotation": "lowerLetter"}
+_HEADS = {chr(0xE010 + at): section for at, section in enumerate(dict.fromkeys(_SECTIONS.values()))}
+_WORDS = "|".join([*_LOOKS, *_SECTIONS, "fldinst", "bin"])
+_TOKEN = re.compile(rf"[{{}}]|\\(?:({_WORDS})(-?\d+)?(?![a-z0-9]) ?|[^a-z])")
 _CELLS = re.compile(r"\\(?:trowd|intbl)(?![a-z]).*?(?:\\(?:row|pard)(?![a-z])|\Z)", re.S)
 _BREAK = re.compile(r"\\(?:par|line|nestcell)(?![a-z0-9-]) ?")  # in a table's cell
-_NOTE, _BRACE = re.compile(r"\{(?:\\\*)?\\footnote(?![a-z])"), re.compile(r"\\[\\{}]|([{}])")
-_SIGN = re.compile(r"\{[^{}]*\\chftn\s*\} ?")  # a footnote's own number, at its beginning
 
 
 def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     """Returns the text without struck-out or hidden passages. Raises DocumentError if it is too large or damaged."""
     striprtf = require("striprtf.striprtf", name)
     check_size(name, len(data), limits, "markup_bytes")
-    markup = _CELLS.sub(lambda cells: _BREAK.sub(" ", cells[0]), _with_notes_below(data.decode("latin-1")))
-    names = list(_LOOKS)
-    signed = _LOOK.sub(lambda one: rf"\u{_FIRST + names.index(one[1])}?{one[2]}\u{_END}?", markup)
+    markup = _CELLS.sub(lambda cells: _BREAK.sub(" ", cells[0]), _signed(data.decode("latin-1")))
     draft = DocumentBuilder()
     titled = _TITLE.search(markup)
     draft.title = titled[1] if titled else ""
     try:
-        text: str = striprtf.rtf_to_text(signed, encoding="cp1252", errors="replace")
+        text: str = striprtf.rtf_to_text(markup, encoding="cp1252", errors="replace")
     except (ValueError, LookupError, TypeError, OverflowError, AttributeError):  # invalid characters, and the like
         raise damaged(name) from None
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # its signs above U+FFFF are in two
-    parts = re.split(f"([{chr(_FIRST)}-{chr(_END - 1)}][^{chr(_FIRST)}-{chr(_END)}]*+){chr(_END)}", text)
-    looks = {chr(_FIRST + at): look for at, look in enumerate(_LOOKS.values())}
-    text = shown(((part.lstrip("".join(looks)), looks.get(part[:1], "")) for part in parts), draft.omit)
-    rows: list[list[str]] = []
+    looks = {sign[1]: look for look, sign in _SIGNS.items()}
+    first, *parts = re.split(f"([{''.join(looks)}])", text)
+    runs = zip(map(looks.__getitem__, parts[::2]), parts[1::2], strict=True)
+    text = shown([(first, ""), *((part, look) for look, part in runs)], draft.omit)
+    rows, section, margins = list[list[str]](), "", set[str]()
     for line in text.split("\n"):
         if _ROW.fullmatch(line):
             rows.append(line[:-1].split("|"))
             continue
         add_rows(draft, rows)
         rows = []
-        draft.paragraph(line.strip())
+        said = " ".join(line.split()) if section else line.strip()
+        if said in _HEADS:
+            section = _HEADS[said]
+            draft.mark(section=section)
+        elif section != _MARGINS or said not in margins:
+            draft.paragraph(said, joins=bool(margins))
+            margins |= {said} if section == _MARGINS else set()
     add_rows(draft, rows)
     return draft.document(name)
 
 
-def _with_notes_below(markup: str) -> str:
-    """Returns the markup with its footnotes moved below the text, and "[1]" in the place of each."""
-    kept: list[str] = []
-    notes: list[str] = []
-    done = 0
-    for note in _NOTE.finditer(markup):
-        if note.start() < done:
+def _signed(markup: str) -> str:
+    """Returns the markup with `_SIGNS`, without the codes of fields, and with the groups of `_SECTIONS` at its end."""
+    text = out = list[str]()
+    moved: dict[str, list[list[str]]] = {section: [] for section in _HEADS.values()}
+    opened, look, done = list[tuple[Look, list[str]]](), Look(), 0  # opened: the groups around a token
+    for token in _TOKEN.finditer(markup):
+        if token.start() < done:  # in binary data
             continue
-        depth, end = 1, len(markup)
-        for brace in _BRACE.finditer(markup, note.end()):
-            depth += {"{": 1, "}": -1}.get(brace[0], 0)
-            if not depth:
-                end = brace.start()
+        out.append(markup[done : token.start()])
+        done, word, before = token.end(), token[1], name_of(look)
+        if word == "bin":
+            done += int((token[2] or "0").lstrip("-")[:9])
+        elif word in _LOOKS:
+            look = look | {key: on and token[2] != "0" for key, on in _LOOKS[word].items()}
+        elif word and len(opened) > 1:
+            notes = moved.get(_SECTIONS.get(word, ""), [])
+            label = f"[{written(len(notes) + 1, _NUMBERED[word])}] " if word in _NUMBERED else ""
+            out.append(f"}}{_SIGNS[RAISED]}{label.strip()}{_SIGNS[name_of(opened[-1][0])]}{{" if label else "")
+            out, look, before = [_SIGNS[""], label], Look(), ""
+            notes.append(out)
+        elif token[0] == "{":
+            out.append("{")
+            opened.append((look, out))
+        elif token[0] == "}" and opened:
+            look, out = opened.pop()
+            if not opened:  # what is behind the document's group is not shown
                 break
-        said = _SIGN.sub("", markup[note.end() : end], count=1).strip()
-        notes.append(rf"{{\pard\plain [{len(notes) + 1}] {said}\par}}")
-        before, behind = markup[note.start() - 1], markup[end + 1 : end + 2]
-        kept += [markup[done : note.start()], f"{' ' * (before != ' ')}[{len(notes)}]{' ' * behind.isalnum()}"]
-        done = end + 1
-    kept.append(markup[done:])
-    text, end_sign, rest = "".join(kept).rpartition("}")
-    return rf"{text}\par {''.join(notes)}{end_sign}{rest}" if notes else markup
+            out.append("}")
+        else:
+            out.append(token[0])
+        out.append(_SIGNS[name_of(look)] if name_of(look) != before else "")
+    else:
+        out.append(markup[done:])
+    for sign, section in _HEADS.items():
+        text.append(rf"\par {_SIGNS['']}{sign}\par " if moved[section] else "")
+        text += dict.fromkeys(rf"{{\pard {''.join(one)}\par}}" for one in moved[section])
+    return "".join([*text, "}"])
