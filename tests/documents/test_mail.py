@@ -71,12 +71,28 @@ def test_text_below_a_picture_and_what_another_form_alone_has(read) -> None:
 @pytest.mark.parametrize(("head", "parts", "text"), [
     ("multipart/alternative", ["text/plain\n\nCome.", "text/html\n\n<p>Come", "text/calendar\n\n" + EVENT],
      "Come.\n\nSummary: Board"),
+    ("multipart/mixed", [f"text/calendar\n\n{EVENT}", f"application/ics; name=i.ics\n\n{EVENT}"], "Summary: Board"),
     ("multipart/signed", ["text/plain\n\nA", "a/pgp; name=s.asc\n\nx", "text/plain\n\nB"], "A\n\nB"),
 ])  # fmt: skip
 def test_invitations_and_signatures(read, head: str, parts: list[str], text: str) -> None:
     body = "".join(f"\n--b\nContent-Type: {part}\n" for part in parts)
     document = read("a.eml", f"Subject: x\nContent-Type: {head}; boundary=b\n{body}--b--".encode())
     assert document.text == f"Subject: x\n\n{text}"
+
+
+@pytest.mark.parametrize(("data", "text"), [
+    ("From: a@b.c (Jürgen: Rau), d@e.f\n\nx", 'From: "Jürgen: Rau" <a@b.c>, d@e.f\n\nx'),
+    ("Content-Type: multipart/mixed;\n boundary=--=_N\n\n----=_N\n\nA\n----=_N--", "A"),
+    ("Content-Type: multipart/mixed\n\n--b\n\nA", "--b\n\nA"), ("Subject: x\n\nEnvoyé", "Subject: x\n\nEnvoyé"),
+    ("Content-Type: text/html; charset=us-ascii\n\n<p>Envoyé €", "Envoyé €"),
+    ("Content-Type: text/plain; charset=iso-8859-1\n\n\udc80", "€"), ("Subject: x\n\n\udc80", "Subject: x\n\n€"),
+    ("Content-Type: text/plain; format=flowed; DelSp=Yes\n\nnum \n ber \ns\n-- \nX", "numbers\n-- \nX"),
+    ("Content-Type: message/news\n\nSubject: x\n\nA", "Subject: x\n\nA"),
+    ("Content-Type: message/global\nContent-Transfer-Encoding: base64\n\nU3ViamVjdDogeAoKQQ==", "Subject: x\n\nA"),
+    ("Content-Type: message/delivery-status\n\nA: 1\n\nB: 2\nC: 3\n", "A: 1\n\nB: 2\nC: 3"),
+])  # fmt: skip
+def test_old_and_broken_mails_and_reports(read, data: str, text: str) -> None:
+    assert read("a.eml", data.encode("utf-8", "surrogateescape")).text.strip() == text
 
 
 def test_a_mailbox_is_its_mails(read) -> None:

@@ -22,6 +22,8 @@ _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", 
 _WEB_CODECS = re.compile(
     r"ascii|utf-8|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+"
 )
+_LABELS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949"}
+"""The encodings that browsers and mail programs use for other labels (WHATWG)."""
 
 
 def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
@@ -41,12 +43,20 @@ def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Decodes HTML or XML like :func:`decode`, but first tries the encoding that the markup declares."""
     declared = _DECLARED.search(data[:1024])
     if declared and not data.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)):
-        with suppress(LookupError, UnicodeDecodeError):
-            codec = codecs.lookup(declared[1].decode("ascii", "replace")).name
+        with suppress(UnicodeDecodeError):
+            codec = codec_of(declared[1].decode("ascii", "replace"))
             # A page converted to UTF-8 often keeps its old declaration: valid UTF-8 wins.
-            if _WEB_CODECS.fullmatch(codec) and (data.isascii() or not _is_utf8(data)):
-                return tidy(data.decode("cp1252" if codec == "iso8859-1" else codec)), ()
+            if codec and (data.isascii() or not _is_utf8(data)):
+                return tidy(data.decode(codec)), ()
     return decode(name, data)
+
+
+def codec_of(label: str) -> str:
+    """Returns the codec for the label of an encoding of the web; empty if there is none."""
+    with suppress(LookupError, ValueError):
+        codec = codecs.lookup(label).name
+        return _LABELS.get(codec, codec) if _WEB_CODECS.fullmatch(codec) else ""
+    return ""
 
 
 def tidy(text: str) -> str:

@@ -14,14 +14,21 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.decode import decode
+from wim_edge.documents.decode import codec_of, decode, decode_markup, tidy
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.html import add_html
 from wim_edge.documents.quotations import Collected, Paragraph, of_plain, under_heads
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
-_HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_PEOPLE = ("From", "To", "Cc")
+_HEADERS = (*_PEOPLE, "Date", "Subject")
+_NAMED = re.compile(r'(?<![^\s,])([^\s,@<>"()]+@[^\s,@<>"()]+)\s*\(([^()"\\]+)\)')
+"""An address with its person's name behind it, in the form before RFC 2822."""
+_BOUNDARY = re.compile(rb"(^content-type:[^\n]*(?:\n[ \t][^\n]*)*?;\s*boundary=)([^\s\";=]*=[^\s\";]*)", re.I | re.M)
+"""A boundary without quotation marks (Outlook Express): Python's parser stops at the "=" in it."""
+_FLOWED = re.compile(r"^(>*)(?!>|-- $).* $(?:\n\1(?!>).* $)*\n\1(?!>).*", re.M)
+_MAILS = ("rfc822", "global", "news")
 _DEEP = 3  # most levels of nested mails, the outermost included
 _ATTACHMENTS = 100  # most attachments read from one file
 _MULTIPARTS = 200
@@ -63,11 +70,13 @@ class _MailWriter:
         self._left, self._room = _ATTACHMENTS, limits.document_bytes
         self.first = self.subject = ""
         self._people: list[str] = []
+        self._invitations: set[str] = set()
         self._words = lru_cache(_MULTIPARTS)(self._words_of)
 
     def add(self, data: bytes) -> None:
         try:
             is_odd = data.lower().count(b"multipart/") > _MULTIPARTS
+            data = _BOUNDARY.sub(rb'\1"\2"', data)
             self._mail(BytesParser(policy=policy.default).parsebytes(data, headersonly=is_odd), 0)
         except _DAMAGE as error:
             self._draft.notes.append(f"a mail is damaged, and was read in part ({type(error).__name__})")
@@ -76,8 +85,9 @@ class _MailWriter:
         raw = {key.lower(): str(value) for key, value in reversed(list(mail.raw_items()))}
         headers, people = [], list[str]()
         for key in _HEADERS:
-            value: Any = raw.get(key.lower(), "")
-            value = value[:_HEADER] if len(value) > _HEADER else mail.get(key, "")  # each get() parses the header
+            value: Any = raw.get(key.lower(), "")[:_HEADER]
+            value = _NAMED.sub(r'"\2" <\1>', value) if key in _PEOPLE else value
+            value = mail.policy.header_fetch_parse(key, value) if 0 < len(value) < _HEADER else value
             headers.append((key, " ".join(str(value).split())))
             people += _names(value)
         self.subject = headers[-1][1]
@@ -115,10 +125,14 @@ class _MailWriter:
             self._draft.paragraph(one.text)
 
     def _paragraphs(self, part: MIMEPart, draft: DocumentBuilder) -> list[Paragraph]:
+        text, notes = _text(part)
+        draft.notes += [note for note in notes if note not in draft.notes]
         if part.get_content_subtype() != "html":
-            return list(of_plain(_text(part)))
+            if str(part.get_param("delsp")).lower() == "yes":  # RFC 3676, 4.2
+                text = _FLOWED.sub(lambda lines: re.sub(f" \n{lines[1]} ?", "", lines[0]), text)
+            return list(of_plain(text))
         collected = Collected(draft)
-        add_html(collected, self._name, _text(part), self._limits)
+        add_html(collected, self._name, text, self._limits)
         return collected.found
 
     def _words_of(self, parts: tuple[MIMEPart, ...]) -> set[str]:
@@ -127,13 +141,26 @@ class _MailWriter:
             return {word for text in texts for word in re.findall(r"\w+", text)}
         return set()
 
+    def _message(self, part: MIMEPart, depth: int) -> None:
+        """Adds an attached mail, or the fields of a report about one (RFC 3464, RFC 8098)."""
+        blocks: Any = part.get_payload()
+        if part.get_content_subtype() not in _MAILS:
+            self._draft.mark(section=self.subject or "mail")
+            for block in blocks:
+                fields = [f"{key}: {value}" for key, value in block.raw_items()]
+                self._draft.paragraph("\n".join([*fields, *filter(None, [_text(block)[0]])]))
+        elif depth + 1 < _DEEP:
+            if part["content-transfer-encoding"] == "base64" and not blocks[0].keys():
+                blocks[0]["Content-Transfer-Encoding"] = "base64"
+                blocks = [BytesParser(policy=policy.default).parsebytes(blocks[0].get_payload(decode=True))]
+            self._mail(blocks[0], depth + 1)
+        else:
+            note = "a mail that is attached to an attached one was not read"
+            self._draft.notes += [note] if note not in self._draft.notes else []
+
     def _attachment(self, part: MIMEPart, depth: int) -> None:
-        if part.get_content_type() == "message/rfc822":
-            if depth + 1 < _DEEP:
-                self._mail(part.get_content(), depth + 1)
-            else:
-                note = "a mail that is attached to an attached one was not read"
-                self._draft.notes += [note] if note not in self._draft.notes else []
+        if part.get_content_maintype() == "message" and part.is_multipart():
+            self._message(part, depth)
             return
         name = " ".join((part.get_filename() or "").split())
         name = name or "calendar.ics" * (part.get_content_type() == "text/calendar")
@@ -141,7 +168,8 @@ class _MailWriter:
         if not isinstance(data, bytes):
             return
         if not name:
-            if part.get_content_maintype() == "text":  # the text after an inline picture, or a mailing list's footer
+            # The text after an inline picture, a mailing list's footer, or parts without a boundary
+            if part.get_content_maintype() in ("text", "multipart"):
                 self._draft.mark(section=self.subject or "mail")
                 self._say(part)
             return
@@ -154,6 +182,9 @@ class _MailWriter:
         except DocumentError as error:
             self._draft.notes.append(f"attachment {error}")
             return
+        if found.text in self._invitations:  # often attached, too
+            return
+        self._invitations |= {found.text} if name.lower().endswith(".ics") else set()
         self._room -= len(found.text)
         self._draft.mark(section=name)
         self._draft.paragraph(found.text, [(mark.start, mark.section) for mark in found.marks if mark.section])
@@ -173,12 +204,18 @@ def _names(header: Any) -> list[str]:
         return []
 
 
-def _text(part: MIMEPart) -> str:
-    try:
-        return str(part.get_content())
-    except LookupError:  # unknown encoding
-        data = part.get_payload(decode=True)
-        return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
+def _text(part: MIMEPart) -> tuple[str, tuple[str, ...]]:
+    """Returns a part's text, and notes on a guessed encoding: many parts state none, or US-ASCII for any."""
+    data = part.get_payload(decode=True)
+    if not isinstance(data, bytes):
+        return "", ()
+    stated = str(part.get_content_charset() or "")
+    codec = "utf-7" if stated == "utf-7" else codec_of(stated)
+    if codec in ("", "ascii", "utf-8"):
+        with suppress(DocumentError):  # binary
+            return (decode_markup if part.get_content_subtype() == "html" else decode)("", data)
+    text = tidy(data.decode(codec or "utf-8", "replace"))
+    return text, ()
 
 
 def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
