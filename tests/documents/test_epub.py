@@ -55,7 +55,9 @@ def test_a_corrupted_member(refuse) -> None:
 def test_a_chapter_has_the_style_sheets_that_it_links(read) -> None:
     links = '<link rel="stylesheet" href="s.css"/><link href="p.css" media="print" rel="stylesheet"/>'
     chapter = "<p>It is $450<sup>1</sup> <span class='old'>EUR 1</span> EUR 2 <i class='p'>p</i></p>"
-    sheets = {"OEBPS/s.css": ".old {text-decoration: line-through}", "OEBPS/p.css": ".p{display:none}"}
+    sheets = {"OEBPS/s.css": "@import url('c/i.css');", "OEBPS/p.css": ".p{display:none}"}
+    sheets |= {"OEBPS/c/i.css": "@import '../s.css'; @import \"o.css\" ;@import 'p.css' print;"}
+    sheets |= {"OEBPS/c/o.css": ".old {text-decoration: line-through}", "OEBPS/c/p.css": ".p{display:none}"}
     book = {"a.xhtml": f"<html><head>{links}</head><body>{chapter}", "b.xhtml": chapter}
     document = read("a.epub", epub(book, sheets))
     assert document.text == "It is $450 [1] EUR 2 p\n\nIt is $450 [1] EUR 1 EUR 2 p"

@@ -13,8 +13,9 @@ from wim_edge.documents.runs import BESIDE, HIDDEN, LOWERED, RAISED, STRUCK
 
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.S)
 _PIECE = re.compile(r"[{}]|[^{}]+")
-_SHOWN = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)|layer\b.*|supports\b.*)", re.S | re.I)
-"""The at-rules whose blocks a browser applies to a page on a screen."""
+_SCREEN, _EM = 1280, 16  # the assumed width of a screen and height of its letters, in pixels
+_WIDTH = re.compile(r"\(\s*(?:(min|max)-(?:device-)?width\s*:|width\s*([<>])=?)\s*(\d*\.?\d+)(px|r?em)\s*\)")
+_LEAST = re.compile(r"\(\s*([\d.]+[a-z]+)\s*<=?\s*(?=width\s*[<)])")  # of "(30em < width < 50em)"
 _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.I)
 _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:\s*([^;]+)")
 _PROPERTIES = frozenset({
@@ -81,13 +82,36 @@ def _rules(css: str) -> Iterator[tuple[str, str]]:
     for piece in _PIECE.findall(css):
         if piece == "{":
             open_blocks.append(text.rpartition(";")[2].strip())
-            n_unseen += not _SHOWN.fullmatch(open_blocks[-1])
+            n_unseen += not _applies(open_blocks[-1])
         elif piece == "}" and open_blocks:
             selectors = open_blocks.pop()
-            n_unseen -= not _SHOWN.fullmatch(selectors)
+            n_unseen -= not _applies(selectors)
             if not selectors.startswith("@") and not n_unseen:
                 yield selectors, text
         text = "" if piece in ("{", "}") else piece
+
+
+def _applies(head: str) -> bool:
+    """Returns whether a block's head is an at-rule that a browser applies to a page on a screen."""
+    kind, is_media, queries = head.lower().partition("@media")
+    return kind.startswith(("@layer", "@supports")) or (bool(is_media) and fits_screen(queries))
+
+
+def fits_screen(queries: str) -> bool:
+    """Returns whether one of some media queries is true of a screen. Unknown features are true of none."""
+    return any(map(_is_met, queries.lower().split(",")))
+
+
+def _is_met(query: str) -> bool:
+    query, is_met = _LEAST.sub(r"(width>=\1) and (", query.strip()), True
+    for term in re.split(r"\s*\band\b\s*", re.sub(r"\A(?:not|only)\b\s*", "", query)):
+        if bound := _WIDTH.fullmatch(term):
+            width = float(bound[3]) * (1 if bound[4] == "px" else _EM)
+            is_met &= width <= _SCREEN if "min" in bound[0] or ">" in bound[0] else width >= _SCREEN
+        elif term not in ("", "screen", "all", "print"):
+            return False
+        is_met &= term != "print"
+    return is_met != query.startswith("not")
 
 
 def _declared(text: str, rank: tuple[int, bool, int]) -> Style:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 
 from wim_edge.documents.decode import decode
@@ -12,6 +13,7 @@ from wim_edge.documents.rows import add_rows
 from wim_edge.settings import Limits
 
 _DELIMITERS = ",;\t|"
+_STATED = re.compile(r"\"?sep=(.)\"?\n", re.IGNORECASE)  # Excel's first line
 _SAMPLE = 65_536  # characters for guessing the dialect
 _WIDEST = 1 << 20  # most characters of a cell
 
@@ -19,10 +21,11 @@ _WIDEST = 1 << 20  # most characters of a cell
 def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
     """Returns a table with one line per row; the text unchanged if it is none, such as a list with one column."""
     text, notes = decode(name, data)
-    draft = DocumentBuilder(notes)
+    draft, stated = DocumentBuilder(notes), _STATED.match(text)
+    text = text[stated.end() if stated else 0 :]
     before = csv.field_size_limit(_WIDEST)
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), _dialect(text[:_SAMPLE])))
+        rows = list(csv.reader(io.StringIO(text, newline=""), _dialect(text[:_SAMPLE], stated[1] if stated else "")))
     except csv.Error:
         rows = []
     finally:
@@ -35,12 +38,9 @@ def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
     return draft.document(name)
 
 
-def _dialect(text: str) -> type[csv.Dialect]:
+def _dialect(text: str, delimiter: str) -> type[csv.Dialect]:
     try:
-        return csv.Sniffer().sniff(text, _DELIMITERS)
+        return csv.Sniffer().sniff(text, delimiter or _DELIMITERS)
     except csv.Error:  # for example, because other lines precede the table
-
-        class Common(csv.excel):
-            delimiter = max(_DELIMITERS, key=text.count)
-
-        return Common
+        sign = delimiter or max(_DELIMITERS, key=text.count)
+        return type("Common", (csv.excel,), {"delimiter": sign})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,7 +16,11 @@ from wim_edge.errors import DocumentError
 
 CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-_SHEET = re.compile(r"""<(?:link|\?xml-s)(?![^<>]*\bprint\b)[^<>]*?\shref\s*=\s*["']([^<>"']+\.css)["']""", re.I)
+_SHEET = re.compile(
+    r"""<(?:link|\?xml-s)(?![^<>]*\bprint\b)[^<>]*?\shref\s*=\s*["']([^<>"']+\.css)["']"""
+    r"""|@import\s+(?:url\(\s*)?["']?([^<>"'();]+\.css)["']?[\s)]*(?![^;]*\bprint\b)""", re.I,
+)  # fmt: skip
+_IMPORTS = 4  # most levels of style sheets that import others, which stand before them
 _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+xml"})
 
 
@@ -39,10 +43,19 @@ def read_epub(archive: Archive) -> Document:
         markup, notes = decode_markup(name, archive.read(chapter))
         draft.notes.extend(f"chapter {number}: {note}" for note in notes)
         draft.mark(section=f"chapter {number}")
-        css = "\n".join(sheets.get(_member(chapter, href), "") for href in dict.fromkeys(_SHEET.findall(markup)))
-        add_html(draft, name, markup, archive.limits, css)
+        add_html(draft, name, markup, archive.limits, _css(chapter, markup, sheets))
     draft.title = archive.title(root)
     return draft.document(name)
+
+
+def _css(member: str, text: str, sheets: Mapping[str, str]) -> str:
+    """Returns the style sheets that a chapter links and those import, each once. ``sheets``: by the member's name."""
+    found, new = dict[str, str](), [(member, text)]
+    for _ in range(_IMPORTS):
+        named = [_member(base, "".join(href)) for base, css in new for href in _SHEET.findall(css)]
+        new = [(one, sheets[one]) for one in dict.fromkeys(named) if one in sheets and one not in found]
+        found = dict(new) | found
+    return "\n".join(found.values())
 
 
 def _chapters(archive: Archive, root: str) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from wim_edge.documents.css import StyleSheet
+from wim_edge.documents.css import StyleSheet, fits_screen
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.formulas import with_formulas
@@ -46,7 +46,7 @@ _LISTED = re.compile(MARK)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and everything after it for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
-_STYLE = re.compile(r"<style\b([^<>]*+)>(.*)", re.IGNORECASE | re.S)
+_STYLE = re.compile(r"""<style\b(?:[^<>]*?\smedia\s*=\s*["']?([^<>"']*))?[^<>]*+>(.*)""", re.IGNORECASE | re.S)
 
 
 def read_html(name: str, data: bytes, limits: Limits) -> Document:
@@ -62,7 +62,7 @@ def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css
     etree = require("lxml.etree", name)
     markup = with_formulas(_EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup)))
     parts = map(_STYLE.search, re.split("</style", markup, flags=re.IGNORECASE)[:-1])
-    sheets = (found[2] for found in parts if found and "print" not in found[1])
+    sheets = (found[2] for found in parts if found and fits_screen(found[1] or ""))
     style = StyleSheet("\n".join([css, *sheets]))
     lists = etree.HTML(markup).iter("ol") if _REVERSED.search(markup) else ()
     items = iter([len(one.findall("li")) for one in lists if "reversed" in one.attrib])
