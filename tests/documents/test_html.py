@@ -64,6 +64,8 @@ def test_content_names_it_where_the_name_does_not(read) -> None:
     ("<ruby>漢<rt>かん</ruby>字<ruby>字<rp>（</rp><rt>じ</rt><rp>）</rp></ruby>", "漢(かん)字字（じ）"),
     ("<math><mfrac><mn>3</mn><mn>4</mn></mfrac></math> of<math display=block><mi>x</mi></math>it", "3/4 of x it"),
     ("(<m:math><m:mi>x</m:mi></m:math>)<math><mi>y", "(x)y"),
+    ("so <i><math><mn>5</mn></math></i><b aria-hidden=true><b>5</b>5</b> a <object type=image/svg+xml>n</object>b",
+     "so 5 a b"), ("so <b aria-hidden=true><i>x</i>2</b><i><math><mi>x</mi></math></i> is", "so x is"),
     ("<span hidden><math><mn>1</mn></math></span><img>, <i hidden>no <math><mn>5</mn></math></i>2", "1, 2"),
 ])  # fmt: skip
 def test_odd_markup(read, markup: str, text: str) -> None:

@@ -39,7 +39,7 @@ def with_formulas(markup: str) -> str:
     def as_text(found: re.Match[str]) -> str:
         blank = " " * ("block" in found[3])  # it is on a line of its own
         text = escape(linear(require("lxml.etree", "MathML").HTML(f"<math>{found[4]}</math>")))
-        return f"{'<span>' * bool(found[1])}{blank}<math{found[3]}>{text}</math>{blank}"
+        return f"{'<span>' * bool(found[1])}<math{found[3]}>{blank}{text}{blank}</math>"
 
     return _FORMULA.sub(as_text, markup) if "math>" in markup else markup
 

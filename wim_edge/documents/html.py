@@ -96,6 +96,8 @@ class _Writer:
         """The open raised or lowered elements and decorations: look, depth, index of the first piece, has it a link."""
         self._decoration = ""
         """The text of the decoration that has just ended; empty: none."""
+        self._just_ended = ("", 0)
+        """"math", or a decoration's look, that has just ended, and the index of its first piece; empty: none."""
         self._after_mark = False  # whether a footnote mark has just ended
         self._numerator = ""  # how that mark is written if a slash follows
         self._options: list[tuple[int, bool]] = []
@@ -109,7 +111,10 @@ class _Writer:
             return
         attributes = attributes or _NO_ATTRIBUTES  # lxml's own empty mapping is slow
         look = self._style.look(tag, attributes)
-        if tag in _DROPPED or look in (HIDDEN, STRUCK):
+        is_decoration = attributes.get("aria-hidden") == "true"
+        is_copy = is_decoration and self._just_ended[0] == "math"  # its letters in their places (KaTeX)
+        is_copy |= tag == "object" and attributes.get("type", "").startswith("image/")  # the words for the picture
+        if tag in _DROPPED or look in (HIDDEN, STRUCK) or is_copy:
             if tag in _CELLS and "visibility" in attributes.get("style", ""):
                 self._begin_cell(tag, attributes)  # an invisible cell keeps its column
             elif tag not in _CELLS:
@@ -120,7 +125,10 @@ class _Writer:
             self._in_title = self._depth <= _TITLE_DEPTH and not self._title
             self._left_out = ("", 0) if self._in_title else ("dropped", self._depth)
             return
-        look = look or _DECORATION * (attributes.get("aria-hidden") == "true")
+        look = look or _DECORATION * is_decoration
+        if tag == "math" and self._just_ended[0] == _DECORATION:  # a copy before the formula (MathJax)
+            self._space = self._pieces[self._just_ended[1] :][:1] == [" "]
+            del self._pieces[self._just_ended[1] :]
         if tag in _APART or (look and self._gap == _PARAGRAPH):
             self._flush()
         if look:
@@ -172,6 +180,8 @@ class _Writer:
             self._end_raised()
         elif self._decoration:
             self._drop_twin()
+        if tag == "math":
+            self._just_ended = (tag, 0)
         if tag in _APART:
             self._flush()
             self._in_heading = False
@@ -197,6 +207,7 @@ class _Writer:
             self._end_choice()
 
     def data(self, text: str) -> None:
+        self._just_ended = ("", 0)
         if self._left_out[1]:
             look = self._left_out[0]
             if look in (HIDDEN, STRUCK) and text.strip():
@@ -221,6 +232,7 @@ class _Writer:
     def _end_raised(self) -> None:
         look, _, at, is_link = self._raised.pop()
         if look == _DECORATION:
+            self._just_ended = (look, at)
             self._end_decoration(at)
             return
         text = "".join(self._pieces[at:])
