@@ -22,6 +22,7 @@ _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{1,40})""", 
 _WEB_CODECS = re.compile(
     r"ascii|utf-8|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+"
 )
+_ESCAPED = re.compile("[\udc80-\udcff]+")  # bytes that are not UTF-8
 _LABELS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949"}
 """The encodings that browsers and mail programs use for other labels (WHATWG)."""
 
@@ -46,7 +47,7 @@ def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
         with suppress(UnicodeDecodeError):
             codec = codec_of(declared[1].decode("ascii", "replace"))
             # A page converted to UTF-8 often keeps its old declaration: valid UTF-8 wins.
-            if codec and (data.isascii() or not _is_utf8(data)):
+            if codec and (data.isascii() or data.decode("utf-8", "ignore").encode() != data):
                 return tidy(data.decode(codec)), ()
     return decode(name, data)
 
@@ -107,7 +108,7 @@ def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
         good = len(text) - len(text.encode("ascii", "ignore")) - bad
         n_good += good > bad
         if bad and good <= 10 * bad:
-            n_other, text = n_other + 1, line.decode("utf-8", _WINDOWS)
+            n_other, text = n_other + 1, _ESCAPED.sub(_as_windows, line.decode("utf-8", "surrogateescape"))
         else:
             n_bad += bad
         lines.append(text)
@@ -120,21 +121,8 @@ def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
     return "\n".join(lines), tuple(notes)
 
 
-def _as_windows(error: UnicodeError) -> tuple[str, int]:
-    """Decodes the bytes that are not UTF-8 as windows-1252, for `codecs.register_error`."""
-    assert isinstance(error, UnicodeDecodeError)
-    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
-
-
-_WINDOWS = "windows-1252"
-codecs.register_error(_WINDOWS, _as_windows)
-
-
-def _is_utf8(data: bytes) -> bool:
-    with suppress(UnicodeDecodeError):
-        data.decode("utf-8")
-        return True
-    return False
+def _as_windows(escaped: re.Match[str]) -> str:
+    return escaped[0].encode("utf-8", "surrogateescape").decode("cp1252", "replace")
 
 
 def _binary(name: str) -> DocumentError:

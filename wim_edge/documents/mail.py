@@ -68,16 +68,13 @@ class _MailWriter:
     def __init__(self, draft: DocumentBuilder, name: str, read: Read, limits: Limits) -> None:
         self._draft, self._name, self._read, self._limits = draft, name, read, limits
         self._left, self._room = _ATTACHMENTS, limits.document_bytes
-        self.first = self.subject = ""
+        self.first = self.subject = self._invitation = ""
         self._people: list[str] = []
-        self._invitations: set[str] = set()
         self._words = lru_cache(_MULTIPARTS)(self._words_of)
 
     def add(self, data: bytes) -> None:
         try:
-            is_odd = data.lower().count(b"multipart/") > _MULTIPARTS
-            data = _BOUNDARY.sub(rb'\1"\2"', data)
-            self._mail(BytesParser(policy=policy.default).parsebytes(data, headersonly=is_odd), 0)
+            self._mail(_parsed(data), 0)
         except _DAMAGE as error:
             self._draft.notes.append(f"a mail is damaged, and was read in part ({type(error).__name__})")
 
@@ -101,7 +98,8 @@ class _MailWriter:
             self._say(body)
         for part in parts:
             if part is not body:
-                self._attachment(part, depth)
+                is_message = part.get_content_maintype() == "message" and part.is_multipart()
+                (self._message if is_message else self._attachment)(part, depth)
 
     def _leaves(self, part: MIMEPart) -> list[MIMEPart]:
         """Returns the leaf parts and attached mails, without signatures. Of a text in several forms, returns the HTML,
@@ -152,26 +150,21 @@ class _MailWriter:
         elif depth + 1 < _DEEP:
             if part["content-transfer-encoding"] == "base64" and not blocks[0].keys():
                 blocks[0]["Content-Transfer-Encoding"] = "base64"
-                blocks = [BytesParser(policy=policy.default).parsebytes(blocks[0].get_payload(decode=True))]
+                blocks = [_parsed(blocks[0].get_payload(decode=True))]
             self._mail(blocks[0], depth + 1)
         else:
             note = "a mail that is attached to an attached one was not read"
             self._draft.notes += [note] if note not in self._draft.notes else []
 
     def _attachment(self, part: MIMEPart, depth: int) -> None:
-        if part.get_content_maintype() == "message" and part.is_multipart():
-            self._message(part, depth)
-            return
         name = " ".join((part.get_filename() or "").split())
         name = name or "calendar.ics" * (part.get_content_type() == "text/calendar")
         data = part.get_payload(decode=True)
-        if not isinstance(data, bytes):
-            return
-        if not name:
-            # The text after an inline picture, a mailing list's footer, or parts without a boundary
-            if part.get_content_maintype() in ("text", "multipart"):
-                self._draft.mark(section=self.subject or "mail")
-                self._say(part)
+        # The text after an inline picture, a mailing list's footer, or parts without a boundary
+        if not name and part.get_content_maintype() in ("text", "multipart"):
+            self._draft.mark(section=self.subject or "mail")
+            self._say(part)
+        if not name or not isinstance(data, bytes):
             return
         self._left -= 1
         if self._left < 0 or self._room <= 0:
@@ -182,12 +175,18 @@ class _MailWriter:
         except DocumentError as error:
             self._draft.notes.append(f"attachment {error}")
             return
-        if found.text in self._invitations:  # often attached, too
+        is_calendar = name.lower().endswith(".ics")
+        if is_calendar and found.text == self._invitation:  # often attached, too
             return
-        self._invitations |= {found.text} if name.lower().endswith(".ics") else set()
+        self._invitation = found.text if is_calendar else self._invitation
         self._room -= len(found.text)
         self._draft.mark(section=name)
         self._draft.paragraph(found.text, [(mark.start, mark.section) for mark in found.marks if mark.section])
+
+
+def _parsed(data: bytes) -> EmailMessage:
+    is_odd = data.lower().count(b"multipart/") > _MULTIPARTS
+    return BytesParser(policy=policy.default).parsebytes(_BOUNDARY.sub(rb'\1"\2"', data), headersonly=is_odd)
 
 
 def _is_text(part: MIMEPart) -> bool:
@@ -214,8 +213,7 @@ def _text(part: MIMEPart) -> tuple[str, tuple[str, ...]]:
     if codec in ("", "ascii", "utf-8"):
         with suppress(DocumentError):  # binary
             return (decode_markup if part.get_content_subtype() == "html" else decode)("", data)
-    text = tidy(data.decode(codec or "utf-8", "replace"))
-    return text, ()
+    return tidy(data.decode(codec or "utf-8", "replace")), ()
 
 
 def read_calendar(name: str, data: bytes, limits: Limits) -> Document:

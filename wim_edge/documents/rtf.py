@@ -39,17 +39,15 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     check_size(name, len(data), limits, "markup_bytes")
     markup = _CELLS.sub(lambda cells: _BREAK.sub(" ", cells[0]), _signed(data.decode("latin-1")))
     draft = DocumentBuilder()
-    titled = _TITLE.search(markup)
-    draft.title = titled[1] if titled else ""
+    draft.title = "".join(_TITLE.findall(markup)[:1])
     try:
         text: str = striprtf.rtf_to_text(markup, encoding="cp1252", errors="replace")
     except (ValueError, LookupError, TypeError, OverflowError, AttributeError):  # invalid characters, and the like
         raise damaged(name) from None
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # its signs above U+FFFF are in two
     looks = {sign[1]: look for look, sign in _SIGNS.items()}
-    first, *parts = re.split(f"([{''.join(looks)}])", text)
-    runs = zip(map(looks.__getitem__, parts[::2]), parts[1::2], strict=True)
-    text = shown([(first, ""), *((part, look) for look, part in runs)], draft.omit)
+    parts = ["", *re.split(f"([{''.join(looks)}])", text)]
+    text = shown(zip(parts[1::2], (looks.get(sign, "") for sign in parts[::2]), strict=True), draft.omit)
     rows, section, margins = list[list[str]](), "", set[str]()
     for line in text.split("\n"):
         if _ROW.fullmatch(line):
