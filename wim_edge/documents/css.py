@@ -14,7 +14,7 @@ from wim_edge.documents.runs import BESIDE, HIDDEN, LOWERED, RAISED, STRUCK
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.S)
 _PIECE = re.compile(r"[{}]|[^{}]+")
 _SCREEN, _EM = 1280, 16  # the assumed width of a screen and height of its letters, in pixels
-_WIDTH = re.compile(r"\(\s*(?:(min|max)-(?:device-)?width\s*:|width\s*([<>])=?)\s*(\d*\.?\d+)(px|r?em)\s*\)")
+_WIDTH = re.compile(r"\( ?(?:(min|max)-(?:device-)?width ?:|width ?([<>])=?) ?(?=\.?\d)(\d*+\.?+\d*+)(px|r?em) ?\)")
 _LEAST = re.compile(r"\(\s*([\d.]+[a-z]+)\s*<=?\s*(?=width\s*[<)])")  # of "(30em < width < 50em)"
 _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.I)
 _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:\s*([^;]+)")
@@ -103,8 +103,8 @@ def fits_screen(queries: str) -> bool:
 
 
 def _is_met(query: str) -> bool:
-    query, is_met = _LEAST.sub(r"(width>=\1) and (", query.strip()), True
-    for term in re.split(r"\s*\band\b\s*", re.sub(r"\A(?:not|only)\b\s*", "", query)):
+    query, is_met = _LEAST.sub(r"(width>=\1) and (", " ".join(query.split())), True
+    for term in re.split(r" ?\band\b ?", re.sub(r"\A(?:not|only)\b ?", "", query)):
         if bound := _WIDTH.fullmatch(term):
             width = float(bound[3]) * (1 if bound[4] == "px" else _EM)
             is_met &= width <= _SCREEN if "min" in bound[0] or ">" in bound[0] else width >= _SCREEN

@@ -18,7 +18,7 @@ CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _SHEET = re.compile(
     r"""<(?:link|\?xml-s)(?![^<>]*\bprint\b)[^<>]*?\shref\s*=\s*["']([^<>"']+\.css)["']"""
-    r"""|@import\s+(?:url\(\s*)?["']?([^<>"'();]+\.css)["']?[\s)]*(?![^;]*\bprint\b)""", re.I,
+    r"""|@import\s+(?:url\(\s*)?["']?([^<>"'();]{1,200}\.css)["']?[\s)]*+(?![^;]{0,200}\bprint\b)""", re.I,
 )  # fmt: skip
 _IMPORTS = 4  # most levels of style sheets that import others, which stand before them
 _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+xml"})

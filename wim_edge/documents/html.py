@@ -46,7 +46,7 @@ _LISTED = re.compile(MARK)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and everything after it for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
-_STYLE = re.compile(r"""<style\b(?:[^<>]*?\smedia\s*=\s*["']?([^<>"']*))?[^<>]*+>(.*)""", re.IGNORECASE | re.S)
+_STYLE = re.compile(r"""<style\b(?:[^<>]*?\smedia\s*=\s*["']?([^<>"']*+))?+[^<>]*+>(.*)""", re.IGNORECASE | re.S)
 
 
 def read_html(name: str, data: bytes, limits: Limits) -> Document:
