@@ -26,9 +26,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 30_330,
+    "lines without evaluation": 30_674,
     "modules": 197,
-    "lines of tests": 31_080,
+    "lines of tests": 31_145,
     "lines of scripts": 7_290,
     "words of docs": 20_440,
     "lines of the answer": 1_520,

@@ -26,10 +26,9 @@ from wim_edge.cli.options import debug_option
 from wim_edge.cli.read import read
 from wim_edge.cli.readings import readings
 from wim_edge.cli.rpc_serve import rpc_serve
-from wim_edge.cli.serve import mcp, serve
+from wim_edge.cli.serve import mcp, serve, worker
 from wim_edge.cli.terminal import show_error
 from wim_edge.cli.tune import tune
-from wim_edge.cli.worker import worker
 from wim_edge.engine import available_memory
 from wim_edge.errors import MemoryBudgetError, WimEdgeError
 from wim_edge.settings import OFFLINE_VARIABLE

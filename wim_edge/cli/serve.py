@@ -1,8 +1,11 @@
-"""The commands that serve: `wim-edge serve`, the page and the API; `wim-edge mcp`, for an assistant."""
+"""The commands that serve: `serve`, the page and the API; `mcp`, for an assistant; `worker`, for a parent process."""
 
 from __future__ import annotations
 
+import io
 import logging
+import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,8 @@ from typing import Any
 import click
 
 from wim_edge.cli.library import library_names
-from wim_edge.cli.options import question_options, settings_from
+from wim_edge.cli.options import question_options, rpc_option, settings_from
+from wim_edge.cli.terminal import print_json
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import TOKEN_VARIABLE
 from wim_edge.system.addresses import is_loopback
@@ -92,3 +96,32 @@ def mcp(folders: tuple[str, ...], libraries: tuple[str, ...], **options: Any) ->
     except ImportError as error:
         raise InvalidRequestError(f"this needs {error.name}", "pip install 'wim-edge[mcp]'") from error
     make_server(settings, [Path(folder) for folder in folders], libraries).run()
+
+
+@click.command(short_help="Serve a parent process over standard input and output.")
+@question_options
+@rpc_option
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of the lines and exit.")
+def worker(schema: bool, **options: Any) -> None:
+    """Take requests as JSON lines on standard input, and answer with events as JSON lines on standard output.
+
+    For applications that keep the model in a process of its own; in Python, wim_edge.worker.Worker starts it and
+    talks to it. docs/worker.md describes the lines.
+    """
+    if schema:
+        from wim_edge.server.worker_protocol import worker_schema
+
+        print_json(worker_schema())
+        return
+    settings = settings_from(options)
+    from wim_edge.engine import rpc
+    from wim_edge.server.worker_protocol import serve as serve_lines
+
+    rpc.allow_rpc()
+
+    # Output of a native library goes to standard error, so that it does not mix with the JSON lines
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
+        os.dup2(2, 1)
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="replace")
+        serve_lines(iter(sys.stdin.readline, ""), out, settings)

@@ -27,8 +27,8 @@ _FILLED = 0.55  # least share of a table's cells that are not empty
 _ROOM, _MANY = 0.45, 5  # least gap between columns, in line heights; in more columns, single words are a paragraph
 _LOOSE = 0.4  # least gap between words of two columns, in line heights
 _LINES, _PROSE, _FULL, _GOES_ON = 3, 20, 0.6, 0.4
-"""Of a column of text: its least lines and characters of a line, the median width of a line as a share of its own, and
-the least share of lines that begin in lower case."""
+"""The least values for a column of text: lines, characters a line, the median line's width as a share of the column's,
+and the share of lines that begin in lower case."""
 
 
 @dataclass(frozen=True)
