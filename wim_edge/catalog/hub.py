@@ -80,7 +80,7 @@ def _package() -> Any:
     """Returns the package huggingface_hub. Raises DownloadError with the command that installs the package."""
     _prefer_http()
     try:
-        import huggingface_hub
+        import huggingface_hub.constants
         import huggingface_hub.errors
     except ImportError:
         raise DownloadError(

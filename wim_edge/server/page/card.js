@@ -79,7 +79,7 @@ export class Card {
   // The answer itself: large where it is short, a list as a list
   drawSaid() {
     const { told, parts } = this, { answer, error, provisional, written, question } = told;
-    const text = error ? `${error.message}. ${error.hint}` : answer?.status === "not_found" && isBusy(told) ? "Nothing found so far." : answer ? own(answer) : provisional ? provisional.short : written || (told.live ? "" : question.short || (question.answer ?? ""));
+    const text = error ? `${error.message}. ${error.hint}` : answer?.status === "not_found" && (isBusy(told) || answer.has_more) ? "Nothing found so far." : answer ? own(answer) : provisional ? provisional.short : written || (told.live ? "" : question.short || (question.answer ?? ""));
     parts.said.classList.toggle("large", Boolean((provisional && !answer) || (answer?.short && answer.status !== "not_found" && text.length <= 120)));
     fill(parts.said, [{ text, isWhole: Boolean(answer), cites: answer?.sources?.length > 1 && text === answer.text ? answer.citations : [] }], (one) => this.said(one));
   }

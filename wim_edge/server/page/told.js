@@ -111,7 +111,7 @@ export function line(told) {
     case "writing": return "Answering";
   }
   if (told.question.options.answer === "summary" && !told.nRead && !told.tokens) return "Summarizing";
-  if (chooses(told)) return `${still}${plan.within ? " likely passages first" : ""}: ${told.nRead} of ${plan.segments.toLocaleString()}`;
+  if (chooses(told)) return `${still}${plan.within ? " likely passages first" : ""}: ${Math.max(told.nRead, answer?.read_segments ?? 0)} of ${plan.segments.toLocaleString()}`;
   return told.tokens ? `${still}: ${percent(told.tokens.tokens / told.tokens.of)}${left(told)}` : `${still} ${many(plan.segments, "passage")}`;
 }
 
