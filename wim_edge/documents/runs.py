@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 
 STRUCK, HIDDEN = "struck-out passage", "hidden passage"
-RAISED, LOWERED, COMMENT = "raised", "lowered", "mark of a comment"
-BESIDE = "beside"  # an annotation of a word (ruby)
+RAISED, LOWERED, BESIDE, COMMENT = "raised", "lowered", "annotation of a word (ruby)", "mark of a comment"
 HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}  # by the names that Office's formats have for them
 Look = dict[str, bool]
 """The constants above that a text's properties switch on (True) or off (False)."""

@@ -16,7 +16,7 @@ from wim_edge.documents.runs import shown as shown_runs
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELL, _VALUE, _FORMULA, _INLINE, _RUN, _TEXT = (_S + tag for tag in ("c", "v", "f", "is", "r", "t"))
-_COLUMNS, _TRUE = 1000, ("1", "true")
+_COLUMNS, _MERGES, _TRUE = 1000, 10_000, ("1", "true")
 _CELLS = 5_000_000
 """The most cells that are read of all sheets, with empty ones: a million empty rows may be between two cells."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
@@ -76,8 +76,9 @@ class _Book:
             if element.tag == _COLUMN and (element.get("hidden") in _TRUE or element.get("width") == "0"):
                 first, last = (int(element.get(end, "1")) for end in ("min", "max"))
                 hidden.update(range(max(1, first), 1 + min(last, _COLUMNS)))
-            elif element.tag == _MERGED and (found := _RANGE.fullmatch(element.get("ref", ""))):
-                merged.append((self._column(found[1]), int(found[2]), int(found[3])))
+            elif element.tag == _MERGED and len(merged) < _MERGES:
+                if found := _RANGE.fullmatch(element.get("ref", "")):
+                    merged.append((self._column(found[1]), int(found[2]), int(found[3])))
             elif element.tag == _ROW and self.left > 0:
                 number = int(element.get("r") or len(rows) + 1)
                 blank = min(number - len(rows) - 1, self.left)

@@ -105,8 +105,8 @@ class Guard:
             return _refused(403, "the request comes from another site", "Open the server's own page.")
         if self.token is None:
             return None
-        given = request.query_params.get("token", "")
-        if scope["path"] == "/" and scope["method"] == "GET" and self._is_token(given):
+        is_page = scope["path"] == "/" and scope["method"] == "GET"
+        if is_page and self._is_token(given := request.query_params.get("token", "")):
             found = RedirectResponse("/", 303)
             found.set_cookie(COOKIE, given, httponly=True, samesite="strict")
             if not request.cookies.get(SHELF):
