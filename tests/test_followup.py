@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.followup import Turn, completed, goes_on, last_turn

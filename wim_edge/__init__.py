@@ -25,13 +25,10 @@ _NAMES = {
 __all__ = [*_NAMES]
 
 if TYPE_CHECKING:
-    from wim_edge.documents import Document as Document
-    from wim_edge.documents import read_document as read_document
+    from wim_edge.documents import Document as Document, read_document as read_document
     from wim_edge.errors import WimEdgeError as WimEdgeError
     from wim_edge.reading import events as events
-    from wim_edge.reading.control import Decision as Decision
-    from wim_edge.reading.control import stop_after as stop_after
-    from wim_edge.reading.control import stop_at as stop_at
+    from wim_edge.reading.control import Decision as Decision, stop_after as stop_after, stop_at as stop_at
     from wim_edge.reading.events import AnswerFinished as AnswerFinished
     from wim_edge.runtime import Runtime as Runtime
     from wim_edge.settings import Settings as Settings

@@ -18,8 +18,7 @@ from wim_edge.engine.protocols import Context, Embedder, Model
 from wim_edge.errors import InvalidRequestError, ModelFileError
 from wim_edge.reading.chat import ChatFormat, chat_format
 from wim_edge.reading.plan import check_fits, context_limit
-from wim_edge.reading.resolved_settings import ResolvedSettings
-from wim_edge.reading.resolved_settings import resolve as resolve_settings
+from wim_edge.reading.resolved_settings import ResolvedSettings, resolve as resolve_settings
 from wim_edge.settings import ITSELF, NO_ADAPTER, NO_MODEL, Paths, Settings, adapter_file
 from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.system.journal import templates_digest

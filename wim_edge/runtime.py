@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence as Seq
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from functools import partial

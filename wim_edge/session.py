@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Iterator, Mapping, Sequence as Seq
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
-from collections.abc import Sequence as Seq
+from collections.abc import Callable, Sequence as Seq
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path

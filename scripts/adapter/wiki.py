@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.passages import NONE, Passage, Question, contains, heading
-from adapter.passages import fill as fill_questions
+from adapter.passages import NONE, Passage, Question, contains, fill as fill_questions, heading
 from adapter.squad import CHARACTERS, load
 
 _SENTENCE = re.compile(r"(?<=[a-z0-9)\"'][.!?])\s+(?=[A-Z\"])")

@@ -18,8 +18,7 @@ import pytest
 
 from tests.attack.hub import Hub, running, write_entry
 from tests.catalog.conftest import Make, sha256
-from wim_edge.catalog import HubSource, fetch, locate, remove
-from wim_edge.catalog import hub as hub_module
+from wim_edge.catalog import HubSource, fetch, hub as hub_module, locate, remove
 from wim_edge.errors import DownloadError, ModelError, ModelFileError
 from wim_edge.settings import Paths
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from wim_edge.documents import split
 from wim_edge.errors import InvalidRequestError

@@ -7,8 +7,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.tiny import N_EMBD, N_LAYER, write_tiny, write_tiny_embedder
 from wim_edge.engine import memory_estimate

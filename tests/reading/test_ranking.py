@@ -9,8 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.reading.island import GOLD, QUESTION, SMALL, asked, finished, read, reply, shown, text
 from tests.reading.story import recording

@@ -16,8 +16,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.reading.prompts import Prompts
 from wim_edge.reading.relevance import QuestionLikelihood, verdict_tokens
 from wim_edge.reading.resolved_settings import resolve
-from wim_edge.settings import PATTERNS as PATTERN_NAMES
-from wim_edge.settings import RELEVANCES
+from wim_edge.settings import PATTERNS as PATTERN_NAMES, RELEVANCES
 from wim_edge.testing import FakeModel
 
 

@@ -6,8 +6,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.recall.conftest import suffix_array_of
 from wim_edge.engine.sampling import log_softmax

@@ -16,8 +16,7 @@ a neighbouring name or number; less text around the answer helps (docs/choices.m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Iterable, Iterator, Mapping, Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import asdict, astuple, dataclass, replace
 from math import exp, inf, log

@@ -5,8 +5,7 @@ Also builds the answer that needs no writer: the best candidate, yes or no, or a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Mapping, Sequence as Seq
 from dataclasses import dataclass, replace
 from math import log
 

@@ -10,8 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from collections.abc import Sequence as Seq
+from collections.abc import Iterator, Sequence as Seq
 from dataclasses import dataclass, replace
 
 from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of, judge, not_found, pointed_answer, status_of

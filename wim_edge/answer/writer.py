@@ -7,8 +7,7 @@ sentence is due, so it is not loaded if the judge finds no answer in the documen
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Generator, Iterator, Mapping, Sequence as Seq
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -11,8 +11,14 @@ import click
 
 from wim_edge.cli.interrupt import Interruptible, ask_to_read_on, is_terminal, may_read_on
 from wim_edge.cli.library import check_library, library_options
-from wim_edge.cli.options import asking_options, check_display, display_options, open_runtime, settings_from
-from wim_edge.cli.options import explain as print_settings
+from wim_edge.cli.options import (
+    asking_options,
+    check_display,
+    display_options,
+    explain as print_settings,
+    open_runtime,
+    settings_from,
+)
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import Paths
 

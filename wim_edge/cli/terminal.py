@@ -121,8 +121,7 @@ class Progress:
     def _draw(self, line: str, done: int, total: int | None) -> None:
         if self._bar is None:
             from rich.console import Console
-            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bars
+            from rich.progress import BarColumn, Progress as Bars, TextColumn, TimeRemainingColumn
 
             columns = (BarColumn(), TimeRemainingColumn(), TextColumn("{task.description}", markup=False))
             self._bar = Bars(*columns, console=Console(stderr=True))

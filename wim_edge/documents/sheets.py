@@ -11,8 +11,7 @@ from wim_edge.documents.archive import SAFE, Archive, is_on
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.number_formats import MAX_FORM, shown
 from wim_edge.documents.rows import add_shown_rows, repeat_merged
-from wim_edge.documents.runs import HEIGHTS, STRUCK
-from wim_edge.documents.runs import shown as shown_runs
+from wim_edge.documents.runs import HEIGHTS, STRUCK, shown as shown_runs
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELL, _VALUE, _FORMULA, _INLINE, _RUN, _TEXT = (_S + tag for tag in ("c", "v", "f", "is", "r", "t"))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Sequence as Seq
+from collections.abc import Callable, Iterable, Iterator, Sequence as Seq
 from typing import Any, TypeVar
 
 from wim_edge.engine.protocols import Sequence

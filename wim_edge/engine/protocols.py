@@ -9,8 +9,7 @@ without a native library.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Sequence as Seq
+from collections.abc import Callable, Iterable, Iterator, Sequence as Seq
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum

@@ -6,8 +6,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterator
-from collections.abc import Sequence as Seq
+from collections.abc import Iterator, Sequence as Seq
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import cycle, islice

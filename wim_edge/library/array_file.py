@@ -16,8 +16,7 @@ import re
 import struct
 import uuid
 import zlib
-from collections.abc import Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Mapping, Sequence as Seq
 from io import FileIO
 from pathlib import Path
 from typing import Any

@@ -21,8 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from wim_edge.documents import Document
-from wim_edge.engine.protocols import Sequence as Cached
-from wim_edge.engine.protocols import Snapshot, Vector
+from wim_edge.engine.protocols import Sequence as Cached, Snapshot, Vector
 from wim_edge.errors import LibraryError
 from wim_edge.library.array_file import ENDING, DamagedError, is_state_file, read_state, write_state
 from wim_edge.library.readings_db import ReadingRecord, ReadingsDatabase

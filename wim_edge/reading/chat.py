@@ -6,8 +6,7 @@ may become control tokens. Our texts are tokenized as plain text, so no document
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Mapping, Sequence as Seq
 from dataclasses import dataclass
 from typing import Any
 

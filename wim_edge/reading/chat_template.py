@@ -13,8 +13,7 @@ import functools
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Mapping, Sequence as Seq
 from typing import Any, NoReturn
 
 SECONDS, MEMORY_BYTES, LONGEST = 3, 512 * 1024**2, 4 * 1024**2

@@ -5,8 +5,7 @@ The last prompt and its answer stay in the cache. Tokens at the beginning of bot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Sequence as Seq
+from collections.abc import Iterator, Mapping, Sequence as Seq
 from typing import Any
 
 import numpy as np

@@ -12,17 +12,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from wim_edge.reading.event_parts import AnswerStatus as AnswerStatus
-from wim_edge.reading.event_parts import Chars as Chars
-from wim_edge.reading.event_parts import Event as Event
-from wim_edge.reading.event_parts import FinishReason as FinishReason
-from wim_edge.reading.event_parts import Quote as Quote
-from wim_edge.reading.event_parts import RankedSegment as RankedSegment
-from wim_edge.reading.event_parts import RecalledPassage as RecalledPassage
-from wim_edge.reading.event_parts import ScoredWords as ScoredWords
-from wim_edge.reading.event_parts import Source as Source
-from wim_edge.reading.event_parts import TokenLogprob as TokenLogprob
-from wim_edge.reading.event_parts import Usage as Usage
+from wim_edge.reading.event_parts import (
+    AnswerStatus as AnswerStatus,
+    Chars as Chars,
+    Event as Event,
+    FinishReason as FinishReason,
+    Quote as Quote,
+    RankedSegment as RankedSegment,
+    RecalledPassage as RecalledPassage,
+    ScoredWords as ScoredWords,
+    Source as Source,
+    TokenLogprob as TokenLogprob,
+    Usage as Usage,
+)
 
 _T = TypeVar("_T")
 

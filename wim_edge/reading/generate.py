@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
-from collections.abc import Sequence as Seq
+from collections.abc import Iterator, Sequence as Seq
 from dataclasses import dataclass
 from typing import Literal
 

@@ -5,8 +5,7 @@ Nothing is cut silently: texts that exceed the context raise an error or, with m
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence as Seq
+from collections.abc import Callable, Sequence as Seq
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterator
-from collections.abc import Sequence as Seq
+from collections.abc import Generator, Iterator, Sequence as Seq
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 

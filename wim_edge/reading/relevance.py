@@ -8,8 +8,7 @@ batch for each segment, which is rolled back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence as Seq
+from collections.abc import Iterator, Sequence as Seq
 from contextlib import contextmanager
 from dataclasses import dataclass
 

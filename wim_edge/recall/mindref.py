@@ -13,8 +13,7 @@ library's own text: `PASSAGE` tokens from the prefix's place on, and further to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from collections.abc import Sequence as Seq
+from collections.abc import Callable, Iterator, Sequence as Seq
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property

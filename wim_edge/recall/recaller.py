@@ -19,8 +19,7 @@ A passage has several signals. All are log-probabilities or similar, so they are
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
-from collections.abc import Sequence as Seq
+from collections.abc import Generator, Iterator, Sequence as Seq
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
