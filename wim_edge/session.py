@@ -226,7 +226,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         with suppress(Interrupted):
             yield from _with_provisional_answers(reading)
         if reading.resolved.settings.save:
-            tuned.note_speed(reading.model, reading.cache.read_tokens, reading.clock.seconds().get("prefill", 0.0))
+            tuned.note_speed(reading.model, reading.cache.read_tokens, reading.clock.stages.get("prefill", 0.0))
         for note in reading.saved.notes if reading.saved else ():
             yield events.Warning(note)
     if not plan.query:

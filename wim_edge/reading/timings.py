@@ -16,7 +16,7 @@ class Timings:
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
-        self._stages: dict[str, float] = {}
+        self.stages: dict[str, float] = {}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -24,7 +24,7 @@ class Timings:
         try:
             yield
         finally:
-            self._stages[name] = self._stages.get(name, 0.0) + time.perf_counter() - started
+            self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - started
 
     def each(self, name: str, items: Iterator[T]) -> Iterator[T]:
         """Yields the items; counts the time in the iterator as stage ``name``, without the consumer's time."""
@@ -39,7 +39,7 @@ class Timings:
     def seconds(self) -> dict[str, float]:
         """Returns the seconds by stage and ``total``, to the millisecond."""
         total = time.perf_counter() - self._started
-        return {name: round(value, 3) for name, value in {**self._stages, "total": total}.items()}
+        return {name: round(value, 3) for name, value in {**self.stages, "total": total}.items()}
 
 
 def peak_rss_bytes() -> int:
