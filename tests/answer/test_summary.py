@@ -23,6 +23,7 @@ def test_a_summary_is_the_beginning_and_the_sections() -> None:
     answer = summed(document)
     assert answer.quotes[0].text.startswith("The mill stood by the river.")
     assert answer.text.endswith("\n\n- Costs\n- Terms: “Pay within a month of the sale.”")
+    assert summed(document, "Sum up “Terms”.").text == "Terms\n\n“Pay within a month of the sale.”"
 
 
 def test_of_very_many_sections_the_first_are_named() -> None:

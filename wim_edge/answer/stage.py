@@ -55,7 +55,7 @@ class AnswerStage:
         # A pattern without margins is only a prompt; a writer that has the whole context needs no extract
         pattern = self.reading.resolved.pattern
         sums_up = self.reading.kind == "summary" and pattern.margins and not (pattern.deep and self._is_written)
-        self.of_whole = summary(self.reading.plan.documents) if sums_up else None
+        self.of_whole = summary(self.reading.plan.documents, self.reading.plan.query) if sums_up else None
 
     def run(self) -> Iterator[events.Event]:
         """Yields the answer's events. Raises Interrupted, ContextOverflowError."""
@@ -139,10 +139,9 @@ class AnswerStage:
             return read_passages(writer, passages, reading.sampler, reading.control, room)
 
     def keep_before(self) -> None:
-        if self.before is not None:
-            self.used, self._beside = self.before.used, self.before._beside
-            self.answer, self.is_unchanged = self.before.answer, True
-            self.finish_reason = self.before.finish_reason
+        if (before := self.before) is not None:
+            self.used, self._beside, self.answer = before.used, before._beside, before.answer
+            self.finish_reason, self.is_unchanged = before.finish_reason, True
 
     def _answer_without_writing(self) -> Answer | None:
         """Returns the answer if it is the judge's alone, else None: a model writes it."""
@@ -253,9 +252,8 @@ class AnswerStage:
         fitting: list[int] = []
         for index in chosen:
             trial = [index, *fitting] if focus else sorted([*fitting, index])
-            need = len(self._question(trial))
-            need += sum(len(self._passage(one)) for one in trial) if focus else 0
-            if need <= room:
+            passages = sum(len(self._passage(one)) for one in trial) if focus else 0
+            if len(self._question(trial)) + passages <= room:
                 fitting = trial
         return fitting
 
@@ -266,16 +264,12 @@ class AnswerStage:
 
     def _final_prompt(self, used: Seq[int]) -> str:
         reading, plan = self.reading, self.reading.plan
-        notes = []
         # The examples in a base model's prompt have no quotations
         shown = used if reading.chat.is_chat or not reading.resolved.margins_are_pointed_at else ()
-        for index in shown:
-            margin = reading.margins.get(index)
-            if margin is not None and margin.text:
-                chars = margin.quote or margin.chars
-                notes.append(
-                    MarginNote(source_label(plan.document_of(index), *chars, len(plan.documents) > 1), margin.text)
-                )
+        margins = [(plan.document_of(index), reading.margins[index]) for index in shown if index in reading.margins]
+        several = len(plan.documents) > 1
+        labels = (source_label(document, *(one.quote or one.chars), several) for document, one in margins)
+        notes = [MarginNote(at, one.text) for at, (_, one) in zip(labels, margins, strict=True) if one.text]
         return self.prompts.answer(plan.query, notes, read=bool(plan.documents))
 
     def _passage(self, index: int) -> list[int]:
@@ -289,8 +283,8 @@ class AnswerStage:
         reading, plan = self.reading, self.reading.plan
         sequence = reading.cache.sequence
         passages = [self._passage(index) for index in used]
-        answer_tokens = reading.resolved.settings.answer_tokens
-        lengths = [len(plan.prefix), *map(len, passages), len(self._question(used)), answer_tokens]
+        lengths = [len(plan.prefix), *map(len, passages), len(self._question(used))]
+        lengths.append(reading.resolved.settings.answer_tokens)
         with reading.clock.stage("answer"):
             if reading.resolved.pattern.deep and len(sequence) + sum(lengths) + plan.reserved <= reading.context.n_ctx:
                 sequence = sequence.fork(len(plan.prefix))

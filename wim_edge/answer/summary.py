@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence as Seq
+from dataclasses import replace
 from itertools import pairwise
 
 from wim_edge import words
@@ -27,16 +28,21 @@ _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _PARTS, _CENTRAL = 4, 40  # parts of a text without sections; how many words count as common
 _MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
 _WORDS_OF = re.compile(r"\S*\w\S*")
+_QUOTED = re.compile(r"[“\"«„](.+?)[”\"»“]")
 
 
-def summary(documents: Seq[Document]) -> Answer:
-    """Returns for each document its opening with sections or central sentences, or the columns of its tables."""
+def summary(documents: Seq[Document], question: str) -> Answer:
+    """Returns for each document its opening with sections or central sentences, or the columns of its tables. Of a
+    document with a section whose title the question has in quotation marks, only that section is summed up."""
     parts, quotes = [], []
+    named = _QUOTED.findall(question)
     for document in documents:
+        own = {name: (start, end) for name, start, end in _sections(document) if name in named}
+        document = replace(document, parts=document.parts or tuple(own.values()))
         spans = _telling_sentences(document)
         first, sections = _opening(document, spans), _sections(document)
-        heading = _heading(document, sections, spans)
-        title = document.own_title or heading or (document.name if len(documents) > 1 else "")
+        heading = next(iter(own), "") or _heading(document, sections, spans)
+        title = next(iter(own), document.own_title) or heading or (document.name if len(documents) > 1 else "")
         if not first:
             columns = _columns(document)
             quotes += [quote(document, *header) for header, _ in columns]
@@ -86,7 +92,8 @@ def _sections(document: Document) -> list[tuple[str, int, int]]:
     starts = [(mark.start, mark.section) for mark in document.marks if mark.section]
     for (start, name), (end, _) in pairwise([*starts, (len(document.text), "")]):
         found.setdefault(name, (name, start, end))
-    return list(found.values())
+    read = document.parts or ((0, len(document.text)),)
+    return [one for one in found.values() if any(first <= one[1] < last for first, last in read)]
 
 
 def _section_sentence(
@@ -146,7 +153,7 @@ def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[
 
 def _opening(document: Document, spans: list[events.Chars]) -> events.Chars | None:
     """Returns the span of the first whole sentence and up to two directly after it; None if there is no sentence."""
-    spans = [span for span in spans if span[0] < _BEGINNING] or spans[:1]
+    spans = [span for span in spans if span[0] < spans[0][0] + _BEGINNING]
     if not spans:
         return None
     first = last = next((n for n, span in enumerate(spans) if _is_whole(document, span)), 0)

@@ -16,8 +16,7 @@ export async function api(path, { method = "GET", body, form, keepalive = false 
 }
 
 const EVENTS = ["queued", "question.settled", "recall.started", "recall.passages", "reading.started", "segments.embedded", "reading.progress", "segment.read",
-  "segment.scored", "margin.judged", "reading.ranked", "answer.provisional", "answer.revised", "answer.delta", "warning", "answer.finished",
-  "reading.finished", "error"];
+  "segment.scored", "margin.judged", "reading.ranked", "answer.provisional", "answer.revised", "answer.delta", "warning", "answer.finished", "reading.finished", "error"];
 const ENDS = ["answer.finished", "reading.finished", "error"];
 
 // A question's events, from number `after` on. `onEnd(true)`: the last one came; false: the connection was lost for good.

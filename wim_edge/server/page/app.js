@@ -6,7 +6,7 @@ import { $, button, doing, fill, quietly } from "./dom.js";
 import { options, showMachine } from "./machine.js";
 import { Places } from "./places.js";
 import { Shelf } from "./shelf.js";
-import { offered, Thread } from "./thread.js";
+import { offered, SUMMARY, Thread } from "./thread.js";
 import { isBusy } from "./told.js";
 
 // A document on the shelf has a number, one of a library is called by its path in the API
@@ -157,7 +157,7 @@ function drawOffers() {
   $("empty").textContent = `${documents.length || library ? "Questions about these together" : "Questions and answers"} appear here.`;
 }
 
-async function ask(question = $("question").value, kind = $("kind").value) {
+async function ask(question = $("question").value.trim() || ($("kind").value === "summary" ? SUMMARY : ""), kind = $("kind").value) {
   if ($("go").disabled || !question.trim()) return;
   $("go").disabled = true;
   try {

@@ -5,6 +5,7 @@ import { api, Watch } from "./api.js";
 import { Card } from "./card.js";
 import { $, alertOf, doing, make, quietly, removable, span } from "./dom.js";
 
+export const SUMMARY = "A summary of the document";
 const SHOWN = 50;  // cards of before; all that was found comes with those that are near
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
@@ -203,10 +204,11 @@ export class Thread {
 // Questions that a document's own headings and tables offer
 export function offered({ text = "", marks = [], title = "" }) {
   const sections = [...new Set(marks.map((one) => one.section).filter((one) => one && one !== title && one.length < 60))];
-  const third = Math.max(1, Math.floor(sections.length / 3)), found = sections.filter((_, at) => at % third === 0).slice(0, 2);
+  const third = Math.max(1, Math.floor(sections.length / 3)), found = sections.filter((_, at) => at && at % third === 0).slice(0, 2);
   const table = /^\|(.+)\n(?:\|[\s|:-]+\n)?(.*\|.*)/m.exec(text)?.slice(1) ?? ["", ""];
   const [labels, cells] = table.map((row) => row.replace(/^\s*\||\|\s*$/g, "").split("|").map((cell) => cell.trim()));
   const named = cells.findIndex((cell) => /\p{L}/u.test(cell)), asked = labels.findIndex((label, at) => at !== named && label && cells[at]);
-  const ofTable = named >= 0 && asked >= 0 ? [`What is the “${labels[asked]}” of “${cells[named]}”?`] : [], ofSections = found.map((section) => `What does the section “${section.replace(title, "").replace(/^[#\d.\s]+/, "")}” say?`);
-  return [{ question: "A summary of the document", kind: "summary" }, ...[...ofTable, ...ofSections].map((question) => ({ question }))].slice(0, 3);
+  const ofTable = named >= 0 && asked >= 0 ? [{ question: `What is the “${labels[asked]}” of “${cells[named]}”?` }] : [];
+  const [first, ...others] = [SUMMARY, ...found.map((section) => `A summary of “${section}”`)].map((question) => ({ question, kind: "summary" }));
+  return [first, ...ofTable, ...others].slice(0, 3);
 }
