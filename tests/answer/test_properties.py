@@ -97,6 +97,19 @@ def test_the_order_of_documents_changes_nothing(runtime: Runtime) -> None:
     assert (one.short, one.status, one.quotes[0].text) == (other.short, other.status, other.quotes[0].text)
 
 
+def test_documents_that_answer_differently_give_an_answer_each(runtime: Runtime) -> None:
+    leases = [
+        Document("mill", "The tenant may end the lease with a notice of eight weeks. The yard has space for a car."),
+        Document("quay", "Notice by the tenant: three months, by registered letter. A cat is allowed, dogs are not."),
+    ]
+    both = runtime.ask(leases, "How long is the notice period?")
+    assert (both.status, both.short, both.read_segments) == ("answered", "eight weeks; three months", 2)
+    assert [quote.document for quote in both.quotes] == ["mill", "quay"]
+    one = runtime.ask(leases, "Where is space for a car?")
+    assert "yard" in one.short
+    assert ";" not in one.short
+
+
 def test_yes_and_no_are_told_by_the_model_where_the_question_asks_for_one(runtime: Runtime) -> None:
     document = Document("harbour", HARBOUR)
     assert runtime.ask(document, "May I anchor in the northern basin?").short == "No"

@@ -64,6 +64,15 @@ def test_the_gap_to_the_best_decides() -> None:
     assert Ranking(5).chosen(4) == []
 
 
+def test_each_document_is_read_and_drawn_on_where_it_may_have_its_own_answer() -> None:
+    ahead = outlook(["A treasure.", "The treasure.", "Nothing.", "Gold."], "treasure", [0, 0, 1, 1])
+    ranking = Ranking(4, answers={0: 12.0, 1: 9.0}, outlook=replace(ahead, adapted=True), documents=(0, 0, 1, 1))
+    assert (ranking.unread_in()[0], ranking.unread()) == (0.0, pytest.approx(1.0))
+    ranking.answers[3] = 2.0
+    assert (ranking.chosen(2), replace(ranking, documents=()).chosen(2)) == ([0, 3], [0, 1])
+    assert 0 < ranking.unread_in()[1] < 0.5
+
+
 def test_log_odds_speak_for_their_segment_alone() -> None:
     ranking = Ranking(3, independent=True, scores={0: 0.1, 1: -0.1, 2: 5.0})
     assert ranking.chosen(3) == [2, 0]

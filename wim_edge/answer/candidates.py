@@ -122,13 +122,11 @@ def candidates_of(
         best = _ordered(found)[0]
         again = read_paragraph(reading, best.index, best.start, best.end)
         found = _runs(reading, {**pointed, best.index: again}, units) if again and again.runs else found
-    answers = None
     best_first = sorted(units, key=lambda unit: -Terms(unit.passage, -unit.missed, 0.0, 0.0).score)
     near = [(unit, unit.row) for unit in best_first if unit.row][:MAX_ROWS]
-    for (unit, _), read in zip(near, read_rows(reading, [(one.index, row) for one, row in near]), strict=False):
-        answers = read.answers if answers is None else max(answers, read.answers)
-        found += _cells(reading, unit, read)
-    return _ordered(found), answers
+    reads = [*zip(near, read_rows(reading, [(one.index, row) for one, row in near]), strict=False)]
+    found += [cell for (unit, _), read in reads for cell in _cells(reading, unit, read)]
+    return _ordered(found), max((read.answers for _, read in reads), default=None)
 
 
 def _runs(reading: Reading, pointed: Mapping[int, Pointed], units: Seq[_Unit]) -> list[AnswerCandidate]:
@@ -223,28 +221,23 @@ def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]
 
     Stops early when the context has no room for further rows. Raises Interrupted.
     """
-    plan, tokenize = reading.plan, reading.model.tokenize
-    texts = [
-        [*plan.segments[index].heading_tokens, *tokenize(row.text[:_LONGEST]), *plan.margin_prompt]
-        for index, row in rows
-    ]
+    plan, tokenize, pointer = reading.plan, reading.model.tokenize, reading.writer.pointer
+    texts = [[*plan.segments[index].heading_tokens, *tokenize(row.text[:_LONGEST])] for index, row in rows]
     room = reading.context.n_ctx - len(reading.cache.sequence) - len(plan.prefix)
     for at in range(0, len(rows), _AT_ONCE):
         some = texts[at : at + _AT_ONCE]
-        if 2 * sum(map(len, some)) > room:
+        if 2 * sum(len(one) + len(plan.margin_prompt) for one in some) > room:
             return
         reading.control.check()
         with ExitStack() as stack, reading.clock.stage("answer"):
             opening = stack.enter_context(reading.context.sequence())
             opening.append(plan.prefix)
             forks = [stack.enter_context(opening.fork()) for _ in some]
-            n_asked = len(plan.margin_prompt)
-            reading.context.append_each([(fork, one[:-n_asked]) for fork, one in zip(forks, some, strict=True)])
+            reading.context.append_each(list(zip(forks, some, strict=True)))
             with reading.context.adapted():
-                reading.context.append_each([(fork, one[-n_asked:]) for fork, one in zip(forks, some, strict=True)])
+                reading.context.append_each([(fork, plan.margin_prompt) for fork in forks])
                 for fork, (_, row) in zip(forks, rows[at : at + _AT_ONCE], strict=True):
                     cells = [n for n, text in enumerate(row.texts) if 0 < len(text) <= _LONGEST_CELL]
-                    pointer = reading.writer.pointer
                     rated = pointer.rate(fork, [row.texts[n] for n in cells])
                     yield RowRead(row, pointer.log_odds(fork.logits), tuple(zip(cells, rated, strict=True)))
 

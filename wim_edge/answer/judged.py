@@ -114,7 +114,10 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
         items = tuple(_items(reading, candidates, found))
         share = best.share
         if reading.kind == "list" and len({item.index for item in items}) == 1:  # of several passages, some may lack
-            share = sum({key(one.text): one.share for one in candidates if one is best or _is_of(items, one)}.values())
+            its = [one for one in candidates if any(item.start <= one.start < item.end for item in items)]
+            share = sum({key(one.text): one.share for one in (best, *its) if one.document is best.document}.values())
+        elif reading.kind == "auto" and any(item.document is not best.document for item in items):
+            share = min(item.share for item in items)
     others = margin_quotes(reading, [index for index in used if index != best.index])
     quotes = (quote_at(reading, best.index, best.start, best.end), *others)
     evidence = replace(evidence, share=share) if evidence else None
@@ -147,13 +150,13 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
 
     With "auto" it is a list if the best candidate introduces one, or if cells answer alike. The items are those of the
     best candidate's list or column; if several lines have most of the question's words, only those. Without a list or
-    column, the best candidate of each passage is an item.
+    column, the best candidate of each passage is an item. Documents that answer differently give an item each.
     """
     best, text = candidates[0], candidates[0].document.text
     around = siblings(text, best.start, best.end)
     introduces = bool(around) and not any(start <= best.start < end for start, end in around)
     if reading.kind != "list" and not (reading.kind == "auto" and introduces):
-        return _alike(candidates) if reading.kind == "auto" else []
+        return _alike(candidates) or _of_each_document(reading, candidates) if reading.kind == "auto" else []
     cells = around or column(rows(best.document), best.start)
     if cells:
         asked = words.without_endings(reading.plan.query)
@@ -168,8 +171,17 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
     return several if len(several) > 1 else []
 
 
-def _is_of(items: Seq[AnswerCandidate], one: AnswerCandidate) -> bool:
-    return any(item.document is one.document and item.start <= one.start < item.end for item in items)
+def _of_each_document(reading: Reading, candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
+    """Returns the best candidate of each document that answers, with P(it is right) as share; none if all are equal."""
+    found = list[AnswerCandidate]()
+    for document in reading.plan.documents if reading.ranking.documents else ():
+        own = [one for one in candidates if one.document is document]
+        at, rows = [one.index for one in own], [one.row for one in own if one.row is not None]
+        support = reading.support.support(evidence_of(reading, reading.pointed_at(at), at, max(rows, default=None)))
+        if own and support >= ANSWERED:
+            whole = sum({key(one.text): one.share for one in own}.values())
+            found.append(replace(own[0], share=support * own[0].share / whole))
+    return found if len({key(one.text) for one in found}) > 1 else []
 
 
 def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:

@@ -31,6 +31,7 @@ AFTER = 2
 """The number of segments that are read before any is embedded: often these suffice."""
 _LAST_LATIN = "\u0250"
 _STEP = 8  # segments between two progress reports
+_NEVER = -1e9  # the logit of a segment that the user rejected
 
 
 @dataclass
@@ -51,6 +52,8 @@ class Ranking:
     """An adapter's log-odds that a segment answers, by segment; used only with an outlook."""
     outlook: Outlook | None = None
     """The prior of the segments; None: uniform."""
+    documents: tuple[int, ...] = ()
+    """The document number of each segment, if each document may have an answer of its own; empty: they are one text."""
 
     @property
     def known(self) -> list[int]:
@@ -67,16 +70,21 @@ class Ranking:
         return float(1 / np.exp(logits - logits[index]).sum())
 
     def unread(self) -> float | None:
-        """Returns P(a segment that is not `known` answers better than all known ones); None without an outlook."""
-        if self.outlook is None:
-            return None
-        logits, known = self._logits(), self.known
-        if len(known) == self.n_segments:
-            return 0.0
-        logits[[index for index in known if self.verdicts.get(index) is False]] = -np.inf
-        shares = np.exp(logits - logits.max())
-        shares /= shares.sum()
-        return float(max(0.0, 1 - shares[known].sum()))
+        """Returns P(a segment that is not `known` answers better than all known ones), the highest of the documents;
+        None without an outlook."""
+        return None if self.outlook is None else max(self.unread_in().values(), default=0.0)
+
+    def unread_in(self) -> dict[int, float]:
+        """Returns {document: P(a segment of it that is not `known` answers better than its known ones)}."""
+        logits, left = self._logits(), np.ones(self.n_segments, dtype=bool)
+        left[self.known] = False
+        logits[[index for index in self.known if self.verdicts.get(index) is False]] = _NEVER
+        documents, found = np.array(self.documents or (0,) * self.n_segments), {}
+        for document in set(documents.tolist()):
+            own = documents == document
+            shares = np.exp(logits[own] - logits[own].max())
+            found[document] = float(shares[left[own]].sum() / shares.sum())
+        return found
 
     def order(self) -> list[int]:
         """Returns the known segments, most relevant first."""
@@ -93,17 +101,20 @@ class Ranking:
 
         If scores are independent, a segment matters if its relevance reaches the threshold (default 0.5). Else its
         score must be above 0, and its relevance must reach the best segment's times the threshold (default 0.1, or 0.03
-        with an outlook).
+        with an outlook); the first of each of the ``documents`` comes before others, and needs the score alone.
         """
         accepted = [index for index in self.order() if self.verdicts.get(index)]
-        best = self.without_verdict()[: max(0, at_most - len(accepted))]
+        order = self.without_verdict()
+        first = {self.documents[index]: index for index in reversed(order)}.values() if self.documents else ()
+        best = [*first, *(index for index in order if index not in first)][: max(0, at_most - len(accepted))]
+        best.sort(key=order.index)
         if self.independent:
             least = _PROBABLE if threshold is None else threshold
         else:
             near = _NEAR if self.outlook is None else _NEAR_ALONE
             best = [index for index in best if max(self.scores.get(index, 0.0), self.answers.get(index, 0.0)) > 0]
             least = (near if threshold is None else threshold) * self.relevance(best[0]) if best else 0.0
-        return [*accepted, *(index for index in best if self.relevance(index) >= least)]
+        return [*accepted, *(index for index in best if index in first or self.relevance(index) >= least)]
 
     def is_first(self, index: int, n: int) -> bool:
         """Returns whether prior and adapter rank a segment among the first ``n``; True without an outlook."""

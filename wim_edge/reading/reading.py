@@ -93,7 +93,9 @@ class Reading:
         self._outlook = ahead and replace(ahead, adapted=self._asks_adapter)
         self._left, self._best = deque(self.plan.order), -1
         prior = self._outlook if self._method.uses_outlook else None
-        self.ranking = Ranking(len(self.plan.segments), self._method.scores_margins, outlook=prior)
+        each = self._asks_adapter and 1 < len(self.plan.documents) <= self._max_passages
+        documents = tuple(piece.segment.document for piece in self.plan.segments) if each and prior else ()
+        self.ranking = Ranking(len(self.plan.segments), self._method.scores_margins, outlook=prior, documents=documents)
 
     def run(self) -> Iterator[events.Event]:
         """Reads to the text's end or the limit. Yields the events.
@@ -105,6 +107,9 @@ class Reading:
             while self._left and not self.is_spent:
                 if self.similarity is not None and self.similarity.is_due(self._left[0], self.n_read):
                     yield from self._look_ahead(self.similarity)
+                if of := self.ranking.documents:  # first the document in which an unread segment may be best
+                    unread = self.ranking.unread_in()
+                    self._left = deque(sorted(self._left, key=lambda number: -unread[of[number]]))
                 self._open(self._left[0])
                 try:
                     yield from self._read()

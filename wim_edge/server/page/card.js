@@ -2,7 +2,7 @@
 // left alone, so that the keyboard's place and what is unfolded stay.
 
 import { button, fill, item, make, place, plain, show, span } from "./dom.js";
-import { advice, begin, details, elapsed, headline, isBusy, isChanged, labelled, line, markdown, others, own, quoted, quoteOf, share, state, tell, word } from "./told.js";
+import { advice, bare, begin, details, elapsed, headline, isBusy, isChanged, labelled, line, markdown, others, own, quoted, quoteOf, share, state, tell, word } from "./told.js";
 
 export class Card {
   // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, remove, select
@@ -103,10 +103,9 @@ export class Card {
   // An item leads to the quotation that holds it, or that it holds: of equal items, each to its own of those `left`
   item(text, left) {
     const own = left.indexOf(quoteOf({ quotes: left }, text)), quote = own < 0 ? quoteOf(this.told.answer ?? {}, text) : left.splice(own, 1)[0];
-    const said = text.replace(/ \((?:page|line) [^()]*\)$/, "");
     if (!quote) return make("li", {}, text);
-    const section = text.startsWith(quote.section) ? null : quote.section;  // which is not said again
-    return make("li", {}, button(said, () => this.page.go(this, quote), "link"), " ", this.place({ ...quote, section }));
+    const at = this.place({ ...quote, section: text.startsWith(quote.section) ? null : quote.section });  // not said again
+    return make("li", {}, button(bare(text, quote), () => this.page.go(this, quote), "link"), " ", at);
   }
 
   // The number of the source stands behind each sentence that one carries

@@ -136,8 +136,7 @@ export function elapsed(told) {
 
 // The share of the bar that is done; null: not known, undefined: there is no bar
 export function share(told) {
-  if (!isBusy(told)) return undefined;
-  return told.phase === "reading" && !chooses(told) && told.tokens ? told.tokens.tokens / told.tokens.of : null;
+  return !isBusy(told) ? undefined : told.phase === "reading" && !chooses(told) && told.tokens ? told.tokens.tokens / told.tokens.of : null;
 }
 
 // What to make of an answer, besides its word
@@ -168,16 +167,18 @@ export function details(told) {
   return rows;
 }
 
-// The quotations that carry an answer: of a summary there are several; where nothing was found, those that come nearest
+// The quotations that carry an answer: of a summary and of several documents there are several; of nothing, the nearest
 export function quoted({ text, status, quotes = [] }) {
-  const found = status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || carries(text, one));
+  const isOfEach = text.includes("\n- ") && quotes.some((one) => one.document !== quotes[0].document);
+  const found = status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || isOfEach || carries(text, one));
   return found.filter((one, at) => found.findIndex((other) => other.document === one.document && plain(other.text) === plain(one.text)) === at);
 }
 
-// The quotation that an item of a list holds, or that holds the item
+// An item of a list without its place; and the quotation that it holds, or that holds it, of the document that it names
+export const bare = (item, { document }) => item.split(` (${document}`)[0].replace(/ \((?:page|line) [^()]*\)$/, "");
 export function quoteOf({ quotes = [] }, item) {
-  const said = plain(item.replace(/ \([^()]*\)$/, "")), isOfIt = (quote) => quote.includes(said) || said.includes(`“${quote}”`);
-  return quotes.find((one) => isOfIt(plain(one.text)));
+  const isOfIt = (one, said = plain(bare(item, one).replace(/ \([^()]*\)$/, "")), quote = plain(one.text)) => quote.includes(said) || said.includes(`“${quote}”`);
+  return quotes.find((one) => item.includes(` (${one.document}`) && isOfIt(one)) ?? quotes.find((one) => isOfIt(one));
 }
 
 // The short answer, where the answer's own text does not say it
@@ -210,8 +211,7 @@ export function own(answer) {
 // The passages besides those that are quoted already, in the document's order
 export function others({ answer, passages }) {
   const shown = new Set(answer ? quoted(answer).map((one) => plain(one.text)) : []);
-  const sources = new Map((answer?.sources ?? []).map((one) => [one.segment, { ...one, text: one.margin }]));
-  const found = new Map([...sources, ...passages]);
+  const found = new Map([...(answer?.sources ?? []).map((one) => [one.segment, { ...one, text: one.margin }]), ...passages]);
   return [...found.values()].filter((one) => !shown.has(plain(one.text))).sort((one, other) => one.segment - other.segment);
 }
 
