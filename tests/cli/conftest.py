@@ -21,9 +21,9 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
-    """Every runtime opened by a command gets this model."""
-    fake = FakeModel(reply)
+def model(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> FakeModel:
+    """Every runtime opened by a command gets this model, which says what the test file's own `reply` says."""
+    fake = FakeModel(getattr(request.module, "reply", reply))
     give(monkeypatch, fake)
     return fake
 

@@ -28,14 +28,6 @@ def reply(prompt: str) -> str:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
-    """Every runtime opened by a command gets this model."""
-    fake = FakeModel(reply)
-    give(monkeypatch, fake)
-    return fake
-
-
-@pytest.fixture
 def data(tmp_path: Path) -> Path:
     return write(tmp_path / "nq.jsonl.gz", [multidoc_row(n) for n in range(2)], lines=True)
 
