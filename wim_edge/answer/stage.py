@@ -179,10 +179,10 @@ class AnswerStage:
         ranking = self.reading.ranking
         if not ranking.known or ranking.independent:
             return None
-        judged = judge(self.reading, self.used, alone=self._points)
-        best = (one for one in judged.candidates[:1] if one.index not in self.used)
-        self._beside = {one.index: exp(one.terms.passage) for one in best}
-        return judged
+        judged, reading = judge(self.reading, self.used, alone=self._points), self.reading
+        self._beside = {at.index: exp(at.terms.passage) for at in judged.candidates[:1] if at.index not in self.used}
+        # Stopped early, an unread segment may be the one that answers
+        return replace(judged, share=judged.share * (1 - (reading.unread or 0.0))) if reading.is_stopped else judged
 
     @property
     def _is_written(self) -> bool:
