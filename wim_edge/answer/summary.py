@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from wim_edge import words
+from wim_edge.answer.candidates import key
 from wim_edge.answer.judged import Answer
 from wim_edge.answer.quotes import quote
 from wim_edge.documents import Document, Segment, sentences
@@ -28,20 +29,21 @@ _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _PARTS, _CENTRAL = 4, 40  # parts of a text without sections; how many words count as common
 _MARKER = re.compile(r"^(?:[-*•–]|\d{1,3}[.)]) ")
 _WORDS_OF = re.compile(r"\S*\w\S*")
-_QUOTED = re.compile(r"[“\"«„](.+?)[”\"»“]")
+_NUMBERING = re.compile(r"^[\W\d]+")
 
 
 def summary(documents: Seq[Document], question: str) -> Answer:
     """Returns for each document its opening with sections or central sentences, or the columns of its tables. Of a
-    document with a section whose title the question has in quotation marks, only that section is summed up."""
-    parts, quotes = [], []
-    named = _QUOTED.findall(question)
+    document with a section whose title is in the question, only that section is summed up."""
+    parts, quotes, asked = [], [], f" {key(question)} "
     for document in documents:
-        own = {name: (start, end) for name, start, end in _sections(document) if name in named}
-        document = replace(document, parts=document.parts or tuple(own.values()))
-        spans = _telling_sentences(document)
-        first, sections = _opening(document, spans), _sections(document)
-        heading = next(iter(own), "") or _heading(document, sections, spans)
+        sections, spans = _sections(document), _telling_sentences(document)
+        heading = _heading(document, sections, spans)
+        titles = {name: f" {key(_NUMBERING.sub('', name))} " for name, *_ in sections if name != heading}
+        if own := {name: (start, end) for name, start, end in sections if titles.get(name, ".") in asked}:
+            document = replace(document, parts=document.parts or tuple(own.values()))
+            heading, sections, spans = next(iter(own)), _sections(document), _telling_sentences(document)
+        first = _opening(document, spans)
         title = next(iter(own), document.own_title) or heading or (document.name if len(documents) > 1 else "")
         if not first:
             columns = _columns(document)
@@ -56,10 +58,8 @@ def summary(documents: Seq[Document], question: str) -> Answer:
         elif sections:
             pairs = [(name, _section_sentence(document, spans, start, end, first)) for name, start, end in sections]
             quotes += [quote(document, *span) for _, span in pairs if span]
-            shown.append("\n".join(
-                f"- {name}: “{_MARKER.sub('', _shown(document, span))}”" if span else f"- {name}"
-                for name, span in pairs
-            ))  # fmt: skip
+            said = [(name, _MARKER.sub("", _shown(document, span)) if span else "") for name, span in pairs]
+            shown.append("\n".join(f"- {name}: “{text}”" if text else f"- {name}" for name, text in said))
         if not 0 < len(sections) <= _SECTIONS:
             central = _central_sentences(document, spans, first)
             quotes += [quote(document, *span) for span in central]
@@ -67,8 +67,8 @@ def summary(documents: Seq[Document], question: str) -> Answer:
         parts.append("\n\n".join(filter(None, shown)))
     if not parts:
         return Answer("The text holds no sentence.", "not_found", support=0.0)
-    short = on_one_line(quotes[0].text)
-    return Answer("\n\n".join(parts), short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
+    text, short = "\n\n".join(parts), on_one_line(quotes[0].text)
+    return Answer(text, short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
 
 
 def _columns(document: Document) -> list[tuple[events.Chars, str]]:

@@ -241,18 +241,13 @@ def _bar(progress: Progress) -> type:
             if self.total is not None and self.n > self.total:
                 raise _TooLongError(f"more than the announced {self.total:,} bytes come")
 
-        def update_transfer(self, n: float | None = 1) -> None:
+        def update_transfer(self, *_: object, **__: object) -> None:
             """Does nothing. With this method huggingface-hub shows one bar, of bytes written."""
 
-        def _ignore(self, *_: object, **__: object) -> None:
-            pass
-
-        set_postfix_str = set_transfer_postfix_str = set_description = refresh = reset = close = _ignore
+        set_postfix_str = set_transfer_postfix_str = set_description = update_transfer
+        refresh = reset = close = __exit__ = update_transfer
 
         def __enter__(self) -> Self:
             return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
 
     return Bar
