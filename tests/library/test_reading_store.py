@@ -178,7 +178,7 @@ def test_a_reading_that_takes_much_of_the_disk_says_so(monkeypatch: pytest.Monke
     assert not notes(ask(TEXT))
     monkeypatch.setattr("wim_edge.library.reading_store._LARGE", 100)
     (note,) = notes(ask("Another text. " * 200))
-    assert "--no-save" in note
+    assert "readings remove" in note
     assert not notes(ask("Another text. " * 200))  # nothing new
 
 

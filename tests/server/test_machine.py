@@ -60,6 +60,7 @@ def test_a_reading_that_was_removed_is_read_again(client: Client) -> None:
     assert [client.delete(f"/api/readings/{one['id']}").status_code for _ in range(2)] == [204, 404]
     again = client.events("/api/read", "POST", json={"documents": [1]})[-1]
     assert (again["usage"]["reused_tokens"], again["usage"]["prefilled_tokens"]) == (0, first["tokens"])
+    assert (client.delete("/api/documents/1").status_code, client.ok(client.get("/api/readings"))) == (204, [])
 
 
 def test_numbers_that_are_none(client: Client) -> None:
@@ -79,9 +80,8 @@ def test_a_locked_index_is_told_in_our_form(client: Client, monkeypatch: pytest.
     (one,) = client.ok(client.get("/api/readings"))
     monkeypatch.setattr(ReadingStore, "remove", locked)
     removed = client.delete(f"/api/readings/{one['id']}").json()["error"]
-    assert (removed["type"], removed["message"]) == (
-        "LibraryError", "the reading cannot be removed: database is locked",
-    )  # fmt: skip
+    locked_out = ("LibraryError", "the reading cannot be removed: database is locked")
+    assert (removed["type"], removed["message"]) == locked_out
     monkeypatch.setattr(ReadingStore, "readings", locked)
     listed = client.get("/api/readings").json()["error"]
     assert (listed["type"], listed["hint"]) == ("LibraryError", "Ask again.")

@@ -240,7 +240,7 @@ class SavedReading:
         if self._taken > _LARGE:
             self._note(
                 f"the reading takes {self._taken / 1e6:,.0f} MB on disk, so that the next question need not read it "
-                "again; `wim-edge readings remove`, or Models on the page, free it; --no-save saves nothing"
+                "again; `wim-edge readings remove`, or Models on the page, free it"
             )
         with self._guarded("saved"):
             reading = None

@@ -37,7 +37,7 @@ _UPLOAD = "upload:"
 _NAME_BYTES = 255  # as file systems allow
 MAX_CHARS = 64_000_000
 """The most characters of the documents of one question."""
-_UNUSUAL = re.compile(r"[^\w .()-]")
+_UNUSUAL = re.compile(r"[^\w .,;&+'’!()\[\]-]")
 
 
 class FileView(BaseModel):
