@@ -106,8 +106,7 @@ def test_documents_that_answer_differently_give_an_answer_each(runtime: Runtime)
     assert (both.status, both.short, both.read_segments) == ("answered", "eight weeks; three months", 2)
     assert [quote.document for quote in both.quotes] == ["mill", "quay"]
     one = runtime.ask(leases, "Where is space for a car?")
-    assert "yard" in one.short
-    assert ";" not in one.short
+    assert ("yard" in one.short, ";" in one.short) == (True, False)
 
 
 def test_yes_and_no_are_told_by_the_model_where_the_question_asks_for_one(runtime: Runtime) -> None:

@@ -90,7 +90,7 @@ export class Card {
     for (const part of cites.length ? [text] : text.split(/\n\n+/)) {
       const lines = part.split("\n"), items = lines.filter((one) => one.startsWith("- "));
       if (items.length) {
-        const before = lines.filter((one) => !one.startsWith("- ")).join("\n").replace(/( \([^()]*\))?:$/, "");
+        const before = lines.filter((one) => !one.startsWith("- ")).join("\n").replace(/( \([^()]*\))?:$/, "").replace(/^[\d,]+ found$/, "");
         made.append(...(before ? [make("p", {}, before)] : []), make("ul", { className: "items" }, ...items.map((one) => this.item(one.slice(2), left))));
       } else {
         const quote = quoteOf({ quotes: this.told.answer?.quotes?.filter((one) => plain(part) === `“${plain(one.text)}”`) }, part);
@@ -140,7 +140,7 @@ export class Card {
   drawOthers() {
     const { told, parts } = this, found = others(told), { judged } = told;
     this.othersBox.hidden = !found.length;
-    this.othersTitle.textContent = `Other passages (${found.length})`;
+    this.othersTitle.textContent = `${told.answer && quoted(told.answer).length ? "Other passages" : "Passages"} (${found.length})`;
     fill(parts.others, found.map(({ segment, text, document, page, line, section, row, quote, chars }) => (
       { segment, text, document, page, line, section, row, quote, chars, judged: judged[segment] ?? null, at: segment === this.at })), (one) => this.passage(one));
   }
@@ -160,7 +160,7 @@ export class Card {
 
   drawActs() {
     const { told, acts } = this, busy = isBusy(told), rest = !busy && Boolean(told.answer);
-    acts.now.hidden = !busy || Boolean(told.answer) || told.phase !== "reading" || !(told.passages.size || told.nRead > 1);
+    acts.now.hidden = !busy || Boolean(told.answer) || !["reading", "comparing"].includes(told.phase) || !(told.passages.size || told.nRead > 1);
     acts.stop.hidden = !busy;
     acts.now.disabled = acts.stop.disabled = Boolean(told.stopping);
     acts.stop.textContent = told.answer ? "Stop checking" : "Stop";

@@ -3,7 +3,6 @@
 
 import { many, percent, place, plain } from "./dom.js";
 
-const WINDOW_MS = 8000;
 const ENDS = { length: "cut at its longest", repeated: "ended where it repeated itself", early_exit: "stopped early" };
 
 export const begin = (question) => ({
@@ -62,7 +61,7 @@ function progressed(told, { tokens, of }) {
   const at = performance.now(), { samples } = told;
   told.tokens = { tokens, of };
   samples.push({ tokens, at });
-  while (samples.length > 2 && at - samples[0].at > WINDOW_MS) samples.shift();
+  while (samples.length > 2 && at - samples[0].at > 8000) samples.shift();
 }
 
 function scored(told, segment, relevance, chosen) {
@@ -111,6 +110,7 @@ export function line(told) {
     case "writing": return "Answering";
   }
   if (told.question.options.answer === "summary" && !told.nRead && !told.tokens) return "Summarizing";
+  if (told.nRead >= plan.segments && !answer) return "Answering";
   if (chooses(told)) return `${still}${plan.within ? " likely passages first" : ""}: ${Math.max(told.nRead, answer?.read_segments ?? 0)} of ${plan.segments.toLocaleString()}`;
   return told.tokens ? `${still}: ${percent(told.tokens.tokens / told.tokens.of)}${left(told)}` : `${still} ${many(plan.segments, "passage")}`;
 }
@@ -163,8 +163,7 @@ export function details(told) {
     const seen = new Set([...told.read.values()].map((one) => one.document)), unseen = [...told.names.keys()].filter((name) => !seen.has(name));
     if (answer.has_more && seen.size && unseen.length) rows.push(["Nothing read of", unseen.slice(0, 3).join(", ") + (unseen.length > 3 ? ` and ${unseen.length - 3} more` : "")]);
   }
-  rows.push(["Asked", new Date(1000 * question.asked).toLocaleString([], { dateStyle: "short", timeStyle: "short" })]);
-  return rows;
+  return [...rows, ["Asked", new Date(1000 * question.asked).toLocaleString([], { dateStyle: "short", timeStyle: "short" })]];
 }
 
 // The quotations that carry an answer: of a summary and of several documents there are several; of nothing, the nearest
@@ -229,6 +228,7 @@ export function markdown(told) {
     return quote ? `${line} [${numberOf(quote)}]` : line;
   });
   if (isFound && shown.length && !numbers.size && said[0]) said[0] += ` [${numberOf(shown[0])}]`;
+  if (answer.status === "unsure" && !/^Perhaps/.test(said[0])) said[0] = `Perhaps: ${said[0]}`;
   [...shown, ...(answer.citations?.length ? answer.sources.filter((one) => one.quote && one.margin) : [])].forEach(numberOf);
   return [`**${question.question}**`, said.join("\n"), isFound || !notes.length ? "" : "Nearest passages:", notes.join("\n")].filter(Boolean).join("\n\n") + "\n";
 }
