@@ -66,7 +66,7 @@ def opened(browser: Any, app: Any) -> Iterator[Any]:
 
 def choose_pattern(page: Any, name: str) -> None:
     page.click("#open-settings")
-    page.select_option("#pattern", name)
+    page.select_option("#pattern", name, force=True)
     page.click("#settings button:has-text('Close')")
 
 

@@ -248,7 +248,7 @@ def test_a_judge_is_chosen(page: Any, tmp_path: Path) -> None:
     page.click("#open-settings")
     shown = page.locator("#judge option")
     expect(shown).to_have_text(["default (the model itself)", "the model itself", "smollm2-135m"])
-    page.select_option("#judge", "smollm2-135m")
+    page.select_option("#judge", "smollm2-135m", force=True)
     page.click("#settings button:has-text('Close')")
     add(page, tmp_path / "a.txt", "The ferry sails at noon.")
     with page.expect_request("**/api/questions") as asked:
@@ -258,7 +258,7 @@ def test_a_judge_is_chosen(page: Any, tmp_path: Path) -> None:
     assert "llama, judged by smollm2-135m · wim-shallow" in details(last(page))
     expect(page.locator("#machine")).to_contain_text("llama, judged by smollm2-135m")
     page.click("#open-settings")
-    page.select_option("#judge", "")
+    page.select_option("#judge", "", force=True)
     page.click("#settings button:has-text('Close')")
     ask(page, "When does it sail to the island?")
     answered(page)

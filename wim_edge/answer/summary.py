@@ -39,7 +39,7 @@ def summary(documents: Seq[Document], question: str) -> Answer:
     for document in documents:
         sections, spans = _sections(document), _telling_sentences(document)
         heading = _heading(document, sections, spans)
-        titles = {name: f" {key(_NUMBERING.sub('', name))} " for name, *_ in sections if name != heading}
+        titles = {at[0]: f" {key(_NUMBERING.sub('', at[0]))} " for at in sections if heading != at[0] and at[0][3:]}
         if own := {name: (start, end) for name, start, end in sections if titles.get(name, ".") in asked}:
             document = replace(document, parts=document.parts or tuple(own.values()))
             heading, sections, spans = next(iter(own)), _sections(document), _telling_sentences(document)

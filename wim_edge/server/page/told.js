@@ -61,7 +61,7 @@ function progressed(told, { tokens, of }) {
   const at = performance.now(), { samples } = told;
   told.tokens = { tokens, of };
   samples.push({ tokens, at });
-  while (samples.length > 2 && at - samples[0].at > 8000) samples.shift();
+  while (samples.length > 2 && at - samples[0].at > 8000) samples.shift();  // ms
 }
 
 function scored(told, segment, relevance, chosen) {
