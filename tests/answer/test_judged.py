@@ -78,6 +78,7 @@ def test_of_a_stopped_reading_only_what_was_checked_does_not_say() -> None:
         runtime._loaded.support = SURE
         sure = runtime.ask(Document("mill.txt", MILL * 4), "Who is Quill?", on_margin=lambda _: Decision.ANSWER)
     assert sure.status == "unsure"  # an unread segment may be the one that answers
+    assert ask(MILL * 4, "Who is Quill?", "1921", within="1%", segment_tokens=64).status == "unsure"
     assert (answer.finish_reason, answer.status) == ("early_exit", "not_found")
     assert answer.text.startswith(f"{NOT_SO_FAR}\n\nNearest: “")
 

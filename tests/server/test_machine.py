@@ -79,9 +79,8 @@ def test_a_locked_index_is_told_in_our_form(client: Client, monkeypatch: pytest.
     client.events("/api/read", "POST", json={"documents": [1]})
     (one,) = client.ok(client.get("/api/readings"))
     monkeypatch.setattr(ReadingStore, "remove", locked)
-    removed = client.delete(f"/api/readings/{one['id']}").json()["error"]
-    locked_out = ("LibraryError", "the reading cannot be removed: database is locked")
-    assert (removed["type"], removed["message"]) == locked_out
+    gone = client.delete(f"/api/readings/{one['id']}").json()["error"]
+    assert (gone["type"], gone["message"]) == ("LibraryError", "the reading cannot be gone: database is locked")
     monkeypatch.setattr(ReadingStore, "readings", locked)
     listed = client.get("/api/readings").json()["error"]
     assert (listed["type"], listed["hint"]) == ("LibraryError", "Ask again.")

@@ -17,6 +17,7 @@ from wim_edge.reading import events
 from wim_edge.reading.plan import BLANK_LINE, source_label, source_of
 from wim_edge.reading.prompts import MarginNote, Prompts
 from wim_edge.reading.reading import Reading
+from wim_edge.settings import AUTO
 
 _OTHER_TOKENIZER = 1.5  # the most tokens of the writer for one token of the reader
 _SUMMED_UP = 6_000  # the most characters of an extract that a model sums up
@@ -94,8 +95,7 @@ class AnswerStage:
             yield events.AnswerDelta(extract.text)
 
     def _write(self, turn: Writing, used: Seq[int], judged: Judged | None) -> Iterator[events.Event]:
-        prompt = self._final_prompt(used)
-        wording = Wording(self.reading, turn, used, judged, prompt, self.writer, self._may_be_absent)
+        wording = Wording(self.reading, turn, used, judged, self._final_prompt(used), self.writer, self._may_be_absent)
         try:
             yield from wording.run(from_passages=self._points)
         finally:
@@ -181,8 +181,9 @@ class AnswerStage:
             return None
         judged, reading = judge(self.reading, self.used, alone=self._points), self.reading
         self._beside = {at.index: exp(at.terms.passage) for at in judged.candidates[:1] if at.index not in self.used}
-        # Stopped early, an unread segment may be the one that answers
-        return replace(judged, share=judged.share * (1 - (reading.unread or 0.0))) if reading.is_stopped else judged
+        # Ended by the user, an unread segment may be the one that answers
+        is_early = reading.is_stopped or reading.resolved.settings.within not in (None, AUTO)
+        return replace(judged, share=judged.share * (1 - (reading.unread or 0.0))) if is_early else judged
 
     @property
     def _is_written(self) -> bool:
@@ -267,8 +268,7 @@ class AnswerStage:
         # The examples in a base model's prompt have no quotations
         shown = used if reading.chat.is_chat or not reading.resolved.margins_are_pointed_at else ()
         margins = [(plan.document_of(index), reading.margins[index]) for index in shown if index in reading.margins]
-        several = len(plan.documents) > 1
-        labels = (source_label(document, *(one.quote or one.chars), several) for document, one in margins)
+        labels = (source_label(at, *(one.quote or one.chars), len(plan.documents) > 1) for at, one in margins)
         notes = [MarginNote(at, one.text) for at, (_, one) in zip(labels, margins, strict=True) if one.text]
         return self.prompts.answer(plan.query, notes, read=bool(plan.documents))
 
