@@ -80,7 +80,7 @@ def test_a_locked_index_is_told_in_our_form(client: Client, monkeypatch: pytest.
     (one,) = client.ok(client.get("/api/readings"))
     monkeypatch.setattr(ReadingStore, "remove", locked)
     gone = client.delete(f"/api/readings/{one['id']}").json()["error"]
-    assert (gone["type"], gone["message"]) == ("LibraryError", "the reading cannot be gone: database is locked")
+    assert (gone["type"], gone["message"]) == ("LibraryError", "the reading cannot be removed: database is locked")
     monkeypatch.setattr(ReadingStore, "readings", locked)
     listed = client.get("/api/readings").json()["error"]
     assert (listed["type"], listed["hint"]) == ("LibraryError", "Ask again.")
