@@ -95,9 +95,10 @@ class ReadingStore:
             self.index.drop_reading(reading)
         self.sweep()
 
-    def clear(self) -> None:
-        """Deletes all readings."""
-        self.remove(*(one.id for one in self.index.readings()))
+    def clear(self, path: Path | None = None) -> None:
+        """Deletes all readings, or those of the document at this path, also if it was read with others."""
+        source, found = str(path and path.absolute()), self.index.readings()
+        self.remove(*(one.id for one in found if path is None or source in one.source.split("\n")))
 
     def sweep(self, keeping: int | None = None) -> None:
         """Deletes unreferenced files, and the least recently used readings above the limit, except ``keeping``."""

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from wim_edge.documents import Document
 from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.documents.pdf_pages import WIDEST, page_image, page_sizes, page_words
-from wim_edge.errors import InvalidRequestError, LibraryError
+from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.library.ingest import sync
 from wim_edge.library.library import Library, StoredDocument, known_libraries
@@ -160,15 +160,13 @@ def get_document(served: Served, document: int) -> DocumentDetail:
 @router.delete("/documents/{document}", status_code=204, responses=BUSY)
 async def remove_document(served: Served, document: int) -> None:
     """Removes a document, the questions asked only of it, and its saved readings."""
-    path = Path(str(served.store.document(document).document.path)).absolute()
-    await served.writing(served.store.remove, document)
+    path = await served.writing(served.store.remove, document)
     ids = {entry.id for entry in await run_in_threadpool(served.store.entries)}
     for question in served.history.all(document):
         if not ids.intersection(question.documents):
             served.forget(question)
-    with suppress(*FAILURES, LibraryError):
-        store = ReadingStore.of(served.settings)
-        store.remove(*(one.id for one in store.readings() if str(path) in one.source.split("\n")))
+    with suppress(*FAILURES, WimEdgeError):  # else they stay
+        await served.writing(lambda: ReadingStore.of(served.settings).clear(path))
 
 
 @router.get("/documents/{document}/pages")

@@ -179,12 +179,14 @@ class Uploads:
             raise _absent(min(absent))
         return found
 
-    def remove(self, number: int) -> None:
+    def remove(self, number: int) -> Path:
+        """Removes a document, and returns its path."""
         path = str(self.document(number).document.path)
         with self._lock:
             self._library.remove(path)
         with suppress(OSError):
             self._file_of(number, path).unlink(missing_ok=True)
+        return Path(path)
 
     def pdf(self, number: int) -> Path | None:
         """Returns the path of a document's PDF, without loading the text; None if the document is not from a PDF."""
