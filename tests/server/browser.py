@@ -64,9 +64,11 @@ def opened(browser: Any, app: Any) -> Iterator[Any]:
         yield page
 
 
-def choose_pattern(page: Any, name: str) -> None:
+def choose_pattern(page: Any, name: str, field: str = "#pattern") -> None:
     page.click("#open-settings")
-    page.select_option("#pattern", name, force=True)
+    if page.locator(field).is_hidden():
+        page.click("#settings summary:has-text('Advanced')")
+    page.select_option(field, name)
     page.click("#settings button:has-text('Close')")
 
 

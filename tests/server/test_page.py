@@ -245,11 +245,9 @@ def test_a_sure_answer_is_shown_while_the_reading_goes_on(
 
 
 def test_a_judge_is_chosen(page: Any, tmp_path: Path) -> None:
-    page.click("#open-settings")
+    choose_pattern(page, "smollm2-135m", "#judge")
     shown = page.locator("#judge option")
     expect(shown).to_have_text(["default (the model itself)", "the model itself", "smollm2-135m"])
-    page.select_option("#judge", "smollm2-135m", force=True)
-    page.click("#settings button:has-text('Close')")
     add(page, tmp_path / "a.txt", "The ferry sails at noon.")
     with page.expect_request("**/api/questions") as asked:
         ask(page, "When does it sail?")
@@ -257,9 +255,7 @@ def test_a_judge_is_chosen(page: Any, tmp_path: Path) -> None:
     answered(page)
     assert "llama, judged by smollm2-135m · wim-shallow" in details(last(page))
     expect(page.locator("#machine")).to_contain_text("llama, judged by smollm2-135m")
-    page.click("#open-settings")
-    page.select_option("#judge", "", force=True)
-    page.click("#settings button:has-text('Close')")
+    choose_pattern(page, "", "#judge")
     ask(page, "When does it sail to the island?")
     answered(page)
     assert "judged by" not in details(last(page))
