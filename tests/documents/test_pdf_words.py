@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
+from tests.documents.make import pdf
 from wim_edge.documents.pdf import rules
 from wim_edge.documents.pdf_words import WordRows, as_read, page_words
 
@@ -46,6 +47,12 @@ def with_marks(*parts: tuple[str, float]) -> Callable[[Canvas], None]:
 ])  # fmt: skip
 def test_raised_letters_are_no_part_of_a_number(parts: list[tuple[str, float]], text: str) -> None:
     assert texts(read(with_marks(*parts))) == [text]
+
+
+def test_an_accent_is_read_in_the_letter_it_is_drawn_on() -> None:
+    page = rb"[(Ren)-111(\264)444(e, M)-111(\250)444(uller, )-167(\264)500(Ecole, x\264 y, 5 ~ 6)]TJ"
+    found = page_words(pdfium.PdfDocument(pdf(b"/F1 12 Tf 50 700 Td " + page))[0])
+    assert texts(found) == ["René, Müller, École, x´ y, 5 ~ 6"]
 
 
 @pytest.mark.parametrize("turn", [90, 270])

@@ -20,7 +20,7 @@ from statistics import median_high, median_low
 from typing import Any, NamedTuple
 
 from wim_edge.documents.bidi import RTL, is_rtl, logical_order, paired
-from wim_edge.documents.runs import RAISED, set_off
+from wim_edge.documents.runs import RAISED, set_off, with_accents
 
 BROKEN = "\ufffe\x02"
 """The characters for a hyphen that only broke the line: PDFium's own, and one in the text of some files."""
@@ -239,6 +239,7 @@ class _Chars:
         lost = {one.start() for one in _MAY_BE_LOST.finditer(text) if self._is_lost(text, one.start())}
         if lost:
             text = "".join(LOST if at in lost else char for at, char in enumerate(text))
+        text = with_accents(text, self.box)
         self.text, self.n_lost = text, len(_LOST_LETTERS.findall(text)) if lost else 0
         self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
 

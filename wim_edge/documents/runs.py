@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from itertools import groupby
+from unicodedata import normalize
 
 STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED, BESIDE, COMMENT = "raised", "lowered", "annotation of a word (ruby)", "mark of a comment"
@@ -19,6 +20,9 @@ _UNIT = re.compile(
     r"(?<![^\W\d_])(?:[kMhdcmµμn]?m|ft|yd|[A-Za-zα-ωΑ-Ω])$"  # m, km, a variable
     r"|(?:\d\s?|/)(?:in|mi)$|[×·∙⋅*^]\s?\d+$|[=≈<>]\s?(?:\w|10|[^\W\d_]{1,2})$"  # or a number in a formula
 )
+_ACCENTS = "`´¨^ˆ~˜¯˘˙˚¸˝˛ˇ"
+_COMBINING = "\u0300\u0301\u0308\u0302\u0302\u0303\u0303\u0304\u0306\u0307\u030a\u0327\u030b\u0328\u030c"
+_ACCENT, _DOTLESS = re.compile(f"[{_ACCENTS}]"), {0x131: "i", 0x237: "j"}
 _UNIT_CHARS = 32  # the last characters of a text, which may be a unit
 _ORDINAL = re.compile(r"\d[eo]$")
 _NO_WORD = re.compile("[\\W\u2e80-\U0003ffff]")  # nor a sign of a script without blanks
@@ -45,6 +49,20 @@ def symbol(font: str, code: str) -> str:
     if font in _SIGNS:
         return _SIGNS[font].get(number & 0xFF, "")
     return chr(number) if 0x20 <= number < 0xD800 else ""
+
+
+def with_accents(text: str, box: Callable[[int], tuple[float, ...]]) -> str:
+    """Returns the text with each accent that is drawn on a letter beside it, as TeX does, in that letter; U+00AD fills
+    its place. ``box``: returns the place of a character: left, bottom, right and top."""
+    for accent in _ACCENT.finditer(text):
+        at, (left, _, right, _) = accent.start(), box(accent.start())
+        for first in (at, at - 1):
+            pair, over = text[max(0, first) : first + 2], box(2 * first + 1 - at)
+            letter = pair.replace(accent[0], "", 1).translate(_DOTLESS)
+            both = normalize("NFC", letter + _COMBINING[_ACCENTS.index(accent[0])])
+            if len(pair) == 2 and len(both) == 1 and left < (over[0] + over[2]) / 2 < right:
+                text = f"{text[:first]}{both}\xad{text[first + 2 :]}"
+    return text
 
 
 def name_of(look: Look) -> str:
