@@ -176,6 +176,8 @@ def test_a_title_has_text_below_it_and_is_no_running_head() -> None:
     assert headings([[line("A title that goes", 13), line("over two lines", 13), text]])[0] == [
         "A title that goes over two lines"
     ]
+    apart = [line("Annual report", 13)._replace(bottom=100, top=113), line("1 Overview", 13), text]
+    assert headings([apart]) == [["Annual report", "1 Overview"]]
     assert headings([]) == []
 
 

@@ -24,7 +24,7 @@ from wim_edge.documents.limits import above
 from wim_edge.documents.pdf_forms import take_fields, with_fields
 from wim_edge.documents.pdf_lines import Line, fragments, page_lines
 from wim_edge.documents.pdf_words import Box, as_read, page_words
-from wim_edge.documents.reflow import reflow
+from wim_edge.documents.reflow import in_blocks, reflow
 from wim_edge.documents.runs import HIDDEN
 from wim_edge.settings import Limits
 
@@ -330,20 +330,20 @@ def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
     return [[one for one in titles if times[one] < _TIMES] for titles in found]
 
 
-def _on_page(lines: Sequence[Line], size: float, weight: float) -> list[str]:
+def _on_page(page: Sequence[Line], size: float, weight: float) -> list[str]:
     """Returns the headings above body text, and a single one at the page's end if body text is above it."""
     found: list[str] = []
     waiting: list[str] = []
     has_text = False
-    of_kind = groupby(lines, key=lambda line: (_rank(line, size, weight), round(line.height / size / _ALIKE)))
+    of_kind = groupby(page, key=lambda line: (_rank(line, size, weight), round(line.height / size / _ALIKE)))
     for (rank, _), some in of_kind:
-        block = list(some)
-        text = " ".join(line.text for line in block)
+        lines = list(some)
+        texts = [" ".join(line.text for line in block) for block in in_blocks(lines)]
         if not rank:
-            if any(len(line.text) >= _BODY for line in block):
+            if any(len(line.text) >= _BODY for line in lines):
                 found, waiting, has_text = found + waiting, [], True
-        elif len(block) <= _LINES and len(text) <= _LONGEST and _is_title(text, rank):
-            waiting.append(text)
+        elif len(lines) <= _LINES:
+            waiting += [text for text in texts if len(text) <= _LONGEST and _is_title(text, rank)]
     return found + (waiting if has_text and len(waiting) == 1 else [])
 
 

@@ -234,14 +234,9 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
     """Returns the paragraphs of some lines. ``page``: the page's lines of prose, which show its margins."""
     steps = [one.bottom - other.bottom for one, other in pairwise(lines)]
     usual = median([step for step in steps if step > 0] or [lines[0].height])
-    blocks: list[list[Line]] = [[lines[0]]]
-    for step, one, other in zip(steps, lines, lines[1:], strict=False):
-        if _is_apart(one, other, step, usual):
-            blocks.append([])
-        blocks[-1].append(other)
     made: list[str] = []
     unfinished: list[tuple[int, list[Line]]] = []
-    for block in blocks:
+    for block in in_blocks(lines, usual):
         margin, is_sure = _margin(block, page)
         text = _joined(block, margin, is_sure)
         before = [one for one in unfinished[-_MOST:] if _is_column_before(one[1], block)]
@@ -266,11 +261,20 @@ def _is_column_before(block: Sequence[Line], other: Sequence[Line]) -> bool:
     return last.bottom < first.bottom and last.right < first.left and sizes[1] <= (1 + _SAME_SIZE) * sizes[0]
 
 
-def _is_apart(one: Line, other: Line, step: float, usual: float) -> bool:
+def in_blocks(lines: Sequence[Line], usual: float = 0.0) -> list[list[Line]]:
+    """Returns the lines of each block. ``usual``: the usual distance between lines, in points."""
+    blocks = [[lines[0]]]
+    for one, other in pairwise(lines):
+        blocks += [[]] if _is_apart(one, other, usual) else []
+        blocks[-1].append(other)
+    return blocks
+
+
+def _is_apart(one: Line, other: Line, usual: float) -> bool:
     """Returns whether two lines are in different blocks: far apart, in two columns, or of two sizes."""
     if one.is_beside(other):
         return False
-    sizes = sorted((one.height, other.height))
+    step, sizes = one.bottom - other.bottom, sorted((one.height, other.height))
     return step < 0 or step > _APART * max(usual, sizes[1]) or sizes[1] > (1 + _SAME_SIZE) * sizes[0]
 
 
