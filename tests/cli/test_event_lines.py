@@ -19,14 +19,14 @@ def test_places() -> None:
 
 def test_the_terms_make_up_the_score_and_the_reason_tells_the_status() -> None:
     terms = {"passage": -0.4, "words": -1.0, "run": -0.6, "echo": 0.0, "label": 0.0}
-    one = events.ScoredWords("at noon", "a.md", (3, 10), 0.5, -1.0, terms)
+    one = events.ScoredWords("at noon", "a.md", (3, 10), 0.5, -1.0, terms, True, "a.md, line 2")
     finished = events.AnswerFinished(
         "At noon.", "stop", "wim", "m", (), events.Usage(0, 0, 0, {"total": 1.0}, 0), status="unsure", short="at noon",
         support=0.8, evidence={"likelihood": 9.0, "answers": 2.0}, candidates=(one,), confidence=0.4,
     )  # fmt: skip
     weights = SupportWeights(bias=-0.6, likelihood=0.1, answers=0.55, run=0.0, missing=0.0)
     assert format_candidates(finished, weights) == [
-        "0.50  at noon  (score -1.00 = passage -0.40, words -0.30, run -0.30; characters 3-10)",
+        "0.50  at noon  (score -1.00 = passage -0.40, words -0.30, run -0.30; cell, a.md, line 2)",
         "support 0.80: log-odds 1.40 = bias -0.60, likelihood 0.90, answers 1.10; from the evidence likelihood 9.00, "
         "answers 2.00",
         "unsure: confidence 0.40 = support 0.80 x share 0.50; sure from 0.5 on",

@@ -26,6 +26,7 @@ from wim_edge.documents import Document, Segment
 from wim_edge.documents.tables import Table, tables_within
 from wim_edge.documents.units import Row, rows_within, unit_spans, whole_value
 from wim_edge.reading import events
+from wim_edge.reading.plan import source_label
 from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.reading import Reading
 
@@ -78,9 +79,9 @@ class AnswerCandidate:
     @property
     def shown(self) -> events.ScoredWords:
         """The candidate in the form of `events.AnswerFinished`."""
-        terms, chars = asdict(self.terms), (self.start, self.end)
-        is_cell = self.row is not None
-        return events.ScoredWords(self.text, self.document.name, chars, self.share, self.terms.score, terms, is_cell)
+        chars, place = (self.start, self.end), source_label(self.document, self.start, self.end, True, lines=True)
+        told = self.text, self.document.name, chars, self.share, self.terms.score, asdict(self.terms)
+        return events.ScoredWords(*told, self.row is not None, place)
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,7 @@ def _runs(reading: Reading, pointed: Mapping[int, Pointed], units: Seq[_Unit]) -
         at = (unit for unit in units if unit.index == index and unit.start <= run.start < unit.end)
         passage, missed = next(((unit.passage, unit.missed) for unit in at), (_passage(reading, index), 0.0))
         start, end = whole_value(document.text, run.start, run.end)
-        echo = _echo(document.text[start:end], asked)
-        terms = Terms(passage, -missed, run.logprob, echo)
+        terms = Terms(passage, -missed, run.logprob, _echo(document.text[start:end], asked))
         found.append(AnswerCandidate(index, document, start, end, terms))
     return found
 

@@ -137,7 +137,7 @@ def format_outcome(event: events.AnswerFinished) -> str:
 def _how_sure(event: events.AnswerFinished) -> str:
     if event.status == "not_found" or event.confidence is None:
         return f"support {_down(event.support)}"
-    return f"confidence {event.confidence:.2f}{', the writer differs' if _agreed(event) == 0 else ''}"
+    return f"confidence {_down(event.confidence)}{', the writer differs' if _agreed(event) == 0 else ''}"
 
 
 def _agreed(event: events.AnswerFinished) -> float | None:
@@ -151,7 +151,7 @@ def format_candidates(event: events.AnswerFinished, weights: SupportWeights) -> 
     for one in (one for one in event.candidates if first[key(one.text)] is one):
         terms = _sum({name: getattr(WEIGHTS, name) * value for name, value in one.terms.items()})
         places = sum(key(other.text) == key(one.text) for other in event.candidates)
-        where = f"characters {one.chars[0]}-{one.chars[1]}" + (f" and {places - 1} more" if places > 1 else "")
+        where = f"{'cell, ' * one.is_cell}{clean(one.place)}{f' and {places - 1} more' * (places > 1)}"
         lines.append(f"{one.share:.2f}  {clean(one.text)}  (score {one.score:.2f} = {terms}; {where})")
     if event.evidence is not None and event.support is not None:
         odds, says = weights.terms(event.evidence), event.evidence.get("writer")
@@ -181,7 +181,7 @@ def _reason(event: events.AnswerFinished) -> str:
         return f"the support is below {NOT_FOUND}"
     sure = f"sure from {ANSWERED} on"
     confidence = event.confidence or 0.0
-    product = f"confidence {confidence:.2f} = support {_down(support)} x share {confidence / max(support, 1e-9):.2f}"
+    product = f"confidence {_down(confidence)} = support {_down(support)} x share {confidence / max(support, 1e-9):.2f}"
     if event.short in ("Yes", "No"):
         return f"{product} of {event.short}; sure only if a writer agrees"
     if event.short != best[0].text:

@@ -122,6 +122,8 @@ class ScoredWords:
     """The unweighted terms, by their names in `wim_edge.answer.candidates.Terms`."""
     is_cell: bool = False
     """True for a cell of a row that was read alone."""
+    place: str = ""
+    """Document and page, section or line."""
 
 
 @dataclass(frozen=True)
