@@ -40,6 +40,18 @@ def test_the_fallbacks_are_stated(read) -> None:
     assert "1 unreadable" in document.notes[0]
 
 
+@pytest.mark.parametrize(("encoding", "text"), [
+    ("cp1251", "Арендная плата составляет 45 000 рублей в месяц."),
+    ("cp932", "商品,価格,在庫\n電気ケトル,4500,12\nトースター,3800,7"),
+    ("gb18030", "商品,价格,库存\n电热水壶,45,12\n烤面包机,38,7"),
+    ("cp949", "임차인은 매월 450,000원을 지급한다. 기간은 1년이다."),
+])  # fmt: skip
+def test_old_encodings_of_other_letters(read, encoding: str, text: str) -> None:
+    document = read("a.txt", text.encode(encoding))
+    assert document.text == text
+    assert document.notes == (f"not UTF-8: read as {encoding}",)
+
+
 def test_terminal_colours_are_text(read) -> None:
     assert read("a.log", "\x1b[31mred\x1b[0m\n" * 9).text.startswith("\x1b[31m")
 
@@ -56,6 +68,7 @@ def test_terminal_colours_are_text(read) -> None:
 ])  # fmt: skip
 def test_binary(refuse, data: bytes) -> None:
     assert "not supported" in str(refuse("a.txt", data))
+    assert "damaged" in str(refuse("a.DOCX", data))
 
 
 @pytest.mark.parametrize("data", [b"", b" \r\n\t ", codecs.BOM_UTF8, "\ufeff \n".encode("utf-16"), "\u3000".encode()])

@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from contextlib import suppress
 
-from wim_edge.documents.formats import ANY_OF_THEM
+from wim_edge.documents.archive import damaged
+from wim_edge.documents.formats import ANY_OF_THEM, BINARY_ENDINGS
 from wim_edge.errors import DocumentError
 
 _BYTE_ORDER_MARKS = (  # UTF-32 before UTF-16: its little-endian mark begins with that of UTF-16
@@ -23,6 +24,12 @@ _WEB_CODECS = re.compile(
     r"ascii|utf-8|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+"
 )
 _ESCAPED = re.compile("[\udc80-\udcff]+")  # bytes that are not UTF-8
+_OTHER_LETTERS = [
+    "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874", "cp932", "cp949", "gb18030", "big5"
+]  # fmt: skip
+_ENOUGH = 20  # bytes that are not ASCII, for a guess from the letters
+_ASCII = bytes(range(128))
+_NO_LETTERS = bytes(one for one in _ASCII if not chr(one).isalpha())
 _LABELS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949"}
 """The encodings that browsers and mail programs use for other labels (WHATWG)."""
 
@@ -112,6 +119,8 @@ def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
         else:
             n_bad += bad
         lines.append(text)
+    if n_other and not n_good and (encoding := _by_letters(data)):
+        return data.decode(encoding, "replace"), (f"not UTF-8: read as {encoding}",)
     notes = []
     if n_bad:
         notes.append(f"damaged UTF-8: {n_bad} unreadable characters are shown as \ufffd")
@@ -121,9 +130,25 @@ def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
     return "\n".join(lines), tuple(notes)
 
 
+def _by_letters(data: bytes) -> str:
+    """Returns the encoding of text with more other letters than Latin ones, or "": of Latin ones a guess errs often."""
+    sample = data if len(data) <= _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1]  # ends with a whole letter
+    n_high, n_letters = len(sample.translate(None, _ASCII)), len(sample.translate(None, _NO_LETTERS))
+    if n_high < _ENOUGH or 2 * n_high < n_letters:
+        return ""
+    with suppress(ImportError):
+        from charset_normalizer import from_bytes
+
+        best = from_bytes(sample, cp_isolation=_OTHER_LETTERS).best()
+        return best.encoding if best else ""
+    return ""
+
+
 def _as_windows(escaped: re.Match[str]) -> str:
     return escaped[0].encode("utf-8", "surrogateescape").decode("cp1252", "replace")
 
 
 def _binary(name: str) -> DocumentError:
+    if name.lower().endswith(BINARY_ENDINGS):
+        return damaged(name)
     return DocumentError(f"{name}: this type of file is not supported", f"Give a {ANY_OF_THEM} file.")

@@ -15,7 +15,7 @@ from types import ModuleType
 from wim_edge.documents.formats import FORMATS, PICTURE
 from wim_edge.errors import DocumentError
 
-INSTALL_HINT = "pip install lxml openpyxl pypdfium2 python-pptx striprtf"
+INSTALL_HINT = "pip install charset-normalizer lxml openpyxl pypdfium2 python-pptx striprtf"
 
 _SECTION_CHARS = 200
 _PLACES = 5  # most places in a note

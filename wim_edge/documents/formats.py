@@ -40,6 +40,7 @@ PICTURE = Format("picture", (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".
 """Not one of `FORMATS`: most pictures contain no text, so a picture is read only if it is given by name."""
 FORMATS = (TEXT, MARKDOWN, HTML, PDF, DOCX, XLSX, PPTX, OPEN_DOCUMENT, RTF, EPUB, DELIMITED, MAIL)
 
+BINARY_ENDINGS = tuple(end for one in (PDF, DOCX, XLSX, PPTX, OPEN_DOCUMENT, EPUB, PICTURE) for end in one.endings)
 _FIRST = ", ".join(one.name for one in FORMATS[:-1])
 ALL_OF_THEM = f"{_FIRST} and {FORMATS[-1].name}"
 ANY_OF_THEM = f"{_FIRST} or {FORMATS[-1].name}"
