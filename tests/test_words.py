@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from wim_edge import words
 from wim_edge.words import WordIndex, any_of_its_words, scores, searchable, with_pairs, without_endings
 
 
@@ -60,3 +61,16 @@ def test_neighbours_are_a_pair() -> None:
 
 def test_words_without_endings_are_the_neighbours_of_a_script_without_blanks() -> None:
     assert without_endings("专利恢复") & without_endings("恢复了专利") == {"专利", "恢复"}
+
+
+def test_a_tokenizer_tells_whether_question_and_text_are_in_two_languages() -> None:
+    english = "How much is the rent of this flat? The rent of this flat is 450 a month and has to be paid by noon."
+    german = "Wie hoch ist die Miete? Der Mieter zahlt monatlich eine Miete von 450 Euro bis zum dritten Tag."
+
+    def tokenize(text: str) -> list[str]:
+        return [part for word in text.split() for part in ([word] if word in english.lower() else word)]
+
+    for text, other in ((english, german), (german, english)):
+        assert words.are_two_languages(text.partition("?")[0], other, tokenize)
+        assert not words.are_two_languages(text.partition("?")[0], text, tokenize)
+    assert not words.are_two_languages("Miete?", english, tokenize)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence as Seq
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
-from wim_edge import tuned
+from wim_edge import tuned, words
 from wim_edge.answer.judged import Answer
 from wim_edge.answer.quotes import cite
 from wim_edge.answer.stage import AnswerStage
@@ -36,7 +36,7 @@ _MIN_SEGMENTS = 17
 _MAX_EXPLAINED = 16
 """The most candidates in an answer's event."""
 _SAMPLE = 4096
-"""The characters of each document that are examined for its script."""
+"""The characters of each document that are examined for its script and language."""
 NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
 
 
@@ -151,7 +151,10 @@ def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, 
         model, context, chat, plan, resolved, sampler, relevance, run.control, clock, question.on_margin, saved,
         reader.support, similarity,
     )  # fmt: skip
-    notes = (f"{document.name}: {note}" for document in documents for note in document.notes)
+    notes = [f"{document.name}: {note}" for document in documents for note in document.notes]
+    for document in documents if relevance else ():
+        if words.are_two_languages(plan.query, document.text[:_SAMPLE], model.tokenize):
+            notes.append(f"{document.name}: the question may be in another language; ask in the text's to find more")
     warnings = [warning, *notes, failure, unused, *_unused(reading, has_auxiliary=roles.auxiliary is not None)]
     return QuestionSession(reading, prompts, [one for one in warnings if one], request, roles.writer)
 

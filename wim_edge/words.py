@@ -1,4 +1,5 @@
-"""Words in common with a question: BM25 (Robertson and Zaragoza 2009) over SQLite's FTS5.
+"""Words in common with a question: BM25 (Robertson and Zaragoza 2009) over SQLite's FTS5; and whether its language
+is the text's.
 
 SQLite stems words in Latin letters as English; Snowball stems those of scripts with one main language. In scripts
 without spaces, each pair of neighbouring characters is a word (bigrams, as in Lucene).
@@ -11,7 +12,7 @@ import re
 import sqlite3
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import pairwise
@@ -39,6 +40,8 @@ _STOPWORDS = frozenset(
         "such that the their then there these they this to was were what when where which who whom whose why will with"
     )
 )
+_KNOWN, _SPLIT = 1.3, 1.6  # tokens of a word: at most of a language that a model knows well, at least of another
+_ENOUGH, _EXAMINED = 10, 200  # the least and the most words of a text that tell its language
 _K1, _B = 1.2, 0.75  # saturation by repetition, and by a text's length: the defaults of FTS5 and Lucene
 
 
@@ -52,12 +55,9 @@ def searchable(text: str) -> str:
     itself. Full-width, raised and lowered letters become plain letters (NFKC)."""
     if text.isascii():
         return text.replace("\0", " ")
-    text = _UNSPACED.sub(lambda run: f" {_in_pairs(run[0])} ", unicodedata.normalize("NFKC", text))
+    text = unicodedata.normalize("NFKC", text)
+    text = _UNSPACED.sub(lambda run: f" {' '.join(map(''.join, pairwise(run[0]))) or run[0]} ", text)
     return _OTHER_SCRIPT.sub(lambda word: _stem(str(word.lastgroup), word[0]), text).replace("\0", " ")
-
-
-def _in_pairs(run: str) -> str:
-    return " ".join(run[at : at + 2] for at in range(len(run) - 1)) or run
 
 
 @lru_cache(maxsize=65_536)
@@ -169,3 +169,19 @@ def _words(question: str) -> list[str]:
     """Returns the question's distinct words; leaves out common English words if other words remain."""
     words = list(dict.fromkeys(_WORD.findall(question)))
     return [word for word in words if word.lower() not in _STOPWORDS] or words
+
+
+def are_two_languages(question: str, text: str, tokenize: Callable[[str], Sequence[int]]) -> bool:
+    """Returns whether a model knows the language of one of the two well, and that of the other badly.
+
+    A tokenizer keeps most words of languages that its model has read much of, and splits those of others: SmolLM2 makes
+    1.0 to 1.2 tokens of an English word in lower case, 1.8 to 2.5 of a Spanish or German one (XQuAD).
+    """
+    tokens = _tokens_a_word(question, 3, tokenize), _tokens_a_word(text, _ENOUGH, tokenize)
+    return 0 < min(tokens) < _KNOWN and max(tokens) > _SPLIT
+
+
+def _tokens_a_word(text: str, least: int, tokenize: Callable[[str], Sequence[int]]) -> float:
+    """Returns the mean number of tokens of a word in lower case, as names are split anyway; 0 below ``least`` words."""
+    found = [word for word in _WORD.findall(searchable(text)) if word.isalpha() and word == word.lower()][:_EXAMINED]
+    return len(tokenize(f" {' '.join(found)}")) / len(found) if len(found) >= least else 0.0

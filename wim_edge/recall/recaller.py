@@ -100,7 +100,9 @@ class Recaller:
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
         self._documents.clear()
         yield events.RecallStarted(self._library.name, len(self.index.ids), self._model.info.name, retriever)
-        candidates = self._hits(query, max(_HITS, most)) if retriever != "recall" else []
+        hits = self._library.search(query, max(_HITS, most)) if retriever != "recall" else []
+        candidates = [Candidate(place, hit.start, hit.end, {"bm25": hit.score}) for hit in hits
+                      if (place := self._place.get(hit.document)) is not None]  # fmt: skip
         if retriever != "bm25":
             titles = self.mindref.titles(self.open(query), query, documents)
             names = [self._document(one.documents[0]).title for one in titles]
@@ -138,13 +140,6 @@ class Recaller:
         return found
 
     # Signals
-
-    def _hits(self, query: str, most: int) -> list[Candidate]:
-        return [
-            Candidate(self._place[hit.document], hit.start, hit.end, {"bm25": hit.score})
-            for hit in self._library.search(query, most)
-            if hit.document in self._place
-        ]
 
     def _with_titles(self, query: str, candidates: list[Candidate], titles: Seq[Title]) -> list[Candidate]:
         """Adds the titles' signal, and the likeliest passage of each recalled title that BM25 missed."""
