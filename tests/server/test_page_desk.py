@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.documents.test_sheets import SAMPLE
 from tests.server.browser import BROWSER, add, answered, ask, details, expect, last, violations
 from wim_edge import Runtime, events
 
@@ -181,6 +182,11 @@ def test_a_row_of_a_sheet_is_named_by_its_number_and_reached_on_a_phone(
     lefts = """(cells) => cells.every((one) => one.scrollWidth <= one.clientWidth) &&
         new Set(cells.map((one) => one.getBoundingClientRect().left)).size"""
     assert page.locator("#text .cell").evaluate_all(lefts) == 3  # columns, that hold their words
+
+
+def test_each_sheet_is_shown_under_its_name(page: Any, tmp_path: Path) -> None:
+    add(page, tmp_path / "a.xlsx", SAMPLE)
+    assert page.locator("#text .page").evaluate_all("all => all.map((one) => one.dataset.label)") == ["Prices", "Staff"]
 
 
 def test_what_is_ignored_is_not_said_to_be_absent(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

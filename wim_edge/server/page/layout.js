@@ -5,8 +5,7 @@ import { make } from "./dom.js";
 
 // -> { text, marks }: what is shown, and [{ start, end, kind, label }] in UTF-16 units, in their order, none in another
 export function laidOut(document, unit) {
-  const { file = "", marks = [], title } = document, isMarkdown = /\.(md|markdown)$/i.test(file);
-  const { text } = document;
+  const { file = "", marks = [], title, text } = document, isMarkdown = /\.(md|markdown)$/i.test(file);
   const found = [];
   let page = null, section = null;
   for (const mark of marks) {
@@ -15,6 +14,7 @@ export function laidOut(document, unit) {
     if (mark.section !== section && mark.section) {
       const end = lineEnd(text, start), line = text.slice(start, end).trim();
       if (!isMarkdown && line && line === mark.section.trim()) found.push({ start, end, kind: "heading", label: line === title ? "1" : "2" });
+      else if (mark.row) found.push({ start, end: start, kind: "page", label: mark.section });  // a sheet
     }
     if (mark.row) found.push({ start, end: start, kind: "rows", label: mark.row });
     ({ page, section } = mark);

@@ -90,9 +90,9 @@ const WORDS = { failed: "Failed", stopped: "Stopped", answered: "Found", unsure:
 
 // The one word of a card
 export function word(told) {
-  const found = state(told), { phase, question, written, before } = told;
+  const found = state(told), { answer, phase, question, written, before } = told;
   if (["answered", "unsure"].includes(found) && question.options.answer === "summary") return "Summary";
-  if (found === "not_found" && isBusy(told)) return "Checking";
+  if (found === "not_found" && answer) return isBusy(told) ? "Checking" : answer.support >= 0.1 ? "Perhaps not there" : WORDS[found];
   return WORDS[found] ?? (written ? "Writing" : phase === "waiting" ? (before ? "Waiting" : "Starting") : "Checking");
 }
 
