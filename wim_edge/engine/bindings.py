@@ -63,6 +63,7 @@ _LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ER
 _CONTINUES = 5  # the log level of a fragment that continues a line
 GPU, IGPU = 1, 2  # enum ggml_backend_dev_type
 _Q4_K = 12  # enum ggml_type
+REPORT = "Please report this with the model's name."
 _BLOCK, _BLOCKS = 1 << 16, 64  # in a fingerprint: bytes of a block of weights, and blocks per file
 _errors: deque[str] = deque(maxlen=4)
 _line = ""
@@ -133,10 +134,8 @@ def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = Fal
 
 def batch_error(code: int, n_tokens: int) -> EngineError:
     """Returns the error for a `llama_decode` that returned ``code``."""
-    return EngineError(
-        f"llama.cpp failed on a batch of {n_tokens} tokens (code {code}): {last_errors() or 'no reason given'}",
-        "Please report this with the model's name.",
-    )
+    why = last_errors() or "no reason given"
+    return EngineError(f"llama.cpp failed on a batch of {n_tokens} tokens (code {code}): {why}", REPORT)
 
 
 @dataclass(frozen=True)
@@ -214,13 +213,10 @@ def system_info() -> str:
     return str(lib.llama_print_system_info().decode("utf-8", "replace")).strip()
 
 
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-
-
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Delays Python's handlers of `_NAMES` to the end of the block. Does nothing outside the main thread."""
-    numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+    """Delays Python's signal handlers to the end of the block. Does nothing outside the main thread."""
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
     if threading.current_thread() is not threading.main_thread():
         handlers = {}

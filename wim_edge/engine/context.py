@@ -80,13 +80,10 @@ class Context:
     # Sequences
 
     def sequence(self) -> Sequence:
-        return Sequence(self, self.take_id())
-
-    def take_id(self) -> int:
-        """Returns a free sequence id, which has no cells yet. Raises EngineError if all ids are in use."""
+        """Returns a sequence without cells. Raises EngineError if all ids are in use."""
         if not self._free_ids:
             raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
-        return self._free_ids.pop()
+        return Sequence(self, self._free_ids.pop())
 
     def give_id(self, seq_id: int) -> None:
         self._free_ids.append(seq_id)
@@ -233,7 +230,7 @@ class Sequence(AbstractContextManager["Sequence"]):
 
     def fork(self, at: int | None = None) -> Sequence:
         at = self._position("fork at", len(self) if at is None else at)
-        branch = Sequence(self.context, self.context.take_id())
+        branch = self.context.sequence()
         try:
             self.context.rollback.fork(self, branch, at)
         except BaseException:

@@ -243,8 +243,7 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
             raise ModelFileError(
                 f"{path}: cut short, {tensor.name} ends at byte {end:,} of {size:,}", "Fetch the file again."
             )
-    return GGUFHeader(path, metadata, tensors, n_vocab, sum(part.stat().st_size for part in shards(path)),
-                      start)  # fmt: skip
+    return GGUFHeader(path, metadata, tensors, n_vocab, sum(part.stat().st_size for part in shards(path)), start)
 
 
 def _vocabulary_size(path: Path, cursor: _Cursor) -> int:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from wim_edge.engine import available_memory
-from wim_edge.engine.bindings import last_errors, lib
+from wim_edge.engine.bindings import REPORT, last_errors, lib
 from wim_edge.engine.memory_estimate import readable
 from wim_edge.engine.protocols import MemoryKind, SequenceState, Snapshot, StateFile
 from wim_edge.errors import EngineError, MemoryBudgetError
@@ -215,10 +215,7 @@ def verify(seq: Sequence) -> None:
     """Raises EngineError unless the cache ends at the last token that the sequence has recorded."""
     last = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id)
     if last != len(seq) - 1:
-        raise EngineError(
-            f"the cache ends at position {last} where {len(seq) - 1} was expected",
-            "Please report this with the model's name.",
-        )
+        raise EngineError(f"the cache ends at position {last} where {len(seq) - 1} was expected", REPORT)
 
 
 def _nearest(seq: Sequence, at: int) -> int:
@@ -234,9 +231,7 @@ def _holder(seq: Sequence) -> int:
 
 def _remove(seq: Sequence, seq_id: int, start: int) -> None:
     if not lib.llama_memory_seq_rm(seq.context.memory, seq_id, start, -1):
-        raise EngineError(
-            f"llama.cpp refused to remove positions from {start} on", "Please report this with the model's name."
-        )
+        raise EngineError(f"llama.cpp refused to remove positions from {start} on", REPORT)
 
 
 _LARGE = 1 << 26  # bytes: a smaller state is saved without checking the free memory
@@ -258,7 +253,7 @@ def get_state(seq: Sequence, *, partial: bool = False) -> SequenceState:
         )
     state = np.empty(n, np.uint8)
     if lib.llama_state_seq_get_data_ext(seq.context.handle, _pointer(state), n, seq.id, int(partial)) != n:
-        raise EngineError("llama.cpp could not save a sequence's state", "Please report this with the model's name.")
+        raise EngineError("llama.cpp could not save a sequence's state", REPORT)
     return state
 
 
