@@ -75,8 +75,7 @@ class TokenIndex:
         return int(self.chars[np.searchsorted(self.starts, place)])
 
     def sentence_end(self, place: int, n_tokens: int) -> int | None:
-        """Returns the character offset of the first sentence that begins at least ``n_tokens`` after ``place``; None if
-        the document has none."""
+        """Returns the character offset of the first sentence at least ``n_tokens`` after ``place``; None if none is."""
         at = int(np.searchsorted(self.starts, place + n_tokens))
         document = int(self.document_at(np.array([place]))[0])
         if at == len(self.starts) or self.starts[at] >= self.heads[document + 1]:

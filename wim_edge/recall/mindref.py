@@ -81,8 +81,9 @@ class Search:
                 for parent, (stretched, rows) in enumerate(live)
                 for beam in self._grown(_scored(stretched, rows), rows[-1])
             ]
-            found = sorted([*found, *(beam for beam, _ in grown if self._complete(beam))], key=_unlikely)[: self.width]
-            going = sorted((pair for pair in grown if not self._complete(pair[0])), key=lambda pair: _unlikely(pair[0]))
+            complete = [*found, *(beam for beam, _ in grown if self._complete(beam))]
+            found = sorted(complete, key=lambda beam: -beam.score)[: self.width]
+            going = sorted((pair for pair in grown if not self._complete(pair[0])), key=lambda pair: -pair[0].score)
             # A mean may still rise, but a beam behind all complete beams hardly catches up
             if len(found) == self.width and going and going[0][0].score < found[-1].score:
                 return []
@@ -136,11 +137,6 @@ def _scored(beam: Beam, rows: Logits) -> Beam:
     more = beam.tokens[len(beam.tokens) - len(rows) + 1 :] if len(rows) > 1 else ()
     logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), list(more)].sum()) if more else 0.0
     return replace(beam, logprob=beam.logprob + logprob)
-
-
-def _unlikely(beam: Beam) -> float:
-    """Returns a key that sorts the best beam first."""
-    return -beam.score
 
 
 @dataclass(frozen=True)
