@@ -148,20 +148,11 @@ def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
     judge, embeds = _judge_of(entry, catalog, found), _embeds(entry, found)
     size = found.stat().st_size if found else entry.bytes
     need = entry.memory_bytes(size, judge)
-    return {
-        "name": entry.name,
-        "description": entry.description,
-        "licence": entry.licence,
-        "parameters": entry.parameters,
-        "context": entry.context,
-        "bytes": size,
-        "judge": judge.name if judge else None,
-        "memory_bytes": need,
-        "fits": fits_machine(need),
-        "path": str(found) if found else None,
-        "embeds": embeds,
-        "writes": entry.writes and not embeds,
-    }
+    stated = {name: getattr(entry, name) for name in ("name", "description", "licence", "parameters", "context")}
+    return stated | {
+        "bytes": size, "judge": judge.name if judge else None, "memory_bytes": need, "fits": fits_machine(need),
+        "path": str(found) if found else None, "embeds": embeds, "writes": entry.writes and not embeds,
+    }  # fmt: skip
 
 
 MACHINES = {"raspberry-pi-4": 4, "raspberry-pi-5": 8}

@@ -95,15 +95,15 @@ def download(source: HubSource, models: Path, size: int, progress: Progress, *, 
     package = _package()
     errors, into = package.errors, models / source.repo
     # Only a known SHA-256 identifies the part of an interrupted download
-    begun = [path.stat().st_size for path in _parts(source, into)] if source.sha256 else []
-    require_space(into, max(0, size - max(begun, default=0)))
+    sizes = [path.stat().st_size for path in begun(source, models)] if source.sha256 else []
+    require_space(into, max(0, size - max(sizes, default=0)))
     options = {"revision": source.revision, "local_dir": into, "tqdm_class": _bar(progress)}
     try:
         _check_answers(package, source, is_last)
         with _redirected(package.get_session(), errors.HTTPError):
             path = package.hf_hub_download(source.repo, source.file, **options)
     except _TooLongError as error:
-        for part in _parts(source, into):
+        for part in begun(source, models):
             part.unlink(missing_ok=True)  # otherwise the next download would continue it
         raise _explain(error, errors, source, into, size) from error
     except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, errors.HTTPError) as error:
@@ -135,8 +135,7 @@ def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
 
 
 def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
-    """Returns a repository's licence (or an empty text), and the bytes of its whole GGUF files. Raises
-    DownloadError."""
+    """Returns a repository's licence (or an empty text), and its whole GGUF files' bytes. Raises DownloadError."""
     check_online(f"{repo} is looked up on Hugging Face")
     package = _package()
     try:
@@ -152,14 +151,9 @@ def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
     }
 
 
-def is_begun(source: HubSource, models: Path) -> bool:
-    """Returns whether an interrupted download of the file can be continued."""
-    return any(_parts(source, models / source.repo))
-
-
-def _parts(source: HubSource, into: Path) -> Iterator[Path]:
+def begun(source: HubSource, models: Path) -> Iterator[Path]:
     """Yields partial files of interrupted downloads: of this file, or of all files if its SHA-256 is unknown."""
-    return (into / ".cache" / "huggingface" / "download").rglob(f"*{source.sha256 or ''}.incomplete")
+    return (models / source.repo / ".cache/huggingface/download").rglob(f"*{source.sha256 or ''}.incomplete")
 
 
 class _TooLongError(OSError):
@@ -213,7 +207,7 @@ def _first_line(error: Exception) -> str:
 def discard_begun(source: HubSource, models: Path) -> None:
     """Deletes partial files of interrupted downloads, and the repository's folder if it is then empty."""
     top = models / source.repo
-    for part in _parts(source, top):
+    for part in begun(source, models):
         part.unlink(missing_ok=True)
     if top.is_dir() and not any(top.rglob("*.incomplete")):  # another process may be downloading another file
         remove_empty(top)

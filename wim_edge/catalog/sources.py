@@ -62,8 +62,7 @@ def requantized_copy(entry: ModelEntry, models: Path) -> Path | None:
 
 
 def is_ready(entry: ModelEntry, paths: Paths) -> bool:
-    """Returns whether nothing is to be fetched or made: the requantized copy, or a file without one, is on this
-    disk."""
+    """Returns whether nothing is to be fetched or made: the requantized copy, or a file without one, is here."""
     copy = requantized_copy(entry, paths.models)
     return copy.is_file() if copy else locate(entry, paths) is not None
 
@@ -124,7 +123,7 @@ def _fetch_verified(entry: ModelEntry, paths: Paths, progress: Progress) -> Path
 
 
 def _fetch_from(source: ModelSource, entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
-    continued = isinstance(source, HubSource) and hub.is_begun(source, paths.models)
+    continued = isinstance(source, HubSource) and any(hub.begun(source, paths.models))
     path = _download(source, entry, paths, progress)
     try:
         _verify(path, entry)
