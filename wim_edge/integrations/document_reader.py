@@ -11,6 +11,7 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -103,25 +104,21 @@ class DocumentReader:
 
     def ask(self, question: str) -> ReadingRequest:
         """Returns a request that reads and answers."""
-
-        def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
-            request.documents = self.load()
-            return runtime.stream(request.documents, question, library=self.library)
-
-        return ReadingRequest(self, begin)
+        return ReadingRequest(self, partial(self._begin, question, True))
 
     def rank(self, question: str) -> ReadingRequest:
         """Returns a request that ranks passages without an answer; `ReadingRequest.passages` then returns them."""
+        return ReadingRequest(self, partial(self._begin, question, False), until=events.ReadingRanked)
 
-        def begin(request: ReadingRequest, runtime: Runtime) -> Iterator[events.Event]:
-            request.documents = self.load()
-            if request.documents:
-                return runtime.stream(request.documents, question, library=self.library)
-            if self.library is None:
-                raise InvalidRequestError("there is nothing to read", "Give documents or a library.")
-            return runtime.recall(self.library, question)
-
-        return ReadingRequest(self, begin, until=events.ReadingRanked)
+    def _begin(
+        self, question: str, answers: bool, request: ReadingRequest, runtime: Runtime
+    ) -> Iterator[events.Event]:
+        request.documents = self.load()
+        if request.documents or answers:
+            return runtime.stream(request.documents, question, library=self.library)
+        if self.library is None:
+            raise InvalidRequestError("there is nothing to read", "Give documents or a library.")
+        return runtime.recall(self.library, question)
 
 
 class ReadingRequest:
@@ -244,8 +241,7 @@ def runtime_of(settings: Settings) -> Runtime:
 
 @contextmanager
 def _turn(runtime: Runtime) -> Iterator[None]:
-    """Holds the runtime's lock, so that one request runs at a time. Raises InvalidRequestError if this thread holds
-    the lock already."""
+    """Holds the runtime's lock: one request runs at a time. Raises InvalidRequestError if this thread holds it."""
     here = threading.get_ident()
     with _guard:
         turn = _turns.setdefault(runtime, _Turn())

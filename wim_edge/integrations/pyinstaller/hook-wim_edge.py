@@ -2,12 +2,7 @@
 
 from importlib.util import find_spec
 
-from PyInstaller.utils.hooks import (
-    collect_data_files,
-    collect_dynamic_libs,
-    collect_submodules,
-    copy_metadata,
-)
+from PyInstaller.utils.hooks import collect_data_files, collect_dynamic_libs, collect_submodules, copy_metadata
 
 _LEFT_OUT = ("wim_edge.evaluation", "wim_edge.integrations", "wim_edge.batch", "wim_edge.batch.ray_cluster")
 
