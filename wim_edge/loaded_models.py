@@ -104,8 +104,7 @@ class LoadedModels:
         return own + (self._judge.in_memory if self._judge is not None else [])
 
     def memory_bytes(self) -> int:
-        """Estimates the bytes of the model and its context (``n_ctx``, or a usual size) without loading them. Raises
-        ModelError."""
+        """Estimates the bytes of the model and a context of ``n_ctx``, or a usual size, unloaded. Raises ModelError."""
         from wim_edge.engine.gguf import read_header
         from wim_edge.engine.memory_estimate import estimate
 
@@ -313,12 +312,11 @@ def portable_settings(settings: Settings) -> Settings:
     models.toml, and absolute paths. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
     settings = resolve_settings(settings, found.suggested).settings
-    templates = settings.templates
     return settings.with_changes(
         model=found.name if found.entry else str(found.path.absolute()),
         judge=_whole(settings.judge),
         embedding_model=_whole(settings.embedding_model),
-        templates=templates and templates.absolute(),
+        templates=settings.templates and settings.templates.absolute(),
     )
 
 
@@ -329,7 +327,6 @@ def _whole(model: str | None) -> str | None:
 
 def model_identity(settings: Settings) -> Identity:
     """Returns the identity of the settings' model, without loading it. Raises ModelError."""
-    templates = settings.templates
     name, found = _fingerprint(settings.model)
     own = LoadedModels(settings)
     own.find()
@@ -338,7 +335,7 @@ def model_identity(settings: Settings) -> Identity:
     others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
         (judge and judge.settings.model, False), (own.embedder_name, True)) if one]  # fmt: skip
     others += [_digest(adapter)] if adapter else []
-    return Identity(name, found, " ".join(others), templates_digest(templates) if templates else "")
+    return Identity(name, found, " ".join(others), templates_digest(settings.templates) if settings.templates else "")
 
 
 def _digest(file: Path) -> str:

@@ -22,13 +22,11 @@ def install(bundle: Path, target: Path) -> Path:
     venv.create(target, with_pip=True, clear=False)
     programs = target / ("Scripts" if os.name == "nt" else "bin")
     python, ending = str(programs / "python"), ".exe" if os.name == "nt" else ""
-    wheels = str(bundle / "wheels")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
-    subprocess.run([*pip, "--find-links", wheels, made["requirement"]], check=True)
+    subprocess.run([*pip, "--find-links", str(bundle / "wheels"), made["requirement"]], check=True)
     asked = subprocess.run([python, "-X", "utf8", "-c", _MODELS], check=True, capture_output=True, encoding="utf-8")
-    kept = asked.stdout.strip()
     for file in (one for one in (bundle / "models").rglob("*") if one.is_file()):
-        _copy(file, Path(kept, file.relative_to(bundle / "models")))
+        _copy(file, Path(asked.stdout.strip(), file.relative_to(bundle / "models")))
     command = programs / f"wim-edge{ending}"
     for model in made.get("models", ()):  # verifies the file, and makes its requantized copy
         subprocess.run([str(command), "--offline", "models", "pull", model, "--alone"], check=True)

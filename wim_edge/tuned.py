@@ -66,8 +66,7 @@ def save(paths: Paths, model: Path, settings: Mapping[str, Any] | None) -> None:
 
 def changes(settings: Settings) -> dict[str, Any]:
     """Returns the tunable settings that differ from their defaults."""
-    default = Settings()
-    return {name: getattr(settings, name) for name in TUNABLE if getattr(settings, name) != getattr(default, name)}
+    return {name: getattr(settings, name) for name in TUNABLE if getattr(settings, name) != getattr(Settings, name)}
 
 
 def known_speed(model: Model) -> float | None:

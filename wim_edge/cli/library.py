@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from wim_edge.library.library import Library
 
 _DEFAULT = "default"
-_SETTINGS = Settings()
 _STATES = ("added", "changed", "moved", "unchanged", "failed", "removed", "gone")
 
 
@@ -37,9 +36,9 @@ library_options = together(
     click.option("--library", metavar="NAME", shell_complete=library_names,
                  help="Recall passages for the question from this library (`wim-edge library add`), and read those."),
     click.option("--retriever", type=click.Choice(RETRIEVERS),
-                 help=f"How its passages are found (docs/recall.md). Default: {_SETTINGS.retriever}."),
+                 help=f"How its passages are found (docs/recall.md). Default: {Settings.retriever}."),
     click.option("--recall-passages", type=int, metavar="N",
-                 help=f"Most passages of the library to read. Default: {_SETTINGS.recall_passages}."),
+                 help=f"Most passages of the library to read. Default: {Settings.recall_passages}."),
 )  # fmt: skip
 
 _ingest_options = together(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from wim_edge.worker import Worker
 
 F = TypeVar("F", bound=Callable[..., Any])
-_DEFAULT = Settings()
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -74,7 +73,7 @@ engine_options = together(
     click.option("--gpu-layers", "n_gpu_layers", type=int, metavar="N",
                  help="Layers on the GPU; -1 all, 0 none. Default: as many as fit."),
     click.option("--kv-type", type=click.Choice(KV_TYPES),
-                 help=f"Element type of the KV cache. Default: {_DEFAULT.kv_type}. q8_0 halves its memory and the disk "
+                 help=f"Element type of the KV cache. Default: {Settings.kv_type}. q8_0 halves its memory and the disk "
                       "space of saved readings; it was slower on the CPU that was measured."),
     click.option("--flash-attn/--no-flash-attn", "flash_attn", default=None,
                  help="Default: off on a CPU, llama.cpp's choice on a GPU."),
@@ -116,7 +115,7 @@ reading_options = together(
     click.option("--adapter", metavar="NAME|FILE",
                  help="A LoRA adapter that points at answers, or none. Default: by models.toml."),
     click.option("--answer-tokens", type=int, metavar="N",
-                 help=f"Longest answer. Default: {_DEFAULT.answer_tokens}; of eval 100."),
+                 help=f"Longest answer. Default: {Settings.answer_tokens}; of eval 100."),
     click.option("--templates", type=click.Path(path_type=Path), metavar="DIR",
                  help="Prompt templates that replace the shipped ones of the same name."),
     click.option("--temperature", type=float, help="0 is greedy, the default."),

@@ -5,15 +5,6 @@ from wim_edge.documents.readers import document_of, read_document, read_document
 from wim_edge.documents.segments import Segment, sentences, split
 
 __all__ = [
-    "Document",
-    "Mark",
-    "Place",
-    "Segment",
-    "deduplicate",
-    "document_of",
-    "read_document",
-    "read_documents",
-    "sentences",
-    "split",
-    "with_unique_names",
+    "Document", "Mark", "Place", "Segment", "deduplicate", "document_of", "read_document", "read_documents",
+    "sentences", "split", "with_unique_names",
 ]  # fmt: skip

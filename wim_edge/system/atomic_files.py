@@ -48,8 +48,7 @@ def write_json(path: Path, data: object) -> None:
 
 
 def move_over(source: Path, target: Path) -> None:
-    """Renames a file, replacing ``target``. Windows refuses while a program has either open, so this retries for a
-    second. Raises OSError."""
+    """Renames a file over ``target``. Retries for a second: Windows refuses while either is open. Raises OSError."""
     for seconds in (*_WAITS, None):
         try:
             source.replace(target)

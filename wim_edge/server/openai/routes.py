@@ -255,8 +255,8 @@ def _settings_for(settings: Settings, model: str) -> tuple[str, Settings]:
     if model in (*schemas.DEFAULTS, own):
         return own or model, settings
     paths = Paths.from_environment()
-    models = Catalog.load(paths)
-    path = catalog.locate(models.get(model), paths) if model in models.names() else None
+    entry = Catalog.load(paths).entries.get(model)
+    path = catalog.locate(entry, paths) if entry else None
     if path is None:
         raise ModelNotFoundError(f"no embedding model of that name is on this disk: {model}",
                                  "GET /v1/models lists them.")  # fmt: skip
