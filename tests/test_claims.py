@@ -134,9 +134,7 @@ def test_what_cannot_be_in_a_file(claims: ModuleType, change: dict[str, object],
     assert list(claims.inconsistent({})) == ["it does not name its command"]
 
 
-def test_tables_are_written_and_checked(
-    claims: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_are_written_and_checked(claims: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "README.md"
     mark = "<!-- table squad2/default squad2/rag:embed | n, contains+, auroc, peak_rss_bytes -->"
     page.write_text(f"{mark}\n<!-- end -->\n")

@@ -125,9 +125,7 @@ def test_what_an_actor_raises_is_raised_here(machines: Machines) -> None:
         (lambda address: Cluster("nonsense"), "no Ray cluster at nonsense"),
     ],
 )
-def test_a_cluster_that_does_not_do(
-    machines: Machines, cluster: Callable[[str], Cluster], says: str
-) -> None:
+def test_a_cluster_that_does_not_do(machines: Machines, cluster: Callable[[str], Cluster], says: str) -> None:
     with pytest.raises(InvalidRequestError, match=says):
         list(cluster(machines.address).run([1], same, Fails))
 

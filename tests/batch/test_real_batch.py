@@ -51,9 +51,7 @@ def batch(documents: Path, out: Path, model: Path, *more: str) -> list[dict[str,
     return rows(out)
 
 
-def test_a_cluster_of_this_machine_alone_is_begun_and_ended(
-    model_file: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_cluster_of_this_machine_alone_is_begun_and_ended(model_file: Callable[[str], Path], tmp_path: Path) -> None:
     (tmp_path / "wall.txt").write_text("Mason 7 set the last stone into the long wall of the village. " * 8)
     rows_of = [{"document": "wall.txt", "question": question} for question in QUESTIONS]
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows_of)))

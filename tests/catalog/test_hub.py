@@ -182,11 +182,7 @@ class TestRealClient:
             "try: print(catalog.fetch(catalog.Catalog.load(paths).get('tiny'), paths, print))\n"
             "except DownloadError as error: print(error)\n"
         )
-        environment = os.environ | {
-            "HF_ENDPOINT": hub.endpoint,
-            "HF_HUB_OFFLINE": offline,
-            "NO_PROXY": "127.0.0.1",
-        }
+        environment = os.environ | {"HF_ENDPOINT": hub.endpoint, "HF_HUB_OFFLINE": offline, "NO_PROXY": "127.0.0.1"}
         environment.pop("HF_HUB_DISABLE_XET", None)
         return subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
@@ -243,15 +239,12 @@ class TestHuggingFaceCache:
             remove(make_entry(), paths)
         assert str(cached) in caught.value.hint
 
-    def test_another_revision_of_the_same_file_will_do(
+    def test_another_revision_will_do_but_no_other_file(
         self, make_entry: Make, paths: Paths, cached: Path, gguf: bytes
     ) -> None:
-        source = HubSource("owner/tiny-GGUF", "tiny.gguf", "2" * 40, sha256(gguf))
-        assert locate(make_entry(source=source), paths) == cached
-
-    def test_another_file_of_the_same_name_will_not(self, make_entry: Make, paths: Paths, cached: Path) -> None:
-        source = HubSource("owner/tiny-GGUF", "tiny.gguf", "2" * 40, "0" * 64)
-        assert locate(make_entry(source=source), paths) is None
+        for digest, found in ((sha256(gguf), cached), ("0" * 64, None)):
+            source = HubSource("owner/tiny-GGUF", "tiny.gguf", "2" * 40, digest)
+            assert locate(make_entry(source=source), paths) == found
 
     def test_without_a_cache_the_package_is_not_imported(
         self, make_entry: Make, paths: Paths, monkeypatch: pytest.MonkeyPatch

@@ -138,9 +138,7 @@ class TestSeveralSources:
             fetch(entry, paths)
         assert not calls
 
-    def test_offline_it_is_said_once(
-        self, entry: ModelEntry, paths: Paths, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_offline_it_is_said_once(self, entry: ModelEntry, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("WIM_EDGE_OFFLINE", "yes")
         with pytest.raises(DownloadError) as caught:
             fetch(entry, paths)

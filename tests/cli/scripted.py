@@ -32,8 +32,8 @@ def ask(*args: str, stdin: str | None = None) -> Result:
     return CliRunner().invoke(main, ["ask", *SMALL, *args], input=stdin)
 
 
-def run(*args: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, args, input=stdin)
+def run(*args: object, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, list(map(str, args)), input=stdin)
 
 
 def listed() -> list[dict[str, object]]:

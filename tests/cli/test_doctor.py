@@ -9,11 +9,10 @@ from typing import Any
 
 import psutil
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.scripted import run
 from tests.tiny import write_tiny
 from wim_edge.catalog import EMBEDDED, Catalog
-from wim_edge.cli import main
 from wim_edge.engine import available_memory
 from wim_edge.engine.memory_estimate import readable
 from wim_edge.settings import Paths
@@ -22,12 +21,8 @@ pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
 MIB = 1 << 20
 
 
-def run(*args: object) -> Result:
-    return CliRunner().invoke(main, ["doctor", *map(str, args)])
-
-
 def facts(*args: object, code: int = 0) -> dict[str, Any]:
-    done = run("--json", *args)
+    done = run("doctor", "--json", *args)
     assert done.exit_code == code, done.output
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
@@ -55,7 +50,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, folder: Path, size: int, used: int = 
 
 
 def test_the_machine_the_model_and_its_speed(tiny: Path) -> None:
-    done = run("--model", tiny, "--threads", 1, "--ctx", 512, "--kv-type", "f32", "--no-flash-attn")
+    done = run("doctor", "--model", tiny, "--threads", 1, "--ctx", 512, "--kv-type", "f32", "--no-flash-attn")
     assert done.exit_code == 0, done.output
     assert done.stderr == ""
     assert [line for line in done.stdout.splitlines() if line[0] != " "] == [
@@ -77,7 +72,7 @@ def test_the_judge_and_the_writer_and_their_memory(tiny: Path) -> None:
     assert (roles["judge"]["model"], roles["writer"]["model"]) == (EMBEDDED, "tiny")
     both = roles["judge"]["memory_bytes"] + roles["writer"]["memory_bytes"]
     assert roles["memory_bytes"] == both + 200 * MIB
-    shown = run("--model", tiny).stdout
+    shown = run("doctor", "--model", tiny).stdout
     assert f"  judge              {EMBEDDED}, {readable(roles['judge']['memory_bytes'])}\n" in shown
     assert f"  writer             tiny, {readable(roles['writer']['memory_bytes'])}\n" in shown
     assert f"  memory of all      {readable(roles['memory_bytes'])}, " in shown
@@ -87,9 +82,10 @@ def test_a_model_may_be_both_or_only_the_judge(tiny: Path, monkeypatch: pytest.M
     monkeypatch.setenv("WIM_EDGE_JUDGE", "self")
     roles = facts("--model", tiny)["roles"]
     assert roles["judge"] == roles["writer"]
-    assert "  writer             the judge itself\n" in run("--model", tiny).stdout
+    assert "  writer             the judge itself\n" in run("doctor", "--model", tiny).stdout
     monkeypatch.delenv("WIM_EDGE_JUDGE")
-    assert "  writer             none: the answer is the judge's quotation\n" in run("--model", EMBEDDED).stdout
+    shown = run("doctor", "--model", EMBEDDED).stdout
+    assert "  writer             none: the answer is the judge's quotation\n" in shown
 
 
 def test_json_says_the_same(tiny: Path) -> None:
@@ -126,7 +122,7 @@ def test_the_best_model_that_the_memory_limit_allows_is_recommended(
 @pytest.mark.usefixtures("bare")
 def test_where_no_model_fits_the_smallest_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     limit(monkeypatch, tmp_path, 200 * MIB)
-    shown = run().stdout
+    shown = run("doctor").stdout
     assert f"wim-edge models pull {EMBEDDED} (" in shown
     assert " of 200 MiB, with 8,192 tokens of context: no model of the catalog fits, this is the smallest" in shown
     answering = [one for one in Catalog.load(Paths.from_environment()) if one.rank]
@@ -135,7 +131,7 @@ def test_where_no_model_fits_the_smallest_is_named(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("bare")
 def test_where_no_model_is_there_the_machine_is_shown_and_how_to_get_one() -> None:
-    done = run()
+    done = run("doctor")
     assert done.exit_code == 4
     assert "This machine" in done.stdout
     assert "wim-edge models pull " in done.stdout
@@ -156,11 +152,11 @@ def test_the_largest_context_is_what_free_memory_allows(
 
 
 def test_the_models_of_another_machine() -> None:
-    done = run("--as", "raspberry-pi-5")
+    done = run("doctor", "--as", "raspberry-pi-5")
     assert done.exit_code == 0
     assert "smollm2-135m" in done.stdout
     assert "none was run there" in done.stdout
     found = facts("--as", "raspberry-pi-5")
     assert found["memory"] == 8 << 30
     assert {"name", "nbytes", "context"} == set(found["models"][0])
-    assert run("--as", "toaster").exit_code == 2
+    assert run("doctor", "--as", "toaster").exit_code == 2

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.scripted import give, run
+from tests.library.conftest import papers
 from tests.recall.conftest import DOCUMENTS, writes
 from wim_edge import loaded_models
 from wim_edge.errors import ModelNotFoundError
@@ -137,10 +138,9 @@ def test_wrong_requests(rows: str) -> None:
 
 
 def test_what_is_to_be_dropped_must_be_there(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.txt").write_text(f"Words of {name}.")
-    run("library", "add", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
-    result = run("library", "remove", "default", str(tmp_path / "a.txt"), str(tmp_path / "c.txt"))
+    folder = papers(tmp_path, a="Words of a.", b="Words of b.")
+    run("library", "add", str(folder))
+    result = run("library", "remove", "default", str(folder / "a.txt"), str(folder / "c.txt"))
     assert result.exit_code == 8
     assert "holds no document of" in result.stderr
     assert "c.txt" in result.stderr
@@ -177,9 +177,7 @@ def test_a_file_that_changed_is_read_again_before_a_question(tmp_path: Path, mon
 
 
 def test_sync_brings_a_library_in_step(tmp_path: Path) -> None:
-    folder = tmp_path / "papers"
-    folder.mkdir()
-    (folder / "a.txt").write_text("The lighthouse was built in 1904.")
+    folder = papers(tmp_path, a="The lighthouse was built in 1904.")
     assert run("library", "sync", "papers").exit_code == 8
     run("library", "add", "--to", "papers", str(folder))
     (folder / "b.txt").write_text("The ferry sails at noon.")
@@ -197,13 +195,10 @@ def test_sync_brings_a_library_in_step(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_kept_and_what_is_removed_can_be_restored(tmp_path: Path) -> None:
-    folder = tmp_path / "papers"
-    folder.mkdir()
-    for name in ("a.txt", "b.txt"):
-        (folder / name).write_text(f"The text of {name}.")
+    folder = papers(tmp_path, a="The text of a.", b="The text of b.")
     run("library", "add", str(folder))
-    for name in ("a.txt", "b.txt"):
-        (folder / name).unlink()
+    for file in folder.iterdir():
+        file.unlink()
     synced = run("library", "sync")
     assert "2 documents; files: 2 gone" in synced.stdout
     assert "--remove-missing" in synced.stderr
@@ -219,9 +214,7 @@ def test_an_empty_folder_is_kept_and_what_is_removed_can_be_restored(tmp_path: P
 
 def test_watch_syncs_whenever_something_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watchfiles = pytest.importorskip("watchfiles")
-    folder = tmp_path / "papers"
-    folder.mkdir()
-    (folder / "a.txt").write_text("The lighthouse was built in 1904.")
+    folder = papers(tmp_path, a="The lighthouse was built in 1904.")
     run("library", "add", "--to", "papers", str(folder))
     roots: list[Path] = []
 
@@ -250,8 +243,6 @@ def test_a_document_that_is_also_named_is_read_once(tmp_path: Path) -> None:
 
 
 def test_what_goes_wrong_leaves_no_empty_library(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge.library import ingest
-
     def stops(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -274,10 +265,7 @@ def test_a_file_that_could_not_be_added_is_not_looked_for_again(rows: str, tmp_p
 
 
 def test_what_is_removed_of_a_folder_comes_back_unless_it_is_left_out(tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    for name in ("a.txt", "b.txt"):
-        (folder / name).write_text(f"This is {name}.")
+    folder = papers(tmp_path, a="This is a.", b="This is b.")
     assert run("library", "add", str(folder)).exit_code == 0
     told = run("library", "remove", "default", str(folder / "a.txt"), "--yes").output
     assert f"the next sync adds it from {folder} again, unless {folder / '.wimignore'} excludes it" in told

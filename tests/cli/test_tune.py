@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.cli.scripted import run
 from wim_edge import tuned
-from wim_edge.cli import main
 from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
@@ -47,10 +46,6 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
     return speeds
 
 
-def run(*args: object) -> Result:
-    return CliRunner().invoke(main, ["tune", *map(str, args)])
-
-
 def found(model: Path) -> dict[str, Any]:
     return tuned.load(Paths.from_environment(), model)
 
@@ -58,7 +53,7 @@ def found(model: Path) -> dict[str, Any]:
 def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["flash attention on"] = (200.0, 10.0)
     scripted["batches of 256"] = (99.0, 10.0)
-    result = run(model)
+    result = run("tune", model)
     assert result.exit_code == 0, result.output
     assert "chosen: flash_attn True; " in result.stdout
     assert found(model) == {"flash_attn": True}
@@ -66,16 +61,16 @@ def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float,
 
 def test_nothing_faster_is_said(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 256"] = (102.0, 10.0)  # noise
-    assert "chosen: as it is" in run(model).stdout
+    assert "chosen: as it is" in run("tune", model).stdout
     assert found(model) == {}
 
 
 def test_what_was_not_done_in_time_is_told(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 1024"] = (0.0, 10.0)
-    line = next(line for line in run(model).stdout.splitlines() if line.startswith("batches of 1024"))
+    line = next(line for line in run("tune", model).stdout.splitlines() if line.startswith("batches of 1024"))
     assert "not finished" in line
     assert "inf" not in line
-    ways = json.loads(run(model, "--json").stdout, parse_constant=pytest.fail)["ways"]
+    ways = json.loads(run("tune", model, "--json").stdout, parse_constant=pytest.fail)["ways"]
     assert {way["label"]: way["cost"] for way in ways}["batches of 1024"] is None
 
 
@@ -84,6 +79,6 @@ def test_a_real_measurement(model: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(tune, "PREFILL_SECONDS", 0.1)
     monkeypatch.setattr(tune, "DECODE_SECONDS", 0.1)
-    facts = json.loads(run(model, "--json").stdout)
+    facts = json.loads(run("tune", model, "--json").stdout)
     assert facts["ways"][0]["prefill"] > 0
     assert {way["label"] for way in facts["ways"]} >= {"as it is", "flash attention on", "KV cache q8_0"}

@@ -25,6 +25,16 @@ def documents(library: Library) -> dict[str, str]:
     return {one.document.name: one.document.text for one in kept}
 
 
+def papers(home: Path, **texts: str) -> Path:
+    """Returns a folder with a text file of each name."""
+    folder = home / "papers"
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.txt").parent.mkdir(exist_ok=True, parents=True)
+        (folder / f"{name}.txt").write_text(text)
+    return folder
+
+
 def write_rows(path: Path, *rows: dict[str, object]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents.scanned import said, scan, scripted
-from tests.library.conftest import documents, write_rows
+from tests.library.conftest import documents, papers, write_rows
 from wim_edge.library import ingest
 from wim_edge.library.documents_db import state_of
 from wim_edge.library.ingest import LEFT_OUT, IngestResult, InStep, LeftOut, add, sync
@@ -20,32 +20,20 @@ from wim_edge.library.library import Library
 from wim_edge.settings import Limits
 
 
-def papers(home: Path, **texts: str) -> Path:
-    """Returns a folder with a text file of each name."""
-    folder = home / "papers"
-    folder.mkdir()
-    for name, text in texts.items():
-        (folder / f"{name}.txt").write_text(text)
-    return folder
-
-
 def states(found: list[IngestResult]) -> dict[str, str]:
     return {Path(one.path).name: one.state for one in found}
 
 
 def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: Library) -> None:
-    folder = home / "papers"
-    (folder / "sub").mkdir(parents=True)
-    (folder / "a.txt").write_text("The lighthouse was built in 1904.")
+    folder = papers(home, a="The lighthouse was built in 1904.")
+    (folder / "sub").mkdir()
     (folder / "sub" / "b.md").write_text("# A heading\n\nThe harbour froze.")
     (folder / ".hidden.txt").write_text("no")
     (folder / "picture.png").write_bytes(b"\x89PNG")
     assert states(list(add(library, [folder]))) == {"a.txt": "added", "b.md": "added", "picture.png": "skipped"}
     assert set(documents(library)) == {"a", "A heading"}
     version = library.version
-    assert states(list(add(library, [folder]))) == {
-        "a.txt": "unchanged", "b.md": "unchanged", "picture.png": "skipped",
-    }  # fmt: skip
+    assert states(list(add(library, [folder]))) == {"a.txt": "unchanged", "b.md": "unchanged", "picture.png": "skipped"}
     assert library.version == version
     (folder / "a.txt").write_text("The lighthouse was moved in 1911.")
     assert states(list(add(library, [folder])))["a.txt"] == "changed"
@@ -104,11 +92,8 @@ def test_what_is_gone_is_told_and_let_go_of_only_if_asked(home: Path, library: L
 
 
 def test_what_a_moved_file_held_stays_as_it_is(home: Path, library: Library) -> None:
-    folder = home / "papers"
-    (folder / "old").mkdir(parents=True)
+    folder = papers(home, **{"old/a": "The ferry sails.", "old/b": "The crane lifts."})
     (folder / "new").mkdir()
-    for name, text in (("a.txt", "The ferry sails."), ("b.txt", "The crane lifts.")):
-        (folder / "old" / name).write_text(text)
     list(add(library, [folder]))
     (number,) = library.documents_of(str(folder / "old" / "a.txt"))
     version = library.version
@@ -141,11 +126,8 @@ def test_a_library_is_kept_in_step_with_what_was_added(home: Path, library: Libr
 
 
 def test_patterns_leave_files_out(home: Path, library: Library) -> None:
-    folder = home / "papers"
-    names = "a.txt draft.txt sub/draft.txt sub/b.txt old/c.txt sub/old/keep.txt sub-two/draft.txt"
-    for name in names.split():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(name)
+    names = "a draft sub/draft sub/b old/c sub/old/keep sub-two/draft"
+    folder = papers(home, **{name: name for name in names.split()})
     list(add(library, [folder]))
     (folder / ".wimignore").write_text("# drafts\ndraft.*\n/old/\n")
     (folder / "sub" / ".wimignore").write_text("!draft.txt\n")

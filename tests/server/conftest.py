@@ -154,9 +154,8 @@ def client(make: Callable[..., Any]) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright  # here: each worker imports this file
-
-    with sync_playwright() as playwright:
+    playwright_api = pytest.importorskip("playwright.sync_api")  # here: each worker imports this file
+    with playwright_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         yield browser
         browser.close()

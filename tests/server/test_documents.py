@@ -100,20 +100,14 @@ def test_what_is_not_there_is_told(client: Client, path: str, status: int) -> No
     assert client.get("/api/documents/2/pages").status_code == 404
 
 
-def test_a_text_has_no_pages(client: Client) -> None:
-    number = client.upload()["id"]
-    assert not client.ok(client.get(f"/api/documents/{number}"))["page_images"]
-    response = client.get(f"/api/documents/{number}/pages")
+@pytest.mark.parametrize(("name", "n_pages"), [("story.txt", None), ("deck.pptx", 2)])
+def test_texts_and_slides_are_shown_as_their_text(client: Client, name: str, n_pages: int | None) -> None:
+    given = client.upload(name, deck() if n_pages else "The ferry sails at noon.")
+    assert given["pages"] == n_pages
+    assert not client.ok(client.get(f"/api/documents/{given['id']}"))["page_images"]
+    response = client.get(f"/api/documents/{given['id']}/pages")
     assert response.status_code == 404
     assert "its text is there" in response.json()["error"]["hint"].lower()
-    assert kept(client) == []
-
-
-def test_slides_are_shown_as_their_text(client: Client) -> None:
-    given = client.upload("deck.pptx", deck())
-    assert given["pages"] == 2
-    assert not client.ok(client.get(f"/api/documents/{given['id']}"))["page_images"]
-    assert client.get(f"/api/documents/{given['id']}/pages").status_code == 404
     assert kept(client) == []
 
 

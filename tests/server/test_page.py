@@ -36,7 +36,6 @@ from wim_edge.server.app import create_app
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel
 
-pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 
 

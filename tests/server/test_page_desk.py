@@ -12,7 +12,6 @@ from tests.documents.test_sheets import SAMPLE
 from tests.server.browser import BROWSER, add, answered, ask, details, expect, last, violations
 from wim_edge import Runtime, events
 
-pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 USAGE = events.Usage(9, 0, 1, {"total": 1.0}, 1)
 STORY = "# Ferry\n\nThe ferry sails at noon.\n\n| day | ships |\n| --- | --- |\n| Monday | two |\n| Tuesday | three |\n"

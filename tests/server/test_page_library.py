@@ -14,7 +14,6 @@ from wim_edge.documents import Document
 from wim_edge.library.library import Library
 from wim_edge.server.app import create_app
 
-pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 FERRY = "The ferry of Norra is painted red. It sails at noon on all days but Sunday."
 TRAIN = "The train leaves at one from the other side of the river, and nobody knows why."

@@ -12,7 +12,6 @@ from tests.server.browser import BROWSER, add, expect, last, violations
 from tests.server.test_page_desk import begun, finished, told
 from wim_edge import events
 
-pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 LINES = [b"Nothing stands on line %d that anyone would look for." % n for n in range(30)]
 

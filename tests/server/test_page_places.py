@@ -10,7 +10,6 @@ import pytest
 from tests.documents.make import pdf
 from tests.server.browser import BROWSER, add, expect, violations
 
-pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 FERRY = """# Ferry
 

@@ -12,7 +12,6 @@ from tests.documents.make import pdf
 from tests.server.browser import BROWSER, REAL_MODEL, add, answered, ask, last
 from wim_edge import Runtime, events
 
-pytest.importorskip("playwright")
 WITHIN = "The text says “Anna Lind signed it.” of her."
 LONG = "It was signed by her, as one reads." + " She did." * 12
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]

@@ -14,7 +14,6 @@ from tests.server.browser import BROWSER, add, answered, ask, expect, last, send
 from tests.server.test_page_desk import USAGE, finished, margin, script, told
 from wim_edge import Runtime, events
 
-pytest.importorskip("playwright")
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 NOON, RED = "The ferry sails at noon.", "It is red."
 QUOTES = tuple(events.Quote(text, "a", None, None, chars) for text, chars in ((NOON, (0, 24)), (RED, (25, 35))))
