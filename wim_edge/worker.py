@@ -18,7 +18,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -174,12 +174,9 @@ class Worker(AbstractContextManager["Worker"]):
         process = self._process
         if process is None or process.stdin is None:
             return
-        with self._writing:
-            try:
-                process.stdin.write(json.dumps(request) + "\n")
-                process.stdin.flush()
-            except (OSError, ValueError):
-                pass  # the process has ended; the next read shows that
+        with self._writing, suppress(OSError, ValueError):  # the process has ended; the next read shows that
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
 
     def _control(self, **request: Any) -> None:
         if self._number is not None:

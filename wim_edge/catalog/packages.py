@@ -25,11 +25,8 @@ def installed(part: PackagePart) -> Path | None:
         spec = importlib.util.find_spec(part.module)
     except (ImportError, ValueError):
         return None
-    for place in (spec and spec.submodule_search_locations) or ():
-        path = Path(place) / part.resource
-        if path.is_file():
-            return path
-    return None
+    paths = (Path(place, part.resource) for place in (spec and spec.submodule_search_locations) or ())
+    return next((path for path in paths if path.is_file()), None)
 
 
 def is_installed(source: PackageSource) -> bool:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from traceback import walk_stack
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -107,10 +107,8 @@ class Interruptible:
 
     def _next(self) -> Event | BaseException | None:
         while True:  # with a timeout, because Windows does not interrupt an endless wait
-            try:
+            with suppress(queue.Empty):
                 return self._queue.get(timeout=0.2)
-            except queue.Empty:
-                continue
 
     def _work(self) -> None:
         try:

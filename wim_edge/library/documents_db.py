@@ -12,7 +12,7 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 
 from wim_edge.documents import Document, Mark, split
@@ -196,10 +196,8 @@ def _unused_name(db: sqlite3.Connection, title: str) -> tuple[str, int]:
         return title, 1
     copies = "SELECT coalesce(max(number), 1) FROM document WHERE title = ? AND number > 1"
     (number,) = db.execute(copies, (title,)).fetchone()
-    while True:
-        number += 1
-        if not _is_taken(db, f"{title} ({number})"):
-            return f"{title} ({number})", number
+    number = next(one for one in count(number + 1) if not _is_taken(db, f"{title} ({one})"))
+    return f"{title} ({number})", number
 
 
 def _is_taken(db: sqlite3.Connection, name: str) -> bool:

@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath
@@ -270,11 +271,8 @@ class LeftOut:
         """Reads the patterns of a folder; a file that cannot be read excludes nothing."""
         from pathspec import GitIgnoreSpec
 
-        try:
-            with open(os.path.join(folder, LEFT_OUT), encoding="utf-8", errors="replace") as file:
-                self._rules.append((folder, GitIgnoreSpec.from_lines(file)))
-        except (OSError, ValueError):
-            return
+        with suppress(OSError, ValueError), Path(folder, LEFT_OUT).open(encoding="utf-8", errors="replace") as file:
+            self._rules.append((folder, GitIgnoreSpec.from_lines(file)))
 
     def match(self, folder: str, name: str) -> bool:
         """Returns True if ``name`` in ``folder`` is excluded. The name of a subfolder ends in a slash."""

@@ -81,14 +81,12 @@ class AllowedFolders:
         DocumentError for a file that is too large.
         """
         for folder, named in ((folder, named) for folder in self._folders for named in _readings(path)):
-            try:
+            with suppress(OSError, ValueError, RuntimeError):  # absent, outside, contains NUL, a circle of links
                 found = (folder / named).resolve(strict=True)  # an absolute path replaces the folder
                 with os.fdopen(_opened(folder, found.relative_to(folder)), "rb") as file:
                     if S_ISREG(os.fstat(file.fileno()).st_mode):
                         data = file.read(MAX_BYTES + 1)
                         break
-            except (OSError, ValueError, RuntimeError):  # absent, outside, contains NUL, a circle of links
-                continue
         else:
             folders = ", ".join(self.paths) or "none were named"
             raise InvalidRequestError("the path is no file of a folder that may be read", f"Folders: {folders}.")
