@@ -312,12 +312,10 @@ def portable_settings(settings: Settings) -> Settings:
     models.toml, and absolute paths. Raises ModelError."""
     found = resolve(settings.model, Paths.from_environment())
     settings = resolve_settings(settings, found.suggested).settings
-    return settings.with_changes(
-        model=found.name if found.entry else str(found.path.absolute()),
-        judge=_whole(settings.judge),
-        embedding_model=_whole(settings.embedding_model),
-        templates=settings.templates and settings.templates.absolute(),
-    )
+    templates = settings.templates and settings.templates.absolute()
+    model = found.name if found.entry else str(found.path.absolute())
+    judge, scout = _whole(settings.judge), _whole(settings.embedding_model)
+    return settings.with_changes(model=model, judge=judge, embedding_model=scout, templates=templates)
 
 
 def _whole(model: str | None) -> str | None:

@@ -47,12 +47,9 @@ class Cluster:
     """The number of actors; None: as many as the machines hold."""
 
     def run(
-        self,
-        items: Sequence[T],
-        load: Callable[[T], U],
-        actor: Callable[[], Callable[[U], Iterable[R]]],
+        self, items: Sequence[T], load: Callable[[T], U], actor: Callable[[], Callable[[U], Iterable[R]]],
         log: Callable[[str], None] = lambda _: None,
-    ) -> Generator[R, None, None]:
+    ) -> Generator[R, None, None]:  # fmt: skip
         """Yields the results of all items; closing the generator ends the work.
 
         ``load`` runs on this machine, ahead of the actors; ``actor`` makes an actor in a process of its own; ``log``
@@ -83,15 +80,11 @@ class Cluster:
         rows = data.from_items([{"in": pickle.dumps(item)} for item in items], override_num_blocks=len(items))
         loaders = data.TaskPoolStrategy(size=_LOADERS)
         loaded = rows.map(_Load(load), compute=loaders, num_cpus=0, label_selector=me)
+        pool = data.ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=_IN_FLIGHT)
         return loaded.map_batches(
-            _Act,
-            fn_constructor_args=(actor,),
-            batch_size=1,
-            compute=data.ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=_IN_FLIGHT),
-            num_cpus=cpus,
-            num_gpus=self.gpus or None,
+            _Act, fn_constructor_args=(actor,), batch_size=1, compute=pool, num_cpus=cpus, num_gpus=self.gpus or None,
             memory=self.memory,
-        )
+        )  # fmt: skip
 
     def _room(self, nodes: Sequence[dict[str, float]], cpus: float) -> int:
         """Returns the number of actors that fit. Raises InvalidRequestError if not even one fits."""

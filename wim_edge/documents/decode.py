@@ -92,9 +92,7 @@ def _by_mark(name: str, data: bytes) -> str | None:
 def _by_zeros(data: bytes) -> str:
     """Returns the UTF-16 or UTF-32 encoding of bytes without a mark, or "". Text has one or two kinds of high bytes."""
     sample = data[: _SAMPLE - _SAMPLE % 4]
-    for encoding, size, high in (
-        ("utf-32-le", 4, 3), ("utf-32-be", 4, 0), ("utf-16-le", 2, 1), ("utf-16-be", 2, 0)
-    ):  # fmt: skip
+    for encoding, size, high in (("utf-32-le", 4, 3), ("utf-32-be", 4, 0), ("utf-16-le", 2, 1), ("utf-16-be", 2, 0)):
         highs, units = Counter(sample[high::size]), len(sample) // size
         is_text = highs[0] >= units / 10 and sum(n for _, n in highs.most_common(2)) >= 0.9 * units
         text = data.decode(encoding, "replace") if is_text else "\0"

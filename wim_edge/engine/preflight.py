@@ -86,12 +86,8 @@ def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None
     gpus = [device for device in devices() if device.is_gpu]
     free = sum(gpu.free for gpu in gpus) if all(gpu.total for gpu in gpus) else sys.maxsize  # some drivers report none
     in_main = 1.0 if any(gpu.shares_memory for gpu in gpus) else 1 - offloaded
-    return FreeMemory(
-        available_memory.available(int((mapped or 0) * in_main)) + int(loaded * in_main),
-        free + int(loaded * offloaded),
-        offloaded,
-        in_main,
-    )
+    main = available_memory.available(int((mapped or 0) * in_main)) + int(loaded * in_main)
+    return FreeMemory(main, free + int(loaded * offloaded), offloaded, in_main)
 
 
 def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: FreeMemory) -> int:

@@ -125,11 +125,9 @@ class ReadingRequest:
     """One request to a shared runtime: a `wim_edge.asyncio_api.Streaming`. ``until``: it ends after such an event."""
 
     def __init__(
-        self,
-        reader: DocumentReader,
-        begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]],
+        self, reader: DocumentReader, begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]],
         until: type[events.Event] | tuple[()] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.reader, self.begin, self.runtime, self._until = reader, begin, reader.runtime, until
         self.documents: Sequence[Document] = ()
         """The documents that are read, without those of the library; empty before the request begins."""

@@ -118,10 +118,8 @@ class Recaller:
         chosen = [at < min(most, heard) and _near(one, candidates) for at, one in enumerate(candidates[:listed])]
         yield events.PassagesRecalled(
             tuple(self.recalled(one, chosen=is_chosen) for one, is_chosen in zip(candidates, chosen, strict=False)),
-            self.mindref.decoded_tokens - decoded,
-            self.read_tokens - prefilled,
-            time.perf_counter() - begin,
-        )
+            self.mindref.decoded_tokens - decoded, self.read_tokens - prefilled, time.perf_counter() - begin,
+        )  # fmt: skip
 
     def documents(self, passages: Seq[events.RecalledPassage]) -> list[Document]:
         """Returns the documents of the chosen passages, best first. Of long documents only these passages are read."""
