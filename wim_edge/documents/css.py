@@ -56,6 +56,10 @@ class StyleSheet:
         is_hidden |= "hidden" in attributes or "popover" in attributes
         return self._look(tag, *map(attributes.get, _NAMED, _EMPTY), is_hidden)[0]
 
+    def display(self, tag: str, attributes: Mapping[str, str]) -> str:
+        """Returns an element's `display` property; empty if no rule sets it. An inline block with a width is a cell."""
+        return self._look(tag, *map(attributes.get, _NAMED, _EMPTY), False)[2] if attributes or self._rules else ""
+
     def list_kind(self, tag: str, attributes: Mapping[str, str], default: str) -> str:
         """Returns the number format of a list or item, as Word names it; empty: bullets."""
         said = self._look(tag, *map(attributes.get, _NAMED, _EMPTY), False)[1].split() or [attributes.get("type", "")]
@@ -63,15 +67,17 @@ class StyleSheet:
         kind = next(filter(_KINDS.__contains__, kinds), default)
         return kind if default else kind.removeprefix("none")  # a bullet says nothing, and divides the items
 
-    def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> tuple[str, str]:
-        """Returns (look, list style) for a tag and its attributes class, id and style (empty if absent)."""
+    def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> tuple[str, str, str]:
+        """Returns (look, list style, display) for a tag and its attributes class, id and style (empty if absent)."""
         signs = ["", *(f".{one}" for one in names.split()), f"#{name}"]
         style = _declared("display:none" * is_hidden, (-1, False, 0))
         for selector in (f"{of}{sign}" for sign in signs for of in ("", tag)):
             _add(style, self._rules.get(selector, {}))
         _add(style, _declared(own, _OWN))
         values = {key: value for key, (_, _, value) in style.items()}
-        return _look_of(values, _OF_TAGS.get(tag, "")), values.get("list-style", "")
+        is_column = values.get("display") == "inline-block" and values.get("width", "auto") != "auto"
+        display = "table-cell" if is_column else values.get("display", "")
+        return _look_of(values, _OF_TAGS.get(tag, "")), values.get("list-style", ""), display
 
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:

@@ -34,6 +34,9 @@ _APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
 _DECORATION, _NEAR = "decoration", 16  # the look of `aria-hidden`; pieces of text beside it that may repeat it
 _TITLE_DEPTH = 3  # of a page's title; those further down name drawings (SVG)
 _LINE, _PARAGRAPH = 1, 2  # gaps: a line break, a blank line
+_BELOW = frozenset({"block", "flow-root", "list-item", "table", "table-row", "flex", "grid"})
+_IN_LINE = frozenset({"flex", "grid", "inline-flex", "inline-grid"})
+"""The values of `display` that set an element on a line of its own, and its children apart."""
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
 _FIELDS = frozenset({"input", "select", "option"})
 _HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "li", "pre", "table", "tr"}
@@ -91,6 +94,8 @@ class _Writer:
         """The open lists, outermost first: number format (`list_kind`), next number, step. The first is the page."""
         self._item = ""
         """The number or bullet of the list item that has just begun; empty after its first text."""
+        self._apart: list[tuple[int, bool, int, bool]] = [(0, False, 0, False)]
+        """The open elements that CSS sets apart: depth, sets its children apart, gap, is beside its neighbours."""
         self._tables: list[LayoutTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
         """The open raised or lowered elements and decorations: look, depth, index of the first piece, has it a link."""
@@ -131,6 +136,7 @@ class _Writer:
             del self._pieces[self._just_ended[1] :]
         if tag in _APART or (look and self._gap == _PARAGRAPH):
             self._flush()
+        self._begin_apart(self._style.display(tag, attributes))
         if look:
             self._raised.append((look, self._depth, len(self._pieces), False))
         if tag in _HANDLED:
@@ -164,6 +170,14 @@ class _Writer:
         elif tag in _FIELDS:
             self._begin_field(tag, attributes)
 
+    def _begin_apart(self, display: str) -> None:
+        depth, sets_apart, *_ = self._apart[-1]
+        is_item = display == "table-cell" or (sets_apart and depth == self._depth - 1)
+        gap = _LINE * (display in _BELOW and not is_item)
+        if is_item or gap or display in _IN_LINE:
+            self._apart.append((self._depth, display in _IN_LINE, gap, is_item))
+            self._space, self._gap = self._space or is_item, max(self._gap, gap)
+
     def end(self, tag: str) -> None:
         self._depth -= 1
         if self._left_out[1]:
@@ -176,6 +190,9 @@ class _Writer:
             self._draft.mark(section=self._draft.title)
             self._in_title = False
             return
+        if self._apart[-1][0] > self._depth:
+            _, _, gap, is_item = self._apart.pop()
+            self._space, self._gap = self._space or is_item, max(self._gap, gap)
         if self._raised and self._raised[-1][1] > self._depth:
             self._end_raised()
         elif self._decoration:

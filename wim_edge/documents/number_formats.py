@@ -32,6 +32,8 @@ Parts = list[tuple[str, str]]  # (kind, text) of a section's parts: the kinds ar
 
 def shown(value: float | date | time | timedelta, form: str = "") -> str:
     """Returns a cell's value about as its sheet shows it. ``form``: its number format ("0.0%", '#,##0.00 "EUR"')."""
+    if isinstance(value, timedelta) and value < timedelta():
+        return f"-{shown(-value, form)}"
     if isinstance(value, date | time | timedelta):
         is_day = not isinstance(value, datetime) or value.time() == time()
         plain = "[h]:mm" if isinstance(value, timedelta) else "hh:mm" if isinstance(value, time) else "yyyy-mm-dd"
@@ -100,11 +102,12 @@ def _dated(value: date | time | timedelta, form: str) -> str:
     moment = datetime(1900, 1, 1) + value if isinstance(value, timedelta) else value
     parts, text = [part for part in _sections(form[:MAX_FORM])[0] if part[0] != "condition"], ""
     order = "".join(part[0].lower() if kind in ("code", "total") else " " for kind, part in parts)
-    if _LOCAL.search(form) or not order.strip() or length < timedelta():
+    if _LOCAL.search(form) or not order.strip():
         return ""
     for at, (kind, part) in enumerate(parts):
         code = part.lower()
-        if code in ("m", "mm") and (order[:at].rstrip()[-1:] == "h" or order[at + 1 :].lstrip()[:1] == "s"):
+        is_minute = order[:at].rstrip()[-1:] == "h" or order[at + 1 :].lstrip()[:1] == "s"
+        if kind == "code" and code in ("m", "mm") and is_minute:
             code = "n" * len(code)
         look = "%I" if code[:1] == "h" and any(kind == "half" for kind, _ in parts) else _DATE_CODES.get(code, "")
         if (kind in ("code", "half") and not look) or (kind == "other" and part.isalpha()):
@@ -112,7 +115,7 @@ def _dated(value: date | time | timedelta, form: str) -> str:
         if kind in ("code", "half"):
             part = f"{moment:{look}}".lstrip("0" * (len(code) == 1)) or "0"
         elif kind == "total":
-            part = str(int(length.total_seconds()) // {"h": 3600, "m": 60, "s": 1}[code[0]])
+            part = str(int(length.total_seconds()) // {"h": 3600, "m": 60, "s": 1}[code[0]]).zfill(len(code))
         elif kind == "places":  # of a second
             part = f"{moment:%f}"[: len(part)]
         text += part
