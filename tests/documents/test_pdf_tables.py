@@ -47,6 +47,14 @@ def test_rows_that_stand_apart_may_have_cells_of_several_lines_in_the_middle_of_
     ]
 
 
+def test_cells_that_are_centred_beside_two_lines_are_in_their_row() -> None:
+    lines = [line(text, 0, left) for text, left in (("Ticket", 0), ("Seats", 150), ("Price", 300))]
+    for row, text in enumerate(("Child", "(under 12)", "Senior", "(weekdays)")):
+        lines += [line(text, row + 1, 0)]
+        lines += [line(f"{row}0", row + 1.5, left) for left in (150, 300) if not row % 2]
+    assert first_table(lines).cells[1:] == [["Child (under 12)", "00", "00"], ["Senior (weekdays)", "20", "20"]]
+
+
 def test_sums_below_rows_are_rows() -> None:
     rows = ("Item", "Text", "Price"), (), ("Rope", "of hemp", "24.90"), ("Lamp", "of brass", "8.00")
     assert (table(*rows, ("", "Total", "32.90")) or [])[-1] == ["", "Total", "32.90"]

@@ -20,6 +20,7 @@ _ROWS, _WIDEST, _TRIED, _FEWER = 1000, 200, 100, 60
 """The most rows and columns of a table. After ``_TRIED`` rows of a page began no table, ``_FEWER`` is the most rows."""
 _APART = 2.5  # widest gap between two rows, in line heights
 _CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1  # widest gap in a cell, least extra gap between rows, size of a heading
+_CENTRED = 0.3  # least overlap of the rows of a cell's lines and of cells that are centred beside them, in heights
 _LONG = 60  # a row's only cell with this many characters is a paragraph, and not part of the table
 _TITLE = 45
 """The most characters of a row's only cell that is the title of the rows below, and so may cross several columns."""
@@ -174,10 +175,8 @@ def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
     """Returns whether ``other``, a single cell, continues a cell of ``row``; the first one only in lower case."""
     gap = min(one.bottom for one in row) - other[0].top
     behind = sorted(row, key=lambda one: one.left)[len(row) > 1 and not other[0].text[:1].islower() :]
-    return (
-        len(other) == 1 and gap < _CLOSE * other[0].height
-        and any(abs(one.left - other[0].left) < other[0].height / 2 for one in behind)
-    )  # fmt: skip
+    is_below = any(abs(one.left - other[0].left) < other[0].height / 2 for one in behind)
+    return len(other) == 1 and ((is_below and gap < _CLOSE * other[0].height) or _overlap_rows(row, other))
 
 
 def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
@@ -258,7 +257,8 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
             is_rest = before < _CLOSE and (not cells[0] or is_last)
             is_rest = is_rest and len(filled) == 1 and not cells[filled[0]][:1].isdigit()
             is_rest = is_rest and bool(made) and bool(made[-1][filled[0]])
-        pairs = [*zip(made[-1], cells, strict=True)] if made and is_rest else []
+        is_centred = at > 0 and _overlap_rows(rows[at - 1][1], rows[at][1])
+        pairs = [*zip(made[-1], cells, strict=True)] if made and (is_rest or is_centred) else []
         if pairs and not any(all(map(_VALUE.match, pair)) for pair in pairs):  # no cell has two numbers
             made[-1] = [" ".join(filter(None, pair)) for pair in pairs]
         else:
@@ -270,6 +270,12 @@ def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
     """Returns the gap between two rows, in line heights; 0 if they overlap, as vertically centred cells may."""
     gap = min(one.bottom for one in above) - max(one.top for one in below)
     return max(0.0, gap / max(one.height for one in below))
+
+
+def _overlap_rows(above: Sequence[Line], below: Sequence[Line]) -> bool:
+    """Returns whether two rows overlap: beside the lines of a cell, others are centred."""
+    overlap = max(one.top for one in below) - min(one.bottom for one in above)
+    return overlap > _CENTRED * min(one.height for one in (*above, *below))
 
 
 def _is_list(cells: Sequence[Sequence[str]]) -> bool:

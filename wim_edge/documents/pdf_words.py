@@ -132,7 +132,8 @@ def _is_level(one: Word, other: Word) -> bool:
 def _row(parts: Sequence[Word]) -> WordRow:
     """Returns a row, with raised letters as plain text ("m²", "[1]")."""
     bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
-    least, most = bottom + _RAISED * (top - bottom), _SMALLER * (top - bottom)  # of a raised letter
+    height = median_high([one.top - one.bottom for one in parts])
+    least, most = bottom + _RAISED * height, _SMALLER * height  # of a raised letter
     words: list[Word] = []
     if max([one.bottom for one in parts]) <= least and not any(one.joins for one in parts[1:]):
         return WordRow([*parts], bottom, top)
