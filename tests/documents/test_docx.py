@@ -213,8 +213,9 @@ def test_ticked_boxes_and_signs(read) -> None:
     for chosen in ("", '<w:default w:val="1"/>', '<w:result w:val="1"/><w:default/>', '<w:result w:val="2"/>'):
         menu = f'<w:ddList>{chosen}<w:listEntry w:val="A"/><w:listEntry w:val="B"/></w:ddList>'
         boxes += f"<w:fldChar><w:ffData>{menu}</w:ffData></w:fldChar>"
-    document = read("a.docx", body(f"<w:p><w:r>{signs}<w:t>5</w:t>{boxes}</w:r></w:p>"))
-    assert document.text == "☑≥☒5☐☒☒☐ABB"
+    greek = '<w:r><w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>m\uf06d2</w:t></w:r>'
+    document = read("a.docx", body(f"<w:p><w:r>{signs}<w:t>5</w:t>{boxes}</w:r>{greek}</w:p>"))
+    assert document.text == "☑≥☒5☐☒☒☐ABBμμ2"
 
 
 def test_a_table_that_places_text_is_text(read) -> None:

@@ -13,12 +13,25 @@ from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import Numbering, value_of, written
 from wim_edge.documents.rows import Span, add_rows, grid, repeated, span_of
-from wim_edge.documents.runs import COMMENT, HEIGHTS, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown, symbol
+from wim_edge.documents.runs import (
+    COMMENT,
+    HEIGHTS,
+    HIDDEN,
+    LOWERED,
+    RAISED,
+    STRUCK,
+    Look,
+    in_font,
+    name_of,
+    shown,
+    symbol,
+)
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN, _BOX = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r", "txbxContent"))
 _PROPERTIES, _STYLE, _HEIGHT, _VALUE = (_W + tag for tag in ("rPr", "rStyle", "vertAlign", "val"))
 _TEXT, _SIGN, _FIELD, _SKIPPED, _CHUNK = (_W + tag for tag in ("t", "sym", "fldChar", "gridBefore", "altChunk"))
+_FONT = f"{_PROPERTIES}/{_W}rFonts"
 _PARAGRAPHS, _ROWS, _ROW_CELLS = frozenset({_PARAGRAPH}), frozenset({_ROW}), frozenset({_CELL})
 _LONG, _MARGINS = 300, 216  # most letters of a cell beside one with a table; a cell's margins, in 1/20 of a point
 _DONE = 1 << 40  # behind all text
@@ -147,10 +160,11 @@ class _BodyWriter:
             if element.tag == _BOX:
                 boxes.append(element)
             elif element.tag == _RUN:
+                font = "" if (named := element.find(_FONT)) is None else named.get(f"{_W}ascii", "")
                 look = name_of(of_style | self._switched(element.find(_PROPERTIES)))  # a run overrides its paragraph
                 for piece in element:
                     if piece.tag == _TEXT or piece.tag in _CHARACTERS:
-                        own.append((_CHARACTERS.get(piece.tag) or piece.text or "", look))
+                        own.append((_CHARACTERS.get(piece.tag) or in_font(font, piece.text or ""), look))
                     elif kind := _REFERENCES.get(piece.tag):
                         mark = f"[{written(len(self._marks[kind]) + 1, _NUMBERED[kind])}]"
                         mark = self._marks[kind].setdefault(piece.get(f"{_W}id", ""), mark)

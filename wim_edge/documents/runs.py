@@ -51,6 +51,12 @@ def symbol(font: str, code: str) -> str:
     return chr(number) if 0x20 <= number < 0xD800 else ""
 
 
+def in_font(font: str, text: str) -> str:
+    """Returns the letters that a font of signs shows for a text; of any other font, the text."""
+    signs = _SIGNS.get(font)
+    return "".join(signs.get(ord(one) & 0xFF, one) for one in text) if signs else text
+
+
 def with_accents(text: str, box: Callable[[int], tuple[float, ...]]) -> str:
     """Returns the text with each accent that is drawn on a letter beside it, as TeX does, in that letter; U+00AD fills
     its place. ``box``: returns the place of a character: left, bottom, right and top."""

@@ -12,7 +12,7 @@ from wim_edge.documents.drawings import CHART, DIAGRAM, add_drawing
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import add_rows, repeated
-from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, name_of, shown
+from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, in_font, name_of, shown
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _FORMULA = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
@@ -160,9 +160,14 @@ def _said(shape: Any, omit: Callable[[str], object]) -> str:
 
 def _text(paragraph: Any, omit: Callable[[str], object]) -> str:
     runs = list(paragraph.iterchildren(*_RUNS))
-    texts = [linear(one) if one.tag == _FORMULA else one.text or "" for one in runs]
+    texts = [linear(one) if one.tag == _FORMULA else in_font(_font(one), one.text or "") for one in runs]
     looks = [_look(one.find(f"{_A}rPr")) for one in runs]
     return shown(zip(texts, looks, strict=True), omit).replace("\v", "\n")
+
+
+def _font(run: Any) -> str:
+    fonts = run.iterfind(f"{_A}rPr/*[@typeface]")
+    return next((one.get("typeface") for one in fonts if one.tag in (f"{_A}sym", f"{_A}latin")), "")
 
 
 def _look(properties: Any) -> str:
