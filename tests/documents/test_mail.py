@@ -142,10 +142,12 @@ def test_without_text_it_is_empty(refuse) -> None:
 def test_events_of_a_calendar(read) -> None:
     event = "DTSTART;TZID=Europe/Paris:20260305T140000\r\nSUMMARY:Board\\, spring\r\nLOCATION:Room\r\n  4\r\n"
     alarm = "BEGIN:VALARM\r\nDESCRIPTION:no\r\nEND:VALARM\r\nDTEND:20260305T150000Z\r\n"
-    person = 'ATTENDEE;CN="Okafor: A":mailto:a@b.c\r\n'
+    person = 'ATTENDEE;PARTSTAT=DECLINED;CN="Okafor: A":mailto:a@b.c\r\n'
     document = read("a.ics", f"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\n{event}{alarm}{person}END:VEVENT\r\nEND:VCALENDAR")
     assert document.text.split("\n") == [
         "Summary: Board, spring", "Start: 2026-03-05 14:00 (Europe/Paris)", "End: 2026-03-05 15:00 (UTC)",
-        "Place: Room 4", "Attendee: Okafor: A",
+        "Place: Room 4", "Attendee: Okafor: A (declined)",
     ]  # fmt: skip
     assert document.section(0) == "Board, spring"
+    days = "DTSTART;VALUE=DATE:20260301\nDTEND;VALUE=DATE:20260303\n"  # the first day after the event
+    assert "End: 2026-03-02" in read("b.ics", f"BEGIN:VCALENDAR\nBEGIN:VEVENT\n{days}END:VEVENT\n").text

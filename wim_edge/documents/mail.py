@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime, timedelta
 from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
@@ -42,7 +43,7 @@ _EVENTS = ("VEVENT", "VTODO", "VJOURNAL")
 _LABELS = {
     "SUMMARY": "Summary", "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "DURATION": "Duration", "RRULE": "Repeats",
     "EXDATE": "Except", "LOCATION": "Place", "STATUS": "Status", "ORGANIZER": "Organizer", "ATTENDEE": "Attendee",
-    "DESCRIPTION": "Description",
+    "DESCRIPTION": "Description", "RECURRENCE-ID": "Instead of", "RDATE": "Also", "CONTACT": "Contact", "URL": "Link",
 }  # fmt: skip
 _DAMAGE = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
 """The errors that Python's e-mail parser raises for malformed headers and parts."""
@@ -235,9 +236,14 @@ def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
         elif key == "X-WR-CALNAME":
             draft.title = value
         elif key in _LABELS and value and within[-1:] and within[-1] in _EVENTS:
+            if key == "DTEND" and re.fullmatch(r"\d{8}", value):  # the first day after the event
+                with suppress(ValueError):
+                    value = f"{datetime.strptime(value, '%Y%m%d') - timedelta(1):%Y%m%d}"
             said = _DATE.sub(lambda one: f"{one[1]}-{one[2]}-{one[3]}{f' {one[4]}:{one[5]}' * bool(one[4])}", value)
             zone = re.search(r";TZID=([^;]+)", parameters, re.IGNORECASE)
             who = re.search(r';CN="?([^";]+)', parameters, re.IGNORECASE)
             said = f"{said} ({zone[1]})" if zone else said.removesuffix("Z") + " (UTC)" if value.endswith("Z") else said
-            lines.append(f"{_LABELS[key]}: {who[1] if who else said.removeprefix('mailto:')}")
+            comes = re.search(r";PARTSTAT=(accepted|declined|tentative)", parameters, re.IGNORECASE)
+            said = f"{who[1] if who else said.removeprefix('mailto:')}{f' ({comes[1].lower()})' if comes else ''}"
+            lines.append(f"{_LABELS[key]}: {said}")
     return draft.document(name)
