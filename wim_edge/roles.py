@@ -86,8 +86,7 @@ def resolved_settings(settings: Settings) -> ResolvedSettings:
 
 def process_memory(settings: Settings) -> int:
     """Estimates the bytes of a process that answers with these settings. Raises ModelError."""
-    roles = roles_for(LoadedModels(settings), ())
-    return sum(one.memory_bytes() for one in roles.used) + WORKING_SPACE
+    return sum(one.memory_bytes() for one in roles_for(LoadedModels(settings), ()).used) + WORKING_SPACE
 
 
 def _usual_pattern(

@@ -84,9 +84,8 @@ class Within:
         if found is None or number == 0 or (found["unit"] == "%" and number > 100):
             hint = "It takes auto, 20s, 5m, 10% or all (the option, or WIM_EDGE_WITHIN)."
             raise InvalidRequestError(f"within is {text!r}", hint)
-        if found["unit"] == "%":
-            return cls(share=number / 100)
-        return cls(seconds=number * _UNIT_SECONDS[found["unit"]])
+        unit = found["unit"]
+        return cls(share=number / 100) if unit == "%" else cls(seconds=number * _UNIT_SECONDS[unit])
 
     def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
         """Returns True if the reading ends after this many seconds and segments. ``share``: of the text, the next

@@ -182,8 +182,7 @@ def threads(settings: Settings) -> int:
 
 def place() -> str:
     """Returns this process's name in results: the machine, its Ray node, and the process id."""
-    ray = _require_ray()
-    return f"{socket.gethostname()}/{ray.get_runtime_context().get_node_id()[:8]}/{os.getpid()}"
+    return f"{socket.gethostname()}/{_require_ray().get_runtime_context().get_node_id()[:8]}/{os.getpid()}"
 
 
 def _many(n: float, what: str) -> str:

@@ -25,15 +25,14 @@ _NAMES = {
     "embeddings.position_embeddings": "position_embd",
     "embeddings.token_type_embeddings": "token_types",
     "embeddings.LayerNorm": "token_embd_norm",
-    "attention.self.query": "attn_q",
-    "attention.self.key": "attn_k",
-    "attention.self.value": "attn_v",
+    **{f"attention.self.{name}": f"attn_{name[0]}" for name in ("query", "key", "value")},
     "attention.output.dense": "attn_output",
     "attention.output.LayerNorm": "attn_output_norm",
     "intermediate.dense": "ffn_up",
     "output.dense": "ffn_down",
     "output.LayerNorm": "layer_output_norm",
 }
+_TOKENS = {"unknown": "[UNK]", "bos": "[CLS]", "seperator": "[SEP]", "padding": "[PAD]", "mask": "[MASK]"}
 _ADDED = ("position_embd.weight", "token_types.weight")  # never multiplied, so not quantized
 _SPACE = "\u2581"
 _OTHER = (
@@ -117,11 +116,7 @@ def _fields(config: dict[str, Any], tokenizer: dict[str, Any]) -> list[tuple[str
         ("tokenizer.ggml.token_type_count", _U32, config["type_vocab_size"]),
         ("tokenizer.ggml.tokens", _ARRAY, (_STRING, tokens)),
         ("tokenizer.ggml.token_type", _ARRAY, (_I32, [_CONTROL if word in ids else _NORMAL for word in words])),
-        ("tokenizer.ggml.unknown_token_id", _U32, ids["[UNK]"]),
-        ("tokenizer.ggml.bos_token_id", _U32, ids["[CLS]"]),
-        ("tokenizer.ggml.seperator_token_id", _U32, ids["[SEP]"]),
-        ("tokenizer.ggml.padding_token_id", _U32, ids["[PAD]"]),
-        ("tokenizer.ggml.mask_token_id", _U32, ids["[MASK]"]),
+        *((f"tokenizer.ggml.{name}_token_id", _U32, ids[token]) for name, token in _TOKENS.items()),
     ]
 
 

@@ -35,17 +35,12 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
     states = kv_bytes(header, 0)  # bytes of recurrent layers, which do not depend on the context
     smaller = [one.rank for one in catalog if one.bytes < header.nbytes and one.name != name]
     return ModelEntry(
-        name,
-        str(header.metadata.get("general.name") or path.stem),
+        name, str(header.metadata.get("general.name") or path.stem),
         licence or str(header.metadata.get("general.license") or "not stated"),
-        str(header.metadata.get("general.size_label") or _label(header)),
-        header.number("context_length") or 512,
-        0 if header.embeds else 1 + max(smaller, default=0) if header.chat_template else 1,
-        header.nbytes,
-        (source,),
-        -(-(kv_bytes(header, _KV_CELLS) - states) // _KV_CELLS) or None,
-        embeds=header.embeds,
-    )
+        str(header.metadata.get("general.size_label") or _label(header)), header.number("context_length") or 512,
+        0 if header.embeds else 1 + max(smaller, default=0) if header.chat_template else 1, header.nbytes, (source,),
+        -(-(kv_bytes(header, _KV_CELLS) - states) // _KV_CELLS) or None, embeds=header.embeds,
+    )  # fmt: skip
 
 
 def _label(header: Any) -> str:

@@ -137,8 +137,7 @@ def _ends_sentence(text: str, cut: int) -> bool:
     if "\n" not in text[blank:cut]:
         return False
     goes_on = text[cut - 1] in " \t" and text[cut : cut + 1].islower() and not _ENTRY.match(text, cut)
-    wrapped = goes_on or "\n" not in before[-_LINE:].lstrip("\n")
-    return not wrapped or bool(_ITEM.match(text, cut))
+    return not (goes_on or "\n" not in before[-_LINE:].lstrip("\n")) or bool(_ITEM.match(text, cut))
 
 
 def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:

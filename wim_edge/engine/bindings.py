@@ -173,8 +173,7 @@ if _apart := os.environ.get("GGML_BACKEND_PATH"):
 def device_handles() -> list[tuple[int, int]]:
     """Returns (ggml's handle, kind) of each device; the kind is a number of enum ggml_backend_dev_type."""
     get, kind = ggml_function("dev_get", c_void_p, c_size_t), ggml_function("dev_type", c_int, c_void_p)
-    handles = map(get, range(ggml_function("dev_count", c_size_t)()))
-    return [(handle, kind(handle)) for handle in handles]
+    return [(handle, kind(handle)) for handle in map(get, range(ggml_function("dev_count", c_size_t)()))]
 
 
 def devices() -> list[Device]:

@@ -65,16 +65,11 @@ class Model(AbstractContextManager["Model"]):
         bos = lib.llama_vocab_bos(self.vocab)
         self.bos_tokens: list[int] = [bos] if lib.llama_vocab_get_add_bos(self.vocab) and bos >= 0 else []
         self.info = ModelInfo(
-            name=name or self.header.path.stem,
-            path=self.header.path,
-            architecture=self.header.architecture,
-            memory=self._memory_kind(),
-            n_ctx_train=max(256, lib.llama_model_n_ctx_train(self.handle)),
-            n_vocab=self.n_vocab,
-            chat_template=self.header.chat_template,
-            bos=self._text(bos),
+            name=name or self.header.path.stem, path=self.header.path, architecture=self.header.architecture,
+            memory=self._memory_kind(), n_ctx_train=max(256, lib.llama_model_n_ctx_train(self.handle)),
+            n_vocab=self.n_vocab, chat_template=self.header.chat_template, bos=self._text(bos),
             eos=self._text(lib.llama_vocab_eos(self.vocab)),
-        )
+        )  # fmt: skip
 
     @cached_property
     def fingerprint(self) -> str:

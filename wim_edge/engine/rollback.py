@@ -33,9 +33,7 @@ def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
     """Returns the rollback for a kind of memory. ``n_swa``: the tokens of a sliding window."""
     if kind is MemoryKind.ATTENTION:
         return ByPosition()
-    if kind is MemoryKind.WINDOW and swa_full:
-        return ByHeldPosition(n_swa)
-    return ByState()
+    return ByHeldPosition(n_swa) if kind is MemoryKind.WINDOW and swa_full else ByState()
 
 
 class ByPosition:

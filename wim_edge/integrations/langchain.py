@@ -60,8 +60,7 @@ class WimEdgeRetriever(_ReadsDocuments, BaseRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: Any, k: int | None = None
     ) -> list[LangChainDocument]:
-        asked = await self._reader.rank(query).afinish()
-        return [_passage(one) for one in asked.passages(k or self.k)]
+        return [_passage(one) for one in (await self._reader.rank(query).afinish()).passages(k or self.k)]
 
 
 class ChatWimEdge(_ReadsDocuments, BaseChatModel):

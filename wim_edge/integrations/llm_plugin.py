@@ -118,8 +118,7 @@ def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup
 
 def _question(prompt: Any) -> str:
     """Returns a prompt without its fragments."""
-    said = "\n".join(prompt.fragments)
-    return str(prompt.prompt.removeprefix(said).strip())
+    return str(prompt.prompt.removeprefix("\n".join(prompt.fragments)).strip())
 
 
 def _documents(fragments: Iterable[Any], attachments: Iterable[Any]) -> Iterator[Document]:

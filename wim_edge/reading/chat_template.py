@@ -68,9 +68,7 @@ def _render(job: Mapping[str, Any]) -> dict[str, str]:
         return {"error": f"it needs more than {MEMORY_BYTES >> 20} MiB"}
     except Exception as error:  # noqa: BLE001 - untrusted code may raise anything
         return {"error": f"{type(error).__name__}: {error}"[:500]}
-    if len(text) > LONGEST:
-        return {"error": f"it writes {len(text):,} characters"}
-    return {"text": text}
+    return {"error": f"it writes {len(text):,} characters"} if len(text) > LONGEST else {"text": text}
 
 
 def _refuse(message: str) -> NoReturn:

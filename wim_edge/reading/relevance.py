@@ -248,8 +248,7 @@ class Cascade(Likelihood):
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         self._gains.scores[index] = self._gain.score(index, sequence, text)
-        is_first = index in self._gains.order()[: self._width]
-        return super().score(index, sequence, text) if is_first else None
+        return super().score(index, sequence, text) if index in self._gains.order()[: self._width] else None
 
 
 class BM25(Relevance):

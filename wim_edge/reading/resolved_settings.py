@@ -81,11 +81,9 @@ class ResolvedSettings:
 
 
 def resolve(
-    settings: Settings,
-    suggested: Mapping[str, Any] | None = None,
-    tuned: Mapping[str, Any] | None = None,
+    settings: Settings, suggested: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
     automatic: tuple[str, str] | None = None,
-) -> ResolvedSettings:
+) -> ResolvedSettings:  # fmt: skip
     """Returns the user's settings merged with those for the model, the machine and the text.
 
     Args:

@@ -78,9 +78,8 @@ class TokenIndex:
         """Returns the character offset of the first sentence at least ``n_tokens`` after ``place``; None if none is."""
         at = int(np.searchsorted(self.starts, place + n_tokens))
         document = int(self.document_at(np.array([place]))[0])
-        if at == len(self.starts) or self.starts[at] >= self.heads[document + 1]:
-            return None
-        return int(self.chars[at])
+        is_inside = at < len(self.starts) and self.starts[at] < self.heads[document + 1]
+        return int(self.chars[at]) if is_inside else None
 
     @property
     def arrays(self) -> dict[str, Ints]:
@@ -163,16 +162,12 @@ def _build(library: Library, model: Model, before: TokenIndex | None, told: Told
     starts = [part.starts + head for part, head in zip(each, heads[:-1], strict=True)]
     sentences = np.concatenate([np.zeros(0, np.uint32), *starts]).astype(np.uint32)
     return TokenIndex(
-        ids=np.array(ids, np.int64),
-        heads=heads,
+        ids=np.array(ids, np.int64), heads=heads, starts=sentences, tokens=tokens,
         bodies=(heads[:-1] + np.array([part.body for part in each], np.uint32)).astype(np.uint32),
-        starts=sentences,
         chars=np.concatenate([np.zeros(0, np.uint32), *(part.chars for part in each)]),
-        titles=sorted_places(tokens, heads[:-1]),
-        sentences=sorted_places(tokens, sentences),
-        tokens=tokens,
+        titles=sorted_places(tokens, heads[:-1]), sentences=sorted_places(tokens, sentences),
         digests=np.frombuffer(b"".join(digest for number, digest in listed if number in parts), np.uint8),
-    )
+    )  # fmt: skip
 
 
 def _tokenized(

@@ -62,8 +62,7 @@ def run_pip(command: str, *arguments: str, **variables: str) -> subprocess.Compl
 
 def environment() -> dict[str, str]:
     """Returns a child's environment variables: the same import path, and no backtrace if llama.cpp aborts."""
-    found = os.pathsep.join(filter(None, sys.path))
-    return {**os.environ, "PYTHONPATH": found, "GGML_NO_BACKTRACE": "1"}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "GGML_NO_BACKTRACE": "1"}
 
 
 def limit(address_space: int, seconds: int) -> None:
