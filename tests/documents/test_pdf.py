@@ -110,6 +110,10 @@ def test_letters_without_a_meaning_are_noted_and_the_page_is_recognised(read, mo
     assert document.notes[0].endswith("The text was recognised, with confidence 0.90")
 
 
+def test_words_off_the_page_are_left_out(read) -> None:
+    assert read("a.pdf", pdf(b"(On it) Tj 0 900 Td (Off it) Tj")).text == "On it"
+
+
 def test_struck_out_words_are_noted(read) -> None:
     canvas = Canvas("")
     canvas.drawString(72, 700, "no more")

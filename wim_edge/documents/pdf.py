@@ -243,7 +243,7 @@ def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
         found = page_words(page, [*strikes, *rules(page)], len(strikes))
         lines = page_lines(found)
         lines = with_fields(lines, fields, page.get_rotation(), found.from_right) if fields else lines
-    return PdfPage(lines, found.n_struck, found.n_lost, n_unread, n_hidden, (bottom, top))
+    return PdfPage(lines, found.n_struck, found.n_lost, n_unread, n_hidden + found.n_outside, (bottom, top))
 
 
 def _hide_layers(raw: Any, page: Any) -> int:

@@ -73,12 +73,14 @@ class WordRow(NamedTuple):
 @dataclass
 class WordRows:
     """A page's words in rows, a list of rows per reading direction. ``from_right``: most letters run from right to
-    left, so that places are mirrored. ``n_struck``, ``n_lost``: struck-out words and unreadable letters."""
+    left, so that places are mirrored. ``n_struck``, ``n_lost``, ``n_outside``: struck-out words, unreadable
+    letters, rows with words off the page."""
 
     rows: list[list[WordRow]] = field(default_factory=list)
     from_right: bool = False
     n_struck: int = 0
     n_lost: int = 0
+    n_outside: int = 0
     weight: Callable[[int], int] = lambda start: 0
     """Returns the font weight of a character, by its index on the page."""
 
@@ -87,9 +89,12 @@ def page_words(page: Any, lines: Sequence[Box] = (), n_sure: int = 0) -> WordRow
     """Returns the words of a pypdfium2 page. ``lines``: boxes of lines that may strike words out; ``n_sure`` do."""
     chars = _Chars(page)
     found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost, weight=chars.weight)
-    by_turn: dict[int, list[list[Word]]] = {}
+    by_turn, (left, bottom, right, top) = dict[int, list[list[Word]]](), page.get_bbox()
     for turn, words in chars.rows(found.from_right):
-        _add(by_turn.setdefault(turn, []), words)
+        inside = [one for one in words if not one.box or (one.box[0] < right and one.box[2] > left
+                  and one.box[1] < top and one.box[3] > bottom)]  # fmt: skip
+        _add(by_turn.setdefault(turn, []), inside)
+        found.n_outside += len(inside) < len(words)
     for turn, of_turn in by_turn.items():
         if lines:
             turned = sorted((as_read(line, turn) for line in lines), key=lambda line: line[1])

@@ -28,6 +28,7 @@ _NUMBER = (
 )
 _PAGE_NUMBER, _AT_END = (re.compile(one, re.I) for one in (_NUMBER, rf"^{_NUMBER}(?!\w)|(?<!\w){_NUMBER}$"))
 _HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-")
+_BREAK = re.compile(rf"[{BROKEN}](?: (?=\w))?")
 _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
 _DIGITS = re.compile(r"\d+")
 _Stretch = list[Line] | TableRows
@@ -53,7 +54,7 @@ def reflow(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]] 
     is_prose = len(widths) >= _FEW and widths[int(_FULL * (len(widths) - 1))] >= _PROSE
     parts = [_stretches(page) for page in (_without_heads(pages, ends) if is_prose and ends else pages)]
     _join_tables(parts, _repeated(pages))
-    return [_text(page) for page in parts]
+    return [_BREAK.sub("", _text(page)) for page in parts]
 
 
 def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]]) -> list[Sequence[Line]]:
