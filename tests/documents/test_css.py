@@ -42,11 +42,11 @@ CLIPPED = "position:absolute; width:1px; height:1px; clip:rect(0, 0, 0, 0)"
     ("p[x]{display:none", "p", {}, ""), (".a{}}{display:none}", "p", {"class": "a"}, ""),
 ])  # fmt: skip
 def test_looks(css: str, tag: str, attributes: dict[str, str], look: str) -> None:
-    assert StyleSheet(css).look(tag, attributes) == look
+    assert StyleSheet(css).look(tag, attributes)[0] == look
 
 
 @pytest.mark.parametrize("css", [one * 100_000 for one in ("{", "@media{", "/*", "a{b:c", "}", "a,")])
 def test_hostile_sheets_cost_no_more_than_their_length(css: str) -> None:
     began = time.process_time()
-    assert StyleSheet(css).look("p", {}) == ""
+    assert StyleSheet(css).look("p", {}) == ("", "")
     assert time.process_time() - began < 5

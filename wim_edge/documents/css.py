@@ -46,29 +46,26 @@ class StyleSheet:
                     rank = len(sign) + (sign == "#"), bool(tag), number
                     _add(self._rules[f"{tag}{sign}{name}"], _declared(declarations, rank))
 
-    def look(self, tag: str, attributes: Mapping[str, str]) -> str:
-        """Returns an element's look (a constant of `runs`; empty: plain), without regard to the elements around it."""
+    def look(self, tag: str, attributes: Mapping[str, str]) -> tuple[str, str]:
+        """Returns an element's look (a constant of `runs`; empty: plain), without regard to the elements around it, and
+        its `display` property, if a rule sets it. An inline block with a width is a cell."""
         if tag in ("html", "body"):  # often hidden until a script has run
-            return ""
+            return "", ""
         is_hidden = tag == "dialog" and "open" not in attributes
         if not attributes and tag not in self._rules:
-            return HIDDEN if is_hidden else _OF_TAGS.get(tag, "")
+            return HIDDEN if is_hidden else _OF_TAGS.get(tag, ""), ""
         is_hidden |= "hidden" in attributes or "popover" in attributes
-        return self._look(tag, *map(attributes.get, _NAMED, _EMPTY), is_hidden)[0]
-
-    def display(self, tag: str, attributes: Mapping[str, str]) -> str:
-        """Returns an element's `display` property; empty if no rule sets it. An inline block with a width is a cell."""
-        return self._look(tag, *map(attributes.get, _NAMED, _EMPTY), False)[2] if attributes or self._rules else ""
+        return self._look(tag, *map(attributes.get, _NAMED, _EMPTY), is_hidden)[:2]
 
     def list_kind(self, tag: str, attributes: Mapping[str, str], default: str) -> str:
         """Returns the number format of a list or item, as Word names it; empty: bullets."""
-        said = self._look(tag, *map(attributes.get, _NAMED, _EMPTY), False)[1].split() or [attributes.get("type", "")]
+        said = self._look(tag, *map(attributes.get, _NAMED, _EMPTY), False)[2].split() or [attributes.get("type", "")]
         kinds = (KINDS.get(one, re.sub("-alpha|-latin", "Letter", one.replace("-roman", "Roman"))) for one in said)
         kind = next(filter(_KINDS.__contains__, kinds), default)
         return kind if default else kind.removeprefix("none")  # a bullet says nothing, and divides the items
 
     def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> tuple[str, str, str]:
-        """Returns (look, list style, display) for a tag and its attributes class, id and style (empty if absent)."""
+        """Returns (look, display, list style) for a tag and its attributes class, id and style (empty if absent)."""
         signs = ["", *(f".{one}" for one in names.split()), f"#{name}"]
         style = _declared("display:none" * is_hidden, (-1, False, 0))
         for selector in (f"{of}{sign}" for sign in signs for of in ("", tag)):
@@ -77,7 +74,7 @@ class StyleSheet:
         values = {key: value for key, (_, _, value) in style.items()}
         is_column = values.get("display") == "inline-block" and values.get("width", "auto") != "auto"
         display = "table-cell" if is_column else values.get("display", "")
-        return _look_of(values, _OF_TAGS.get(tag, "")), values.get("list-style", ""), display
+        return _look_of(values, _OF_TAGS.get(tag, "")), display, values.get("list-style", "")
 
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:

@@ -31,7 +31,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN, _BOX = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r", "txbxContent"))
 _PROPERTIES, _STYLE, _HEIGHT, _VALUE = (_W + tag for tag in ("rPr", "rStyle", "vertAlign", "val"))
 _TEXT, _SIGN, _FIELD, _SKIPPED, _CHUNK = (_W + tag for tag in ("t", "sym", "fldChar", "gridBefore", "altChunk"))
-_FONT = f"{_PROPERTIES}/{_W}rFonts"
+_FONTS, _ASCII = (_W + tag for tag in ("rFonts", "ascii"))
 _PARAGRAPHS, _ROWS, _ROW_CELLS = frozenset({_PARAGRAPH}), frozenset({_ROW}), frozenset({_CELL})
 _LONG, _MARGINS = 300, 216  # most letters of a cell beside one with a table; a cell's margins, in 1/20 of a point
 _DONE = 1 << 40  # behind all text
@@ -160,8 +160,10 @@ class _BodyWriter:
             if element.tag == _BOX:
                 boxes.append(element)
             elif element.tag == _RUN:
-                font = "" if (named := element.find(_FONT)) is None else named.get(f"{_W}ascii", "")
-                look = name_of(of_style | self._switched(element.find(_PROPERTIES)))  # a run overrides its paragraph
+                properties = element.find(_PROPERTIES)
+                fonts = None if properties is None else properties.find(_FONTS)
+                font = "" if fonts is None else fonts.get(_ASCII, "")
+                look = name_of(of_style | self._switched(properties))  # a run overrides its paragraph
                 for piece in element:
                     if piece.tag == _TEXT or piece.tag in _CHARACTERS:
                         own.append((_CHARACTERS.get(piece.tag) or in_font(font, piece.text or ""), look))

@@ -115,7 +115,7 @@ class _Writer:
         if self._left_out[1]:
             return
         attributes = attributes or _NO_ATTRIBUTES  # lxml's own empty mapping is slow
-        look = self._style.look(tag, attributes)
+        look, display = self._style.look(tag, attributes)
         is_decoration = attributes.get("aria-hidden") == "true"
         is_copy = is_decoration and self._just_ended[0] == "math"  # its letters in their places (KaTeX)
         is_copy |= tag == "object" and attributes.get("type", "").startswith("image/")  # the words for the picture
@@ -136,7 +136,8 @@ class _Writer:
             del self._pieces[self._just_ended[1] :]
         if tag in _APART or (look and self._gap == _PARAGRAPH):
             self._flush()
-        self._begin_apart(self._style.display(tag, attributes))
+        if display or self._apart[-1][1]:
+            self._begin_apart(display)
         if look:
             self._raised.append((look, self._depth, len(self._pieces), False))
         if tag in _HANDLED:
