@@ -137,7 +137,7 @@ def test_a_summary_of_the_whole_text_shows_all_that_it_quotes_once(
                                                      short=NOON, quotes=QUOTES))  # fmt: skip
     ask(page, "What is it about?")
     card = last(page)
-    expect(card.locator(".sum")).to_have_text("From the whole text · 1.0 s")
+    expect(card.locator(".sum")).to_have_text("From the text · 1.0 s")
     expect(card.locator(".keep")).to_be_hidden()
     assert card.locator(".quotes .link").all_inner_texts() == [f"“{NOON}”", f"“{RED}”"]
     assert card.locator(".said").inner_text() == own

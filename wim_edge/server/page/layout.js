@@ -47,7 +47,7 @@ export function laidOut(document, unit) {
 
 // The rows of a table have columns that hold their longest words, so that none is broken
 function setColumns(text, rows) {
-  const cells = rows.map(({ start, end }) => text.slice(start, end).split(SIGNS.row).filter(Boolean));
+  const cells = rows.map(({ start, end }) => text.slice(start, end).split(SIGNS.row).filter((one, at, all) => one || (at && at < all.length - 1)));
   const columns = Array.from({ length: cells.reduce((most, row) => Math.max(most, row.length), 0) }, (_, at) => {
     const column = cells.map((row) => row[at] ?? ""), longest = (parts, most) => parts.reduce((found, one) => Math.max(found, Math.min(one.length, most)), 3);
     return `minmax(${(0.66 * longest(column.flatMap((cell) => cell.split(/\s+/)), 16) + 0.2).toFixed(1)}em, ${longest(column, 40)}fr)`;
@@ -77,6 +77,6 @@ const lineEnd = (text, at) => (text.indexOf("\n", at) + 1 || text.length + 1) - 
 export function contents(kind, text) {
   const hidden = SIGNS[kind];
   if (!hidden) return [text];
-  const kindOf = (part) => (hidden.test(part) ? "hidden" : kind === "row" ? "cell" : "");
-  return text.split(new RegExp(`(${hidden.source})`)).filter(Boolean).map((part) => make("span", { className: kindOf(part) }, part));
+  const parts = text.split(new RegExp(`(${hidden.source})`)), kindOf = (at) => (at % 2 ? "hidden" : kind === "row" ? "cell" : "");
+  return parts.flatMap((part, at) => (part || (kind === "row" && at && at < parts.length - 1) ? [make("span", { className: kindOf(at) }, part)] : []));
 }

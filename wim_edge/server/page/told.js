@@ -118,7 +118,7 @@ export function line(told) {
 function summed({ answer, seconds: total }) {
   const { read_segments: read, segments, finish_reason: end } = answer;
   const part = read < segments ? `${read.toLocaleString()} of ${many(segments, "passage")}` : many(segments, "passage");
-  return [!read && segments && end === "stop" ? "From the whole text" : segments ? `Checked ${part}` : "", total < 0.05 ? "at once" : `${total.toFixed(total < 10 ? 1 : 0)} s`, ENDS[end]].filter(Boolean).join(" · ");
+  return [!read && segments && end === "stop" ? "From the text" : segments ? `Checked ${part}` : "", total < 0.05 ? "at once" : `${total.toFixed(total < 10 ? 1 : 0)} s`, ENDS[end]].filter(Boolean).join(" · ");
 }
 
 function left({ samples, tokens: { tokens, of } }) {
