@@ -154,7 +154,7 @@ def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, 
     notes = [f"{document.name}: {note}" for document in documents for note in document.notes]
     for document in documents if relevance else ():
         if words.are_two_languages(plan.query, document.text[:_SAMPLE], model.tokenize):
-            notes.append(f"{document.name}: the question may be in another language; ask in the text's to find more")
+            notes.append(f"{document.name}: the question seems to be in another language; ask in the text's")
     warnings = [warning, *notes, failure, unused, *_unused(reading, has_auxiliary=roles.auxiliary is not None)]
     return QuestionSession(reading, prompts, [one for one in warnings if one], request, roles.writer)
 

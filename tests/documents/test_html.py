@@ -66,7 +66,7 @@ def test_content_names_it_where_the_name_does_not(read) -> None:
     ("(<m:math><m:mi>x</m:mi></m:math>)<math><mi>y", "(x)y"),
     ("so <i><math><mn>5</mn></math></i><b aria-hidden=true><b>5</b>5</b> a <object type=image/svg+xml>n</object>b",
      "so 5 a b"), ("so <b aria-hidden=true><i>x</i>2</b><i><math><mi>x</mi></math></i> is", "so x is"),
-    ("<style>.f{display:flex}</style><p class=f><b>Room 1</b><b>20 EUR</b>", "Room 1 20 EUR"),
+    ("<style>.f{display:flex}</style><p class=f><b>A</b><b>20</b><div class=f><div>I</div><div>3", "A 20\n\nI 3"),
     ("<i style='display:inline-block;width:3em'>Bed 3</i><i style='display:block'>5</i>6", "Bed 3\n5\n6"),
     ("<span hidden><math><mn>1</mn></math></span><img>, <i hidden>no <math><mn>5</mn></math></i>2", "1, 2"),
 ])  # fmt: skip

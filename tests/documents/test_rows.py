@@ -33,7 +33,7 @@ def test_tables_stand_between_blank_rows_and_without_their_margins() -> None:
 @pytest.mark.parametrize(("table", "is_header"), [
     ("Name;Room/Eva;110", True), ("Name;name/Eva;110", False), ("Name;/Eva;110", False), ("Name;12.5 %/Eva;110", False),
     ("Q1;Q2;Q3/a;b;c", True), ("2024-03-01;Start/2024-03-02;End", False), ("4,5 kg;x/5 kg;y", False),
-    ("€ 12;x/€ 3;y", False),
+    ("€ 12;x/€ 3;y", False), ("Name;250 g (€);1 kg (€)/Sunrise;9.4;31/Moon;8.2;29", True),
     (";Note;2023;2022/Cash;17;12,563;15,027", True), ("Year;2023/Cash;2022", False), 
     ("Plant;Price;Price from 10/Yew;14.20;12.50", True),
     ("Water tank;4.5 l/Noise;42 dB", False), ("Refrigerant;R290, 95 g/Noise;42 dB", False),

@@ -20,7 +20,7 @@ _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])(-?[_a-z][\w-]*))?", re.I)
 _DECLARATION = re.compile(r"(?<![\w-])([\w-]++)\s*+:\s*([^;]+)")
 _PROPERTIES = frozenset({
     "display", "visibility", "text-decoration", "text-decoration-line", "vertical-align", "position", "clip",
-    "clip-path", "width", "height", "left", "top", "text-indent", "list-style",
+    "clip-path", "flex-direction", "flex-flow", "width", "height", "left", "top", "text-indent", "list-style",
 })  # fmt: skip
 _TINY, _FAR = re.compile(r"[01](?:px)?"), re.compile(r"-\d{3,}(?:px|r?em)?|-\d{2,}r?em")
 _CLIPPED = re.compile(r"rect\(\s*[01](?:px)?\b.*|inset\(\s*(?:[5-9]\d|100)%.*", re.S)
@@ -74,6 +74,7 @@ class StyleSheet:
         values = {key: value for key, (_, _, value) in style.items()}
         is_column = values.get("display") == "inline-block" and values.get("width", "auto") != "auto"
         display = "table-cell" if is_column else values.get("display", "")
+        display = "block" if "column" in values.get("flex-direction", values.get("flex-flow", "")) else display
         return _look_of(values, _OF_TAGS.get(tag, "")), display, values.get("list-style", "")
 
 

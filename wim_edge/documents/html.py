@@ -35,6 +35,7 @@ _DECORATION, _NEAR = "decoration", 16  # the look of `aria-hidden`; pieces of te
 _TITLE_DEPTH = 3  # of a page's title; those further down name drawings (SVG)
 _LINE, _PARAGRAPH = 1, 2  # gaps: a line break, a blank line
 _BELOW = frozenset({"block", "flow-root", "list-item", "table", "table-row", "flex", "grid"})
+_NOT_APART = (0, False, 0, False)
 _IN_LINE = frozenset({"flex", "grid", "inline-flex", "inline-grid"})
 """The values of `display` that set an element on a line of its own, and its children apart."""
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
@@ -94,7 +95,7 @@ class _Writer:
         """The open lists, outermost first: number format (`list_kind`), next number, step. The first is the page."""
         self._item = ""
         """The number or bullet of the list item that has just begun; empty after its first text."""
-        self._apart: list[tuple[int, bool, int, bool]] = [(0, False, 0, False)]
+        self._apart: list[tuple[int, bool, int, bool]] = [_NOT_APART]
         """The open elements that CSS sets apart: depth, sets its children apart, gap, is beside its neighbours."""
         self._tables: list[LayoutTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
@@ -142,7 +143,7 @@ class _Writer:
             self._raised.append((look, self._depth, len(self._pieces), False))
         if tag in _HANDLED:
             self._begin(tag, attributes)
-        if tag in _GAPS:
+        if tag in _GAPS and self._apart[-1][::3] != (self._depth, True):
             self._gap = max(self._gap, _GAPS[tag])
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -191,9 +192,8 @@ class _Writer:
             self._draft.mark(section=self._draft.title)
             self._in_title = False
             return
-        if self._apart[-1][0] > self._depth:
-            _, _, gap, is_item = self._apart.pop()
-            self._space, self._gap = self._space or is_item, max(self._gap, gap)
+        _, _, gap, is_item = self._apart.pop() if self._apart[-1][0] > self._depth else _NOT_APART
+        self._space, self._gap = self._space or is_item, max(self._gap, gap)
         if self._raised and self._raised[-1][1] > self._depth:
             self._end_raised()
         elif self._decoration:
@@ -205,7 +205,7 @@ class _Writer:
             self._in_heading = False
         if tag in _HANDLED:
             self._end(tag)
-        if tag in _GAPS:
+        if tag in _GAPS and not is_item:
             self._gap = max(self._gap, _GAPS[tag])
 
     def _end(self, tag: str) -> None:

@@ -163,7 +163,8 @@ def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
     has_figure = cell[:1].isdigit() if n_columns > 2 else any(map(str.isdigit, cell))
     shape = _shape(cell)
     alike = _figures(below) if has_figure else sum(_shape(one) == shape for one in below)  # as a code above codes
-    return alike > len(below) / 2 or _NUMBER.fullmatch(cell) is not None
+    is_unit = n_columns > 2 and any(map(str.isalpha, cell)) and not any(map(str.isalpha, "".join(below)))
+    return _NUMBER.fullmatch(cell) is not None or (alike > len(below) / 2 and not is_unit)  # "1 kg" above numbers
 
 
 def _shape(cell: str) -> str:
