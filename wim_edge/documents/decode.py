@@ -24,9 +24,7 @@ _WEB_CODECS = re.compile(
     r"ascii|utf-8|iso8859-\d+|cp\d+|koi8-[ru]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+"
 )
 _ESCAPED = re.compile("[\udc80-\udcff]+")  # bytes that are not UTF-8
-_OLD = [
-    "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874", "cp932", "cp949", "gb18030", "big5"
-]  # fmt: skip
+_OLD = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874", "cp932", "cp949", "gb18030", "big5"]
 _ASCII, _ENOUGH = bytes(range(128)), 20  # the least bytes that are not ASCII for a guess from the letters
 _NO_LETTERS = bytes(one for one in _ASCII if not chr(one).isalpha())
 _LABELS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949"}

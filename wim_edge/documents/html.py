@@ -137,13 +137,12 @@ class _Writer:
             del self._pieces[self._just_ended[1] :]
         if tag in _APART or (look and self._gap == _PARAGRAPH):
             self._flush()
-        if display or self._apart[-1][1]:
-            self._begin_apart(display)
+        is_item = bool(display or self._apart[-1][1]) and self._begin_apart(display)
         if look:
             self._raised.append((look, self._depth, len(self._pieces), False))
         if tag in _HANDLED:
             self._begin(tag, attributes)
-        if tag in _GAPS and self._apart[-1][::3] != (self._depth, True):
+        if tag in _GAPS and not is_item:
             self._gap = max(self._gap, _GAPS[tag])
 
     def _begin(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -172,13 +171,15 @@ class _Writer:
         elif tag in _FIELDS:
             self._begin_field(tag, attributes)
 
-    def _begin_apart(self, display: str) -> None:
+    def _begin_apart(self, display: str) -> bool:
+        """Sets an element apart as its `display` says; returns whether it is beside its neighbours, on their line."""
         depth, sets_apart, *_ = self._apart[-1]
         is_item = display == "table-cell" or (sets_apart and depth == self._depth - 1)
         gap = _LINE * (display in _BELOW and not is_item)
         if is_item or gap or display in _IN_LINE:
             self._apart.append((self._depth, display in _IN_LINE, gap, is_item))
             self._space, self._gap = self._space or is_item, max(self._gap, gap)
+        return is_item
 
     def end(self, tag: str) -> None:
         self._depth -= 1

@@ -338,11 +338,11 @@ def _on_page(page: Sequence[Line], size: float, weight: float) -> list[str]:
     of_kind = groupby(page, key=lambda line: (_rank(line, size, weight), round(line.height / size / _ALIKE)))
     for (rank, _), some in of_kind:
         lines = list(some)
-        texts = [" ".join(line.text for line in block) for block in in_blocks(lines)]
         if not rank:
             if any(len(line.text) >= _BODY for line in lines):
                 found, waiting, has_text = found + waiting, [], True
         elif len(lines) <= _LINES:
+            texts = [" ".join(line.text for line in block) for block in in_blocks(lines)]
             waiting += [text for text in texts if len(text) <= _LONGEST and _is_title(text, rank)]
     return found + (waiting if has_text and len(waiting) == 1 else [])
 
