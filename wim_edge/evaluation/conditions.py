@@ -117,7 +117,7 @@ class ConditionAsker:
                 return _complete(runtime, self.task.source_prompt(example), SOURCE)
             if condition.name == EMBED:
                 return self._ask_embedded(runtime, example)
-            reply = ask(runtime, documents, question)
+            reply = ask(runtime.stream(documents, question), documents)
         if condition.name == MARGINS_ALONE:
             with self.runtime.with_changes(pattern="llm", save=False) as runtime:
                 return _ask_margins(runtime, reply, question)
@@ -170,7 +170,8 @@ def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:
     text = "\n\n".join(reply.quotes or ())
     if not text:
         return replace(reply, text="", pattern=MARGINS_ALONE, passages=None)
-    alone = ask(runtime, [Document("margins", text)], question).after(reply)
+    margins = [Document("margins", text)]
+    alone = ask(runtime.stream(margins, question), margins).after(reply)
     return replace(
         alone, pattern=MARGINS_ALONE, quotes=reply.quotes, ranking=reply.ranking, confidence=reply.confidence
     )

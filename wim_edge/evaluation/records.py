@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from wim_edge.documents import Document
 from wim_edge.documents.data_files import bytes_of_file
 from wim_edge.reading import events
 from wim_edge.reading.resolved_settings import PATTERNS
-from wim_edge.settings import Settings
 from wim_edge.system.journal import Journal, read_rows
 
 _FILE = "examples.jsonl"
@@ -71,20 +70,12 @@ class Reply:
         return {"answer": self.text, "resolved_pattern": self.pattern, **{name: getattr(self, name) for name in names}}
 
 
-class Asker(Protocol):
-    """A runtime with these settings, in this process or in a worker process."""
-
-    @property
-    def settings(self) -> Settings: ...
-
-    def stream(self, documents: Sequence[Document], question: str) -> Iterable[events.Event]: ...
-
-
-def ask(asker: Asker, documents: Sequence[Document], question: str) -> Reply:
-    """Asks, and returns the reply. Raises KeyboardInterrupt if the reading was cancelled."""
+def ask(stream: Iterator[events.Event], documents: Sequence[Document]) -> Reply:
+    """Asks by taking the events of ``stream``, a reading of these documents for a question. Returns the reply. Raises
+    KeyboardInterrupt if the reading was cancelled."""
     relevance, ranking = None, None
     finished: events.AnswerFinished | None = None
-    with closing(asker.stream(documents, question)) as stream:  # type: ignore[type-var]
+    with closing(stream):  # type: ignore[type-var]
         for event in stream:
             if isinstance(event, events.ReadingStarted):
                 relevance = event.relevance

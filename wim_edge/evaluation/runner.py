@@ -84,37 +84,19 @@ def _ask_all(
     """Yields a record for each job. On a cluster, one machine asks all jobs of an example, or of examples that share
     their documents."""
     if cluster is None:
+        seen: set[tuple[str, str | None]] = set()
         with ConditionAsker(runtime, task) as asker:
-            firsts = _Firsts()
             for example, condition in jobs:
-                is_first = firsts.add(example, condition)
+                key = (condition.label, example.shelf)
+                is_first = None if example.shelf is None else key not in seen
+                seen.add(key)
                 yield _record(task, example, condition, runtime.settings, is_first, partial(asker.ask, condition))
         return
     of_one = [list(found) for _, found in itertools.groupby(jobs, key=lambda job: job[0].shelf or job[0].id)]
     settings = portable_settings(runtime.settings)
     runtime.close()  # an actor needs the model's memory
     actor = partial(_Actor, settings, task.name, model_identity(settings))
-    yield from cluster.run(of_one, _same, actor)
-
-
-def _same(jobs: list[Job]) -> list[Job]:
-    return jobs  # nothing is to be loaded; a lambda could not be sent to an actor
-
-
-class _Firsts:
-    """Finds each condition's first question on a document."""
-
-    def __init__(self) -> None:
-        self._seen: set[tuple[str, str]] = set()
-
-    def add(self, example: Example, condition: Condition) -> bool | None:
-        """Returns True for the first question, else False; None if every question reads its documents again."""
-        if example.shelf is None:
-            return None
-        key = (condition.label, example.shelf)
-        is_first = key not in self._seen
-        self._seen.add(key)
-        return is_first
+    yield from cluster.run(of_one, list, actor)  # nothing is to be loaded; a lambda could not be sent to an actor
 
 
 class _Actor:
@@ -133,17 +115,8 @@ class _Actor:
 
     def _ask(self, condition: Condition, example: Example) -> Reply:
         settings = self.settings.with_changes(**condition.changes, save=False)
-        return ask(_InWorker(self.worker, settings), condition.documents(example), example.question)
-
-
-class _InWorker:
-    """A worker process with the settings of a condition, as an `Asker`."""
-
-    def __init__(self, worker: Worker, settings: Settings) -> None:
-        self._worker, self.settings = worker, settings
-
-    def stream(self, documents: Any, question: str) -> Any:
-        return self._worker.stream(documents, question, settings=self.settings.to_dict())
+        documents = condition.documents(example)
+        return ask(self.worker.stream(documents, example.question, settings=settings.to_dict()), documents)
 
 
 def _record(
