@@ -19,7 +19,7 @@ from typing import Self
 
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
-from wim_edge.evaluation.baselines import BEST, Chunks, embed_documents, rag_prompt, require_embedder
+from wim_edge.evaluation.baselines import BEST, Chunks, embed_documents, rag_prompt
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Reply, ask
 from wim_edge.evaluation.tasks import Task
@@ -157,12 +157,6 @@ class ConditionAsker:
 
     def __exit__(self, *exc: object) -> None:
         self._stack.close()
-
-
-def check_condition(condition: Condition) -> None:
-    """Raises InvalidRequestError if something that the condition needs is missing."""
-    if condition.name == EMBED:
-        require_embedder()
 
 
 def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:

@@ -171,6 +171,12 @@ def interval(scores: Sequence[tuple[str, float]]) -> list[float] | None:
     return [round(float(low), 6), round(float(high), 6)]
 
 
+def mean(values: Iterable[float | None]) -> float | None:
+    """Returns the mean of the values that are not None; None without any."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
 def mean_by_question(scores: Sequence[tuple[str, float]]) -> dict[str, float]:
     by_question: dict[str, list[float]] = defaultdict(list)
     for question, score in scores:

@@ -32,7 +32,7 @@ from wim_edge.documents.document import short
 from wim_edge.engine.protocols import Context, Model
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 from wim_edge.evaluation.example import Query
-from wim_edge.evaluation.metrics import contains, interval
+from wim_edge.evaluation.metrics import contains, interval, mean
 from wim_edge.evaluation.records import Record, RecordStore
 from wim_edge.library.library import Library
 from wim_edge.reading import events
@@ -166,12 +166,12 @@ def _figures(name: str, records: Sequence[Record]) -> dict[str, Any]:
     figures: dict[str, Any] = {"retriever": name, **_scores(records)}
     figures["by_gold_pages"] = {str(n): _scores([r for r in records if r.facts["gold_pages"] == n]) for n in pages}
     exist = [found for record in answered for found in record.facts.get("titles_exist") or ()]
-    figures["titles_exist"] = _mean(exist)
+    figures["titles_exist"] = mean(exist)
     seconds = [record.seconds for record in answered if record.seconds is not None]
-    figures["seconds_per_query"] = _mean(seconds)
+    figures["seconds_per_query"] = mean(seconds)
     figures["median_seconds"] = float(np.median(seconds)) if seconds else None
-    figures["decoded_tokens"] = _mean([float(record.decoded_tokens or 0) for record in answered])
-    figures["prefilled_tokens"] = _mean([float(record.prefilled_tokens or 0) for record in answered])
+    figures["decoded_tokens"] = mean(float(record.decoded_tokens or 0) for record in answered)
+    figures["prefilled_tokens"] = mean(float(record.prefilled_tokens or 0) for record in answered)
     figures["errors"] = [{"id": record.id, "error": record.error} for record in records if record.error]
     return figures
 
@@ -179,7 +179,7 @@ def _figures(name: str, records: Sequence[Record]) -> dict[str, Any]:
 def _scores(records: Sequence[Record]) -> dict[str, Any]:
     figures: dict[str, Any] = {"n": len(records)}
     for score in SCORES:
-        figures[score] = _mean([r.scores.get(score, 0.0) for r in records if score in r.scores or r.error])
+        figures[score] = mean(r.scores.get(score, 0.0) for r in records if score in r.scores or r.error)
     figures["ci95_recall_at_1"] = interval([(r.group, r.scores.get("recall_at_1", 0.0)) for r in records])
     return figures
 
@@ -273,10 +273,6 @@ def _made_up(passages: Sequence[tuple[str, Document]], n: int, rng: np.random.Ge
         title = f"{one[0]} and {other[0]}"
         sentences = [*one[1].text.split(". ")[::2], *third[1].text.split(". ")[1::2]]
         yield title, Document(title, ". ".join(sentences))
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
 
 
 class AblatedMindRef(MindRef):

@@ -200,15 +200,11 @@ def draw_retrievers(folder: Path, retrievers: list[dict[str, Any]]) -> Path:
     require_matplotlib()
     figure, axes = _figure("seconds per query", "pages found: first (with 95%), among five (+)")
     for number, found in enumerate(retrievers):
-        if found["seconds_per_query"] is None:
+        if (seconds := found["seconds_per_query"]) is None:
             continue
-        colour, seconds, first = f"C{number % 10}", found["seconds_per_query"], found["recall_at_1"]
-        low, high = found["ci95_recall_at_1"]
-        bars = [[max(0.0, first - low)], [max(0.0, high - first)]]
-        axes.errorbar(seconds, first, yerr=bars, fmt="o", capsize=3, color=colour, label=found["retriever"])
-        axes.plot(seconds, found["recall_at_5"], "+", color=colour)
+        _point(axes, seconds, found["recall_at_1"], found["ci95_recall_at_1"], number, found["retriever"])
+        axes.plot(seconds, found["recall_at_5"], "+", color=f"C{number % 10}")
     axes.set_xlim(left=0)
-    figure.legend(loc="outside right upper")
     return _save(figure, folder / "recall.png")
 
 
@@ -233,22 +229,22 @@ def _by_x(folder: Path, swept: str, metric: str, patterns: list[dict[str, Any]])
     recalled = next((found[f"by_{swept}"] for found in patterns if found.get("recall") is not None), None)
     if recalled:
         axes.plot([int(x) for x in recalled], [y["recall"] for y in recalled.values()], "k:", label="retriever recall")
-    figure.legend(loc="outside right upper")
     return _save(figure, folder / f"by_{swept}.png")
 
 
 def _cost(folder: Path, metric: str, patterns: list[dict[str, Any]]) -> Path:
     figure, axes = _figure("seconds per example", metric)
     for number, found in enumerate(patterns):
-        if found["seconds_per_example"] is None:
-            continue
-        low, high = found["ci95"]
-        bars = [[max(0.0, found[metric] - low)], [max(0.0, high - found[metric])]]
-        axes.errorbar(found["seconds_per_example"], found[metric], yerr=bars, fmt="o", capsize=3,
-                      color=f"C{number % 10}", label=found["pattern"])  # fmt: skip
+        if (seconds := found["seconds_per_example"]) is not None:
+            _point(axes, seconds, found[metric], found["ci95"], number, found["pattern"])
     axes.set_xlim(left=0)
-    figure.legend(loc="outside right upper")
     return _save(figure, folder / "cost.png")
+
+
+def _point(axes: Axes, seconds: float, value: float, interval: Sequence[float], number: int, label: str) -> None:
+    """Draws a value over its seconds, with its interval and in the colour of its number."""
+    bars = [[max(0.0, value - interval[0])], [max(0.0, interval[1] - value)]]
+    axes.errorbar(seconds, value, yerr=bars, fmt="o", capsize=3, color=f"C{number % 10}", label=label)
 
 
 def _figure(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
@@ -265,5 +261,6 @@ def _figure(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
 
 
 def _save(figure: Figure, path: Path) -> Path:
+    figure.legend(loc="outside right upper")
     figure.savefig(path, dpi=130, metadata={"Software": None})
     return path

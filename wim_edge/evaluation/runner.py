@@ -15,7 +15,8 @@ from typing import Any
 
 from wim_edge.batch.ray_cluster import Cluster, place, threads
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
-from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Condition, ConditionAsker, check_condition
+from wim_edge.evaluation.baselines import require_embedder
+from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Condition, ConditionAsker
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Record, RecordStore, Reply, ask, fingerprint
 from wim_edge.evaluation.tasks import GENERATED, Task, TaskOptions, task_named
@@ -165,7 +166,8 @@ def _check(
 ) -> None:
     """Begins the first example under each condition, so that errors that concern every example are raised early."""
     for condition in conditions:
-        check_condition(condition)
+        if condition.name == EMBED:
+            require_embedder()
         if cluster is not None and condition.name in (EMBED, SOURCE, MARGINS_ALONE):
             raise InvalidRequestError(f"{condition.label} is asked on this machine alone", "Leave --ray away.")
     first = [example for example in examples if example.is_asked][:1]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wim_edge.evaluation.metrics import auroc, interval, mean_by_question
+from wim_edge.evaluation.metrics import auroc, interval, mean, mean_by_question
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.tasks import Task
 from wim_edge.support import Confirmation, SupportWeights
@@ -71,8 +71,8 @@ def _pattern(
         "gold_in_first_two": _gold_within(2, records),
         **_seconds(records),
         "cost_vs_llm": _cost_ratio(answered, baseline),
-        "read_tokens_per_example": _mean(record.prefilled_tokens for record in records),
-        "decoded_tokens": _mean(record.decoded_tokens for record in records),
+        "read_tokens_per_example": mean(record.prefilled_tokens for record in records),
+        "decoded_tokens": mean(record.decoded_tokens for record in records),
         "peak_rss_bytes": max((record.peak_rss_bytes or 0 for record in answered), default=None),
         "errors": [{"id": record.id, "error": record.error} for record in records if record.error],
     }
@@ -86,7 +86,7 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
     for name in _FOUND:  # 0 for a failed question, if others have the score
         if by_name.get(name):
             by_name[name] += [(r.group, 0.0) for r in records if r.error and r.answers and name not in r.scores]
-    means = {name: _mean(mean_by_question(scores).values()) for name, scores in by_name.items()}
+    means = {name: mean(mean_by_question(scores).values()) for name, scores in by_name.items()}
     intervals = {name: interval(scores) for name, scores in by_name.items()}
     n = len({record.group for record in asked})
     return {"n": n, "examples": len(asked), **means, "ci95": intervals[task.metric], "intervals": intervals}
@@ -104,9 +104,9 @@ def _absent(records: Sequence[Record]) -> dict[str, Any]:
     return {
         "n_unanswerable": len(unanswerable),
         "auroc": auroc(*confidence),
-        "not_found_rate": _mean(record.scores.get("not_found") for record in unanswerable),
-        "false_not_found_rate": _mean(record.scores.get("not_found") for record in answerable),
-        "guess_rate": _mean(record.scores.get("guess") for record in unanswerable),
+        "not_found_rate": mean(record.scores.get("not_found") for record in unanswerable),
+        "false_not_found_rate": mean(record.scores.get("not_found") for record in answerable),
+        "guess_rate": mean(record.scores.get("guess") for record in unanswerable),
     }
 
 
@@ -117,17 +117,17 @@ def _sure(records: Sequence[Record]) -> dict[str, Any]:
     if not scored:
         return {}
     sure = [scores for scores in scored if not scores.get("not_found") and not scores["guess"]]
-    right = _mean(scores.get("contains", 0.0) for scores in sure)
+    right = mean(scores.get("contains", 0.0) for scores in sure)
     return {"sure": len(sure) / len(scored), "right_when_sure": right}
 
 
 def _seconds(records: Sequence[Record]) -> dict[str, Any]:
     """Returns the mean ``seconds_per_example``. If questions share documents, also the means for the first question on
     each document (``seconds_first``) and for later ones (``seconds_later``)."""
-    found: dict[str, Any] = {"seconds_per_example": _mean(record.seconds for record in records)}
+    found: dict[str, Any] = {"seconds_per_example": mean(record.seconds for record in records)}
     if any(record.is_first is not None for record in records):
-        found["seconds_first"] = _mean(record.seconds for record in records if record.is_first)
-        found["seconds_later"] = _mean(record.seconds for record in records if record.is_first is False)
+        found["seconds_first"] = mean(record.seconds for record in records if record.is_first)
+        found["seconds_later"] = mean(record.seconds for record in records if record.is_first is False)
     return found
 
 
@@ -139,7 +139,7 @@ def _by_x(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict[s
 def _gold_within(rank: int, records: Iterable[Record]) -> float | None:
     """Returns the share of ranked questions with the gold text among the first ``rank`` segments."""
     ranked = [(r.group, float(1 <= r.gold_rank <= rank)) for r in records if r.gold_rank is not None]
-    return _mean(mean_by_question(ranked).values())
+    return mean(mean_by_question(ranked).values())
 
 
 def _cost_ratio(records: Iterable[Record], baseline: Iterable[Record]) -> float | None:
@@ -148,11 +148,6 @@ def _cost_ratio(records: Iterable[Record], baseline: Iterable[Record]) -> float 
     both = [(record.seconds, theirs[record.id]) for record in records if record.id in theirs]
     spent, base = sum(pair[0] or 0.0 for pair in both), sum(pair[1] for pair in both)
     return spent / base if base else None
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 _RIDGE = 1.0  # on weights of standardized evidence: dozens of questions must not make a weight large

@@ -14,7 +14,6 @@ import random
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from wim_edge.documents import Document
 from wim_edge.documents.data_files import Row, parse_rows
@@ -81,11 +80,6 @@ class Records:
     others: tuple[Pair, ...]
 
 
-def load_kv(path: Path) -> list[Records]:
-    """Returns the objects in rows of {ordered_kv_records: [[key, value]], key, value}, as in the paper's repository."""
-    return parse_rows(path, _parse_pairs, "{ordered_kv_records: [[key, value]], key, value}")
-
-
 def generate_kv(k: int, n: int, seed: int) -> list[Records]:
     """Generates ``n`` objects of ``k`` random pairs. A larger ``n`` gives the same objects and more."""
     return [_random_pairs(k, random.Random(f"{seed} kv {index}")) for index in range(n)]
@@ -95,7 +89,8 @@ def build_kv(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
     """Builds examples of ``options.documents`` pairs, with the wanted pair at each of ``options.positions``."""
     k = one(options.documents, 0, "--documents")
     if options.data is not None:
-        rows = take_part(load_kv(options.data), options.part or "all", key=lambda row: row.wanted)[: options.limit]
+        found = parse_rows(options.data, _parse_pairs, "{ordered_kv_records: [[key, value]], key, value}")
+        rows = take_part(found, options.part or "all", key=lambda row: row.wanted)[: options.limit]
         k = k or min(len(row.others) for row in rows) + 1
         if any(len(row.others) + 1 < k for row in rows):
             raise InvalidRequestError(f"{options.data.name} has rows of less than {k} pairs",
@@ -136,6 +131,7 @@ def serialize(pairs: list[Pair], at: int) -> tuple[str, tuple[int, int]]:
 
 
 def _parse_pairs(row: Row, _number: int) -> Iterator[Records]:
+    """Yields the object in a row of the form that the paper's repository has."""
     pairs = [(str(key), str(value)) for key, value in row["ordered_kv_records"]]
     wanted = (str(row["key"]), str(row["value"]))
     if wanted not in pairs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +91,6 @@ def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -
             yield pool[number]
 
 
-def pool_of(questions: Iterable[QAExample]) -> list[Passage]:
-    """Returns every passage of the questions once, marked as not gold."""
-    return list(dict.fromkeys(Passage(p.title, p.text) for question in questions for p in question.passages))
-
-
 def _article(row: QAExample) -> str:
     """Returns a row's key for `take_part`: the page's title if the row has one page, else the row's id."""
     return row.passages[0].title if len(row.passages) == 1 else row.id
@@ -113,7 +108,8 @@ def _task(
         questions = take_part(rows, options.part or "all", key=_article)
         if shuffled:
             random.Random(f"{options.seed} {name}").shuffle(questions)
-        return build(questions, library or pool_of(rows), options, count_tokens)
+        every = dict.fromkeys(Passage(p.title, p.text) for row in rows for p in row.passages)  # none marked as gold
+        return build(questions, library or list(every), options, count_tokens)
 
     takes = ("data", "part", *takes, "length")
     return Task(name, source, "accuracy", "length", takes, ("data",), build_from_file, score_answer)
@@ -134,16 +130,11 @@ TASKS = (
 )  # fmt: skip
 
 
-def load_babilong(path: Path) -> list[tuple[str, str, str]]:
-    """Returns (context, question, target) of each row. Rows are {input, question, target} as published, or have
-    ``context`` and the question as ``query``, ``question`` or ``input``."""
-    return parse_rows(path, _parse_babilong, "{input, question, target} or {context, query, target}")
-
-
 def build_babilong(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
     """Builds an example from each row, with its context as one document."""
     assert options.data is not None
-    rows = take_part(load_babilong(options.data), options.part or "all", key=lambda row: row[0])
+    found = parse_rows(options.data, _parse_babilong, "{input, question, target} or {context, query, target}")
+    rows = take_part(found, options.part or "all", key=lambda row: row[0])
     return [
         Example(f"babilong-{index}", f"babilong-{index}", (Document("book.txt", context),), question, (target,),
                 facts={"tokens": count_tokens(context)})
@@ -152,6 +143,8 @@ def build_babilong(options: TaskOptions, count_tokens: CountTokens) -> list[Exam
 
 
 def _parse_babilong(row: Row, _number: int) -> Iterator[tuple[str, str, str]]:
+    """Yields (context, question, target) of a row: {input, question, target} as published, or with ``context`` and the
+    question as ``query``, ``question`` or ``input``."""
     context, names = (row["context"], ("query", "question", "input")) if "context" in row else (
         row["input"], ("question", "query"))  # fmt: skip
     question = next((row[name] for name in names if name in row), None)

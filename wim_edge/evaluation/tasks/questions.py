@@ -87,15 +87,14 @@ def load_passages(path: Path) -> list[Passage]:
 def _load(path: Path, parse: Callable[[Row, int], Iterable[QAExample]], layout: str) -> list[QAExample]:
     found = parse_rows(path, lambda row, number: filter(_usable, parse(row, number)), f"{layout} or {COMMON}")
     ids = deduplicate(question.id for question in found)
-    return [QAExample(i, q.question.strip(), q.answers, _readable(q.passages)) for i, q in zip(ids, found, strict=True)]
+    return [
+        QAExample(i, q.question.strip(), q.answers, tuple(p for p in q.passages if p.text.strip()))
+        for i, q in zip(ids, found, strict=True)
+    ]
 
 
 def _usable(question: QAExample) -> bool:
     return bool(question.question.strip()) and any(p.gold and p.text.strip() for p in question.passages)
-
-
-def _readable(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
-    return tuple(passage for passage in passages if passage.text.strip())
 
 
 def _multidoc(row: Row, number: int) -> Iterator[QAExample]:
