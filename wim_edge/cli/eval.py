@@ -126,13 +126,15 @@ def eval_command(
 ) -> None:  # fmt: skip
     from wim_edge.evaluation import commands, recall
     from wim_edge.evaluation.conditions import parse_conditions
-    from wim_edge.evaluation.report import rows
+    from wim_edge.evaluation.report import require_matplotlib, rows
     from wim_edge.evaluation.tasks import TaskOptions, task_named
 
     of_task = {name: options.pop(name) for name in _TASK_OPTIONS}
     cluster = cluster_from(options)
-    if report:
-        _check_report(out)
+    if report:  # raises now what would raise at the end
+        if out is None:
+            raise InvalidRequestError("--report needs a folder", "Add --out DIR.")
+        require_matplotlib()
     is_recall = task_name == "recall"
     _check_options(ctx, task_name)
     if not is_recall:
@@ -174,15 +176,6 @@ def _check_options(ctx: click.Context, task_name: str) -> None:
     for name, option in _OF_RECALL.items():
         if name in given:
             raise InvalidRequestError(f"{task_name} takes no --{option}", "It is an option of recall.")
-
-
-def _check_report(out: Path | None) -> None:
-    """Raises InvalidRequestError now if the report could not be written at the end."""
-    from wim_edge.evaluation.report import require_matplotlib
-
-    if out is None:
-        raise InvalidRequestError("--report needs a folder", "Add --out DIR.")
-    require_matplotlib()
 
 
 def _show(summary: dict[str, Any], table: list[list[str]], as_json: bool) -> None:

@@ -79,7 +79,9 @@ def _as_ours(error: WimEdgeError | OSError | MemoryError) -> WimEdgeError:
     if os.name == "nt" and error.errno == errno.EINVAL and error.filename is None:  # a broken pipe on Windows
         raise BrokenPipeError(errno.EPIPE, error.strerror) from error
     if error.filename is None:
-        _drop_output()
+        # Discards buffered output that a full disk refused: Python would write it again at exit, and exit with 120
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     where = error.filename or ("the working directory" if error.errno == errno.ENOENT else "while writing")
     return WimEdgeError(f"{error.strerror}: {where}", "Check the disk and the path.")
 
@@ -96,12 +98,6 @@ def _prepare_streams() -> None:
             is_poor = os.name == "nt" and "PYTHONIOENCODING" not in os.environ and not stream.isatty()
             with suppress(io.UnsupportedOperation):
                 stream.reconfigure(encoding="utf-8" if is_poor else None, errors="replace")
-
-
-def _drop_output() -> None:
-    """Discards buffered output that a full disk refused. Python would write it again at exit, and exit with 120."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _offline(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:

@@ -228,7 +228,13 @@ def _upload_name(file: UploadFile) -> str:
     """Returns the name of an uploaded file. Raises InvalidRequestError for a `filename*` that cannot be decoded."""
     found = _EXTENDED.search(_QUOTED.sub('""', file.headers.get("content-disposition", "")))
     if found:
-        return _extended(found[1].strip())
+        try:
+            charset, _, escaped = found[1].strip().split("'", 2)
+            return unquote_to_bytes(escaped).decode(charset)
+        except (LookupError, ValueError) as error:
+            raise InvalidRequestError(
+                "filename* of the upload cannot be decoded", "Send filename*=UTF-8''NAME with NAME percent-encoded."
+            ) from error
     name = file.filename or "document"
     decoded = unquote(name)
     if not decoded.isascii() and quote(decoded, safe="") == name:  # a browser does not escape the whole name
@@ -236,17 +242,6 @@ def _upload_name(file: UploadFile) -> str:
     for escaped, char in _BROWSER_ESCAPES:
         name = name.replace(escaped, char)
     return name
-
-
-def _extended(value: str) -> str:
-    """Returns the name in the value of a `filename*` (RFC 5987): charset'language'escaped."""
-    try:
-        charset, _, escaped = value.split("'", 2)
-        return unquote_to_bytes(escaped).decode(charset)
-    except (LookupError, ValueError) as error:
-        raise InvalidRequestError(
-            "filename* of the upload cannot be decoded", "Send filename*=UTF-8''NAME with NAME percent-encoded."
-        ) from error
 
 
 # Libraries

@@ -128,7 +128,12 @@ class Journal(Generic[R]):
     def _identify(self, identity: dict[str, Any], may_change: MayChange) -> None:
         path = self.folder / RUN
         if path.exists():
-            _check_same(self.folder, _load(path), identity, may_change)
+            there, here = _flat(_load(path)), _flat(identity)
+            for name in [*there, *(name for name in here if name not in there)]:
+                was, now = there.get(name), here.get(name)
+                if was != now and not may_change(name, was, now):
+                    what = f"{self.folder} contains another run: {name} is {_short(was)} there, {_short(now)} here"
+                    raise _refused(what, ", or the options of that run")
         elif self.path.exists():
             raise _refused(f"{self.folder} contains {self.path.name} of an unknown run")
         write_json(path, identity)
@@ -195,15 +200,6 @@ def _load(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or not isinstance(found.get("settings", {}), dict):
         raise _refused(f"{path} is damaged")
     return found
-
-
-def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any], may_change: MayChange) -> None:
-    there, here = _flat(old), _flat(new)
-    for name in [*there, *(name for name in here if name not in there)]:
-        was, now = there.get(name), here.get(name)
-        if was != now and not may_change(name, was, now):
-            what = f"{folder} contains another run: {name} is {_short(was)} there, {_short(now)} here"
-            raise _refused(what, ", or the options of that run")
 
 
 def _refused(what: str, instead: str = "") -> InvalidRequestError:

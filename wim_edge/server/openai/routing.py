@@ -75,10 +75,6 @@ class FoundQuestion:
     """True if nothing ends with a question mark, or several texts do."""
 
     @property
-    def asks(self) -> bool:
-        return asks(self.question)
-
-    @property
     def why(self) -> str:
         """The reason why the question may be another one; empty if it is clear."""
         return f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
@@ -173,7 +169,7 @@ def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tu
                 documents.append(part)
             elif is_long(part):
                 own = find_question(part)  # cut out as when it was asked, so that the document stays the same
-                is_asked = turn.role != "tool" and own.asks
+                is_asked = turn.role != "tool" and asks(own.question)
                 documents.append(_document(own.body if is_asked else part, len(documents)))
             elif part.strip():
                 short.append(part)
@@ -203,7 +199,7 @@ def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
     """Returns the question: the first that asks of ``found`` in a long text, the texts ``beside``, and ``others``."""
     elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
-    if found is not None and found.body and (found.asks or not beside):
+    if found is not None and found.body and (asks(found.question) or not beside):
         return found
     return FoundQuestion(beside) if asks(beside) or not elsewhere else elsewhere[0]
 
@@ -255,7 +251,7 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
     if len(_paragraphs(text)) < 2 and asks(text):
         return FoundQuestion(_plain(text))
     elsewhere = [FoundQuestion(part, text.strip(), source) for source, other in others if (part := asking_part(other))]
-    own = (next((one for one in parts if one.asks), None) for parts in (_ends(text), _heads(text)))
+    own = (next((one for one in parts if asks(one.question)), None) for parts in (_ends(text), _heads(text)))
     found = [one for one in (*own, *elsewhere) if one is not None]
     if not found:
         body, question = split_question(text)
