@@ -85,7 +85,7 @@ def spread(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
     """Returns so many that can be answered, as many of each document, at equal distances."""
     by_document: dict[str, list[DocumentQuestion]] = {}
     for one in questions:
-        if one.is_answerable:
+        if one.answers:
             by_document.setdefault(one.document, []).append(one)
     each = -(-n // max(1, len(by_document)))
     return [some[round((k + 0.5) * len(some) / each - 0.5)] for some in by_document.values() for k in range(each)][:n]

@@ -75,7 +75,7 @@ def main() -> None:
 
 def drawn(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
     """Returns so many that can be answered, evenly over the documents, in their order."""
-    able = [one for one in questions if one.is_answerable]
+    able = [one for one in questions if one.answers]
     by_document: dict[str, list[DocumentQuestion]] = {}
     for one in able:
         by_document.setdefault(one.document, []).append(one)

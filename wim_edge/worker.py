@@ -25,7 +25,7 @@ from typing import Any
 
 from wim_edge import errors
 from wim_edge.documents import Document, read_document
-from wim_edge.documents.readers import Documents, DocumentSource, listed
+from wim_edge.documents.readers import Documents, listed
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.reading import events
 from wim_edge.reading.control import Decision, Policy
@@ -194,10 +194,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _all_shown(documents: Documents) -> list[Any]:
-    return [_shown(read_document("-") if one == "-" else one) for one in listed(documents)]  # worker stdin: requests
-
-
-def _shown(document: DocumentSource) -> Any:
-    if not isinstance(document, Document):
-        return str(document)
-    return asdict(document) | {"path": str(document.path) if document.path else None}
+    """Returns the documents as plain data for JSON."""
+    found = (read_document("-") if one == "-" else one for one in listed(documents))  # the worker's stdin: requests
+    return [asdict(one) | {"path": one.path and str(one.path)} if isinstance(one, Document) else str(one)
+            for one in found]  # fmt: skip

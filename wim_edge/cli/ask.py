@@ -58,7 +58,11 @@ def ask(
       wim-edge ask --library papers "Which data were used?"
     """
     settings = settings_from(options)
-    _check_question(question)
+    hint = "Give the question as the last argument, in quotes."
+    if not question.strip():
+        raise InvalidRequestError("the question is empty", hint)
+    if os.path.isfile(question):
+        raise InvalidRequestError(f"the question is missing: the last argument, {question}, is a file", hint)
     check_library(documents, library, options)
     if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
@@ -88,15 +92,6 @@ def ask(
         click.echo("\n".join(format_candidates(finished, weights)))
     if code := reading.exit_code(last):
         sys.exit(code)
-
-
-def _check_question(question: str) -> None:
-    """Raises InvalidRequestError if the last argument is empty, or a file instead of a question."""
-    hint = "Give the question as the last argument, in quotes."
-    if not question.strip():
-        raise InvalidRequestError("the question is empty", hint)
-    if os.path.isfile(question):
-        raise InvalidRequestError(f"the question is missing: the last argument, {question}, is a file", hint)
 
 
 def _stop_policy(stop_after: int | None, stop_at: float | None) -> Policy | None:

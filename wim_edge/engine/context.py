@@ -57,10 +57,6 @@ class Context:
         self._watch_flag()
 
     @property
-    def is_closed(self) -> bool:
-        return not self._handle
-
-    @property
     def handle(self) -> object:
         """llama.cpp's handle of the context. Raises EngineError if the context is closed."""
         if not self._handle:
@@ -84,9 +80,6 @@ class Context:
         if not self._free_ids:
             raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
         return Sequence(self, self._free_ids.pop())
-
-    def give_id(self, seq_id: int) -> None:
-        self._free_ids.append(seq_id)
 
     # Evaluation
 
@@ -283,9 +276,9 @@ class Sequence(AbstractContextManager["Sequence"]):
 
     def close(self) -> None:
         """Frees the sequence's cells; harmless if closed already."""
-        if self.id >= 0 and not self.context.is_closed:
+        if self.id >= 0 and self.context._handle:
             self.context.rollback.erase(self)
-            self.context.give_id(self.id)
+            self.context._free_ids.append(self.id)
         self.id = -1
 
     def __exit__(self, *exc: object) -> None:

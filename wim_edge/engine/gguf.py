@@ -184,11 +184,6 @@ class _Cursor:
     def string(self, errors: str = "strict") -> str:
         return next(self.strings(1)).decode("utf-8", errors)
 
-    def skip(self, n: int) -> None:
-        self.at += n
-        if self.at > self.size:
-            raise IndexError("past the end")
-
     def value(self, kind: int, key: str) -> MetaValue | None:
         if kind in _SCALARS:
             return self.scalar(_SCALARS[kind])
@@ -203,7 +198,9 @@ class _Cursor:
         kind, n = self.count("I"), self.count()
         if kind in _SCALARS:
             code, start = _SCALARS[kind], self.at
-            self.skip(n * struct.calcsize("<" + code))
+            self.at += n * struct.calcsize("<" + code)
+            if self.at > self.size:
+                raise IndexError("past the end")
             if n > _LONGEST_KEPT_ARRAY:
                 return None
             return list(struct.unpack_from(f"<{n}{code}", self.data, start))

@@ -13,7 +13,6 @@ from typing import Any
 import click
 
 from wim_edge.batch.ray_cluster import Cluster
-from wim_edge.engine.protocols import Model
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation import recall
 from wim_edge.evaluation.conditions import Condition
@@ -69,7 +68,13 @@ def run_recall(
         runtime = stack.enter_context(Runtime(settings))
         model = runtime.open()
         made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
-        identity = _identity(options, size, settings, model) | {"patterns": retrievers, "widths": asdict(limits)}
+        identity = {  # the facts that must be the same for a stopped run to continue
+            "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": options.limit,
+            "data": fingerprint(options.data), "library": fingerprint(options.library), "size": size,
+            "part": options.part or "all",
+            "templates": templates_digest(settings.templates) if settings.templates else "",
+            "patterns": retrievers, "widths": asdict(limits),
+        }  # fmt: skip
         passages = recall.of_size(documents_in(options.library)[0], queries, size, settings.seed)
         if size is not None:  # the choice depends on the queries and the seed
             titles = "\n".join(title for title, _ in passages)
@@ -95,12 +100,3 @@ def run_recall(
         if report:
             click.echo(f"report: {write_recall_report(folder, summary, recall.table_of(summary))}", err=True)
     return summary, stopped
-
-
-def _identity(options: TaskOptions, size: int | None, settings: Settings, model: Model) -> dict[str, Any]:
-    """Returns the facts that must be the same for a stopped run to continue."""
-    return {
-        "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": options.limit,
-        "data": fingerprint(options.data), "library": fingerprint(options.library), "size": size,
-        "part": options.part or "all", "templates": templates_digest(settings.templates) if settings.templates else "",
-    }  # fmt: skip

@@ -78,7 +78,8 @@ def exact(output: str, answers: Iterable[str]) -> float:
 
 def f1(output: str, answers: Iterable[str]) -> float:
     """Returns the best token F1 of the output against any answer."""
-    return max((_f1(_tokens(output), _tokens(answer)) for answer in answers), default=0.0)
+    said = words_of(normalize(output))
+    return max((_f1(said, words_of(normalize(answer))) for answer in answers), default=0.0)
 
 
 def literal(output: str, value: str) -> float:
@@ -120,10 +121,6 @@ def words_f1(output: str, wanted: Iterable[str]) -> float:
 def words_of(text: str) -> list[str]:
     """Returns the words of a text, split at white space; each Chinese character is a word."""
     return _CHINESE.sub(r" \1 ", text).split()
-
-
-def _tokens(text: str) -> list[str]:
-    return words_of(normalize(text))
 
 
 def _plain(text: str) -> str:

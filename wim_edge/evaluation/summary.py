@@ -49,7 +49,8 @@ def summarize(
 def _pattern(
     task: Task, names: Sequence[str], model: str, name: str, records: Sequence[Record], baseline: Sequence[Record]
 ) -> dict[str, Any]:
-    by_x = _by_x(task, names, records)
+    values = sorted({record.x for record in records if record.x is not None})
+    by_x = {str(x): _scores(task, names, [record for record in records if record.x == x]) for x in values}
     means = [figures[task.metric] for figures in by_x.values() if figures[task.metric] is not None]
     answered = [record for record in records if record.seconds is not None]
     found: dict[str, Any] = {
@@ -129,11 +130,6 @@ def _seconds(records: Sequence[Record]) -> dict[str, Any]:
         found["seconds_first"] = mean(record.seconds for record in records if record.is_first)
         found["seconds_later"] = mean(record.seconds for record in records if record.is_first is False)
     return found
-
-
-def _by_x(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    values = sorted({record.x for record in records if record.x is not None})
-    return {str(x): _scores(task, names, [record for record in records if record.x == x]) for x in values}
 
 
 def _gold_within(rank: int, records: Iterable[Record]) -> float | None:

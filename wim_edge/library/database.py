@@ -14,14 +14,11 @@ _WAIT = 10.0  # seconds for another process's transaction
 @contextmanager
 def connected(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
     """Yields a connection. ``create``: creates the file if there is none. Raises sqlite3.Error."""
-    where = str(path) if create else path.absolute().as_uri() + ("?mode=rw" if _writable(path) else "?immutable=1")
+    # Even a reader needs the database's log (-wal): it exists, or can be created
+    is_writable = os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists()
+    where = str(path) if create else path.absolute().as_uri() + ("?mode=rw" if is_writable else "?immutable=1")
     with closing(sqlite3.connect(where, timeout=_WAIT, isolation_level=None, uri=not create)) as db:
         yield db
-
-
-def _writable(path: Path) -> bool:
-    """Returns whether the database's log (-wal) exists or can be created: even a reader needs the log."""
-    return os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists()
 
 
 @contextmanager

@@ -40,10 +40,6 @@ class DocumentQuestion:
     question: str
     answers: tuple[str, ...]
 
-    @property
-    def is_answerable(self) -> bool:
-        return bool(self.answers)
-
 
 def load_documents(folder: Path) -> dict[str, Document]:
     """Returns the documents by id, in the order of the file.
@@ -107,7 +103,13 @@ def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
     if not drawn:
         raise InvalidRequestError(f"{options.data} has no question on the part to {options.part}", "Leave --part away.")
     tokens = {key: count_tokens(documents[key].text) for key in {row.document for row in drawn}}
-    return [_example(row, documents[row.document], tokens[row.document]) for row in drawn]
+    return [
+        Example(
+            row.id, row.id, (documents[row.document],), row.question, row.answers, unanswerable=not row.answers,
+            facts={"document": row.document, "tokens": tokens[row.document]}, shelf=row.document,
+        )
+        for row in drawn
+    ]  # fmt: skip
 
 
 def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> list[DocumentQuestion]:
@@ -115,7 +117,7 @@ def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> l
     Answerable and unanswerable questions alternate. A larger limit draws the same questions and more."""
     by_document: dict[str, tuple[list[DocumentQuestion], list[DocumentQuestion]]] = defaultdict(lambda: ([], []))
     for row in rows:
-        by_document[row.document][not row.is_answerable].append(row)
+        by_document[row.document][not row.answers].append(row)
     keys = list(by_document)
     random.Random(str(seed)).shuffle(keys)
     queues = {}
@@ -179,13 +181,6 @@ def _beside(folder: Path, row: Row) -> Path:
     if not is_inside:
         raise InvalidRequestError(f"{row['path']} is outside of {folder}", "Documents must be in the folder.")
     return path
-
-
-def _example(row: DocumentQuestion, document: Document, tokens: int) -> Example:
-    return Example(
-        row.id, row.id, (document,), row.question, row.answers, facts={"document": row.document, "tokens": tokens},
-        unanswerable=not row.is_answerable, shelf=row.document,
-    )  # fmt: skip
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -91,11 +91,6 @@ def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -
             yield pool[number]
 
 
-def _article(row: QAExample) -> str:
-    """Returns a row's key for `take_part`: the page's title if the row has one page, else the row's id."""
-    return row.passages[0].title if len(row.passages) == 1 else row.id
-
-
 def _task(
     name: str, source: str, load: Callable[[Path, TaskOptions], tuple[list[QAExample], list[Passage]]], *takes: str,
     shuffled: bool = False,
@@ -105,7 +100,10 @@ def _task(
     def build_from_file(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         assert options.data is not None
         rows, library = load(options.data, options)
-        questions = take_part(rows, options.part or "all", key=_article)
+        # Rows of one and the same page are in one part
+        questions = take_part(
+            rows, options.part or "all", key=lambda row: row.passages[0].title if len(row.passages) == 1 else row.id
+        )
         if shuffled:
             random.Random(f"{options.seed} {name}").shuffle(questions)
         every = dict.fromkeys(Passage(p.title, p.text) for row in rows for p in row.passages)  # none marked as gold
@@ -115,18 +113,13 @@ def _task(
     return Task(name, source, "accuracy", "length", takes, ("data",), build_from_file, score_answer)
 
 
-def _alone(
-    load: Callable[[Path], list[QAExample]],
-) -> Callable[[Path, TaskOptions], tuple[list[QAExample], list[Passage]]]:
-    return lambda path, options: (load(path), [])
-
-
 TASKS = (
-    _task("hotpotqa", "Yang et al. 2018; Writing in the Margins, section 4", _alone(load_hotpotqa)),
-    _task("musique", "Trivedi et al. 2022", _alone(load_musique)),
+    _task("hotpotqa", "Yang et al. 2018; Writing in the Margins, section 4", lambda path, _: (load_hotpotqa(path), [])),
+    _task("musique", "Trivedi et al. 2022", lambda path, _: (load_musique(path), [])),
     _task("multihoprag", "Tang and Yang 2024; Writing in the Margins, section 4",
           lambda path, options: load_multihoprag(path, options.library), "library"),
-    _task("squad", "Rajpurkar et al. 2016; Writing in the Margins, section 4", _alone(load_squad), shuffled=True),
+    _task("squad", "Rajpurkar et al. 2016; Writing in the Margins, section 4", lambda path, _: (load_squad(path), []),
+          shuffled=True),
 )  # fmt: skip
 
 
