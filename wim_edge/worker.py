@@ -152,8 +152,11 @@ class Worker(AbstractContextManager["Worker"]):
                     return
             over = True
             lost = self._settings.get("rpc")
+            code = child.wait()
+            self.close()
+            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
             raise EngineError(
-                f"the worker process ended ({self._end(child)}){f': {lost} may be lost' if lost else ''}",
+                f"the worker process ended ({how}){f': {lost} may be lost' if lost else ''}",
                 "The saved part of the reading is kept. Ask again to continue there.",
             )
         finally:
@@ -181,11 +184,6 @@ class Worker(AbstractContextManager["Worker"]):
     def _control(self, **request: Any) -> None:
         if self._number is not None:
             self._send({"id": self._number, **request})
-
-    def _end(self, process: subprocess.Popen[str]) -> str:
-        code = process.wait()
-        self.close()
-        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

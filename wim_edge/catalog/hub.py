@@ -59,15 +59,11 @@ def in_cache(source: HubSource) -> Path | None:
         return None
     for revision in dict.fromkeys((source.revision, "main")):
         found = try_to_load_from_cache(source.repo, source.file, cache_dir=cache, revision=revision)
-        if isinstance(found, str) and _is_same(Path(found), source):
-            return Path(found)
+        if isinstance(found, str):
+            blob = Path(found).resolve()  # named after its SHA-256
+            if source.sha256 is None or blob.parent.name != "blobs" or blob.name == source.sha256:
+                return Path(found)
     return None
-
-
-def _is_same(found: Path, source: HubSource) -> bool:
-    """Returns whether a cached file has the source's SHA-256 (the name of its blob); True if either is unknown."""
-    blob = found.resolve()
-    return source.sha256 is None or blob.parent.name != "blobs" or blob.name == source.sha256
 
 
 def _prefer_http() -> None:

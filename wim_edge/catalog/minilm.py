@@ -44,27 +44,23 @@ _OTHER = (
 def to_gguf(archive: bytes) -> bytes:
     """Returns the model as a GGUF with Q8_0 matrices. Raises ValueError for an archive of something else."""
     try:
-        return _made_of(archive)
+        with zipfile.ZipFile(io.BytesIO(archive)) as files:
+            config, tokenizer = (json.loads(files.read(name)) for name in ("config.json", "tokenizer.json"))
+            tensors = dict(_tensors(files.read("model.safetensors")))
+        fields = _fields(config, tokenizer)
+        head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(fields))
+        head += b"".join(_text(key) + struct.pack("<I", kind) + _value(kind, value) for key, kind, value in fields)
+        body, at = [], 0
+        for name, array in tensors.items():
+            kind = _F32 if array.ndim < 2 or name in _ADDED else _Q8_0
+            data = _padded(array.tobytes() if kind == _F32 else _quantized(array))
+            shape = array.shape[::-1]
+            head += _text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, at)
+            body.append(data)
+            at += len(data)
+        return b"".join([_padded(head), *body])
     except _OTHER as error:
         raise ValueError(f"no archive of all-MiniLM-L6-v2: {error}") from error
-
-
-def _made_of(archive: bytes) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(archive)) as files:
-        config, tokenizer = (json.loads(files.read(name)) for name in ("config.json", "tokenizer.json"))
-        tensors = dict(_tensors(files.read("model.safetensors")))
-    fields = _fields(config, tokenizer)
-    head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(fields))
-    head += b"".join(_text(key) + struct.pack("<I", kind) + _value(kind, value) for key, kind, value in fields)
-    body, at = [], 0
-    for name, array in tensors.items():
-        kind = _F32 if array.ndim < 2 or name in _ADDED else _Q8_0
-        data = _padded(array.tobytes() if kind == _F32 else _quantized(array))
-        shape = array.shape[::-1]
-        head += _text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, at)
-        body.append(data)
-        at += len(data)
-    return b"".join([_padded(head), *body])
 
 
 def _tensors(data: bytes) -> Iterator[tuple[str, np.ndarray]]:

@@ -45,7 +45,8 @@ def tune(model: str, forget: bool, as_json: bool) -> None:
         measured.append(way)
         best = fastest
         if not as_json:
-            click.echo(_row(way))
+            speeds = way.error or f"{way.prefill:9,.0f}{way.decode:9,.1f}{way.cost:9,.1f}"
+            click.echo(f"{way.label:24}{speeds}")
     chosen = tuned.changes(best.settings)
     tuned.save(paths, found.path, chosen)
     if as_json:
@@ -59,12 +60,6 @@ def tune(model: str, forget: bool, as_json: bool) -> None:
     click.echo(f"chosen: {', '.join(parts)}; {times:.2f} times as fast as before, both measured once more")
     again = " Saved readings are read again." if {"kv_type", "flash_attn"} & set(chosen) else ""
     click.echo(f"It is used from now on; wim-edge tune --forget {model} undoes it.{again}")
-
-
-def _row(way: RunConfig) -> str:
-    if way.error:
-        return f"{way.label:24}{way.error}"
-    return f"{way.label:24}{way.prefill:9,.0f}{way.decode:9,.1f}{way.cost:9,.1f}"
 
 
 def _facts(way: RunConfig) -> dict[str, Any]:

@@ -112,7 +112,8 @@ async def completions(served: Served, request: Request, asked: schemas.TextReque
     """Completes a text, or several, each with its index: the model continues the prompt directly."""
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
-        return runtime.complete(*asked.texts, top_logprobs=asked.top)
+        texts = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
+        return runtime.complete(*texts, top_logprobs=asked.top)
 
     return await _answer(served, request, asked, begin, chat=False)
 
@@ -135,7 +136,8 @@ async def _answer(
     job = served.queue.submit(Job(begin, await run_in_threadpool(served.settings_for, asked.options())))
     reply = schemas.CompletionReply(chat, asked.model, asked.return_progress)
     if asked.stream:
-        return StreamingResponse(_stream(served, job, reply, asked.with_usage), media_type="text/event-stream")
+        with_usage = bool((asked.stream_options or {}).get("include_usage"))
+        return StreamingResponse(_stream(served, job, reply, with_usage), media_type="text/event-stream")
     async for event in served.follow(request, job):
         reply.chunks(event, job.model)
     return JSONResponse(reply.whole()) if reply.error is None else error_response(reply.error)

@@ -142,10 +142,6 @@ class CompletionRequest(BaseModel):
             found["stop"] = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
         return {name: value for name, value in found.items() if value is not None}
 
-    @property
-    def with_usage(self) -> bool:
-        return bool((self.stream_options or {}).get("include_usage"))
-
 
 class ChatRequest(CompletionRequest):
     messages: list[ChatMessage] = Field(min_length=1, max_length=1000, fail_fast=True)
@@ -171,10 +167,6 @@ class TextRequest(CompletionRequest):
     @property
     def top(self) -> int | None:
         return int(self.logprobs) if self.logprobs is not None and self.logprobs is not False else None
-
-    @property
-    def texts(self) -> list[str]:
-        return [self.prompt] if isinstance(self.prompt, str) else self.prompt
 
 
 @dataclass
