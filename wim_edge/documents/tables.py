@@ -62,19 +62,16 @@ def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
     if len(block) < 2 or block[0][2]:
         return
     (start, end, _), below = block[0], block[1]
-    header = text[start:end].strip()
+    header, row = text[start:end].strip(), text[below[0] : below[1]]
+    plain = YEAR.sub("", header)
+    names_columns = not re.search(r"\d", plain) and (plain == header or not YEAR.search(row))
     # Readers put a pipe before a row of headings; before others only if their first cell is empty
-    of_headings = header.startswith("|") and not text[below[0] : below[1]].lstrip().startswith("|")
-    if below[2] or of_headings or _names_columns(header, text[below[0] : below[1]]):
+    of_headings = header.startswith("|") and not row.lstrip().startswith("|")
+    if below[2] or of_headings or names_columns:
         rows = block[2:] if below[2] else block[1:]
         if rows:
             left = start + text[start:end].index(header)
             yield Table((left, left + len(header)), rows[0][0], rows[-1][1])
-
-
-def _names_columns(row: str, below: str) -> bool:
-    plain = YEAR.sub("", row)
-    return not re.search(r"\d", plain) and (plain == row or not YEAR.search(below))
 
 
 def header_above(text: str, at: int) -> str:

@@ -20,7 +20,7 @@ The name of a retriever, perhaps with a variant:
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -147,11 +147,7 @@ def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequenc
     """Gives each query to all retrievers before the next query, except for results that the store has already."""
     titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
     jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in retrievers}
-
-    def work(left: list[tuple[str, int, Query]]) -> Generator[Record, None, None]:
-        yield from (_ask(comparison, name, at, query, titles) for name, at, query in left)
-
-    store.run(jobs, work, watcher)
+    store.run(jobs, lambda left: (_ask(comparison, name, at, query, titles) for name, at, query in left), watcher)
 
 
 def summarize(model: str, command: str, records: Sequence[Record], retrievers: Sequence[str]) -> dict[str, Any]:

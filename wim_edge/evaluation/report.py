@@ -137,9 +137,9 @@ def share(value: float | None) -> str:
 def _row(
     found: dict[str, Any], main: str, swept: str, values: Iterable[str], shares: Iterable[str], seconds: Iterable[str]
 ) -> list[str]:
-    by_x = found.get(swept, {})
+    by_x, asked, used = found.get(swept, {}), found["pattern"], found["resolved_pattern"]
     return [
-        _name(found),
+        asked if used in (None, asked) else f"{asked} ({used})",
         str(found["n"]),
         *(share(found.get(name)) for name in shares),
         "–".join(share(bound) for bound in found["ci95"] or ()) or "-",
@@ -157,11 +157,6 @@ def _held(columns: dict[str, str], patterns: list[dict[str, Any]]) -> dict[str, 
 
 def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
-
-
-def _name(pattern: dict[str, Any]) -> str:
-    asked, used = pattern["pattern"], pattern["resolved_pattern"]
-    return asked if used in (None, asked) else f"{asked} ({used})"
 
 
 if TYPE_CHECKING:

@@ -168,6 +168,9 @@ class Candidate:
 class MindRef:
     """Recalls titles and passages of a library with a model. ``decoded_tokens`` counts the tokens of its beams."""
 
+    n_sequences = 4 + 2 * TITLE_WIDTH
+    """The most sequences at a time: three shared ones, the question's, the titles' forks and the beams."""
+
     def __init__(self, model: Model, prompts: Prompts, index: TokenIndex, *, prefix: int = PREFIX) -> None:
         self._model, self._prompts, self.index, self._prefix = model, prompts, index, prefix
         self._spaced = cache(self._with_space)
@@ -175,11 +178,6 @@ class MindRef:
         self._asked: tuple[str, Sequence] | None = None
         """The current question and its sequence, which every stage continues."""
         self.decoded_tokens = 0
-
-    @property
-    def n_sequences(self) -> int:
-        """The most sequences at a time: three shared ones, the question's, the titles' forks and the beams."""
-        return 4 + 2 * TITLE_WIDTH
 
     def cells(self, query: str) -> int:
         """Returns the most cells of the context that a question takes."""

@@ -109,17 +109,9 @@ def _place_pair(row: Records, index: int, k: int, wanted: tuple[int, ...]) -> It
     question = f'What is the value of the key "{row.wanted[0]}"?'
     for x in wanted:
         text, chars = serialize([*others[:x], row.wanted, *others[x:]], x)
-        document = Document("data.json", text)
+        documents, facts = (Document("data.json", text),), {"pairs": k, "key": row.wanted[0]}
         yield Example(
-            f"kv-{index}@{x}",
-            f"kv-{index}",
-            (document,),
-            question,
-            (row.wanted[1],),
-            (0,),
-            chars,
-            x,
-            {"pairs": k, "key": row.wanted[0]},
+            f"kv-{index}@{x}", f"kv-{index}", documents, question, (row.wanted[1],), (0,), chars, x, facts
         )
 
 
