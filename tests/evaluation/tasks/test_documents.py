@@ -73,6 +73,8 @@ def test_parts_share_no_document(tmp_path: Path) -> None:
 
 
 def test_files_of_a_user(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match=r"holds no documents\.jsonl"):
+        build(tmp_path)
     (tmp_path / "note.md").write_text("# Heading\n\nThe roof is red.")
     write(tmp_path / "documents.json", [{"id": 1, "path": "note.md"}, {"id": 2, "path": "gone.txt"}])
     write(tmp_path / "questions.json", [{"document": 1, "question": "Which roof?", "answers": "red"}])
@@ -110,11 +112,6 @@ def test_another_format_is_an_error(tmp_path: Path, documents: Any, questions: A
         build(tmp_path)
 
 
-def test_a_folder_without_the_files(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequestError, match=r"holds no documents\.jsonl"):
-        build(tmp_path)
-
-
 def test_a_reply_is_scored_by_its_parts(tmp_path: Path) -> None:
     answerable, absent = sorted(build(folder(tmp_path))[:2], key=lambda example: example.unanswerable)
     late = "x " * 60 + "colour0"
@@ -128,11 +125,13 @@ def test_a_reply_is_scored_by_its_parts(tmp_path: Path) -> None:
     assert TASK.score(absent, Reply(text="The document does not say.", pattern="llm")) == {
         "not_found": 1, "guess": 0, "loops": 0, "echoes": 0,
     }  # fmt: skip
+    assert TASK.score(answerable, None) == {"f1": 0, "exact": 0, "contains": 0}  # a failed question is wrong, and
+    assert TASK.score(absent, None) == {"not_found": 0}  # says nothing of how its reply reads
 
 
 def test_rows_without_ids_are_told_apart(tmp_path: Path) -> None:
-    write(tmp_path / "documents.json", [{"id": "a", "text": "x"}])
-    write(tmp_path / "questions.json", [{"id": None, "document": "a", "question": "q", "answers": ["y"]}] * 2)
+    write(tmp_path / "documents.json", [TEXT])
+    write(tmp_path / "questions.json", [GOOD | {"id": None}] * 2)
     assert len({example.id for example in build(tmp_path)}) == 2
     assert len(build(tmp_path, limit=1)) == 1
 
@@ -152,12 +151,6 @@ def test_the_files_of_a_folder_are_those_that_it_names(tmp_path: Path) -> None:
     write(tmp_path / "questions.json", [{"document": "a", "question": "q", "answers": ["y"]}])
     names = {str(path.relative_to(tmp_path)) for path in data_files(tmp_path)}
     assert names == {"documents.json", "questions.json", "sub/a.txt"}
-
-
-def test_a_failed_question_is_wrong_and_says_nothing_of_how_it_reads(tmp_path: Path) -> None:
-    answerable, absent = sorted(build(folder(tmp_path))[:2], key=lambda example: example.unanswerable)
-    assert TASK.score(answerable, None) == {"f1": 0, "exact": 0, "contains": 0}
-    assert TASK.score(absent, None) == {"not_found": 0}
 
 
 def test_the_first_words_of_a_chinese_answer_are_its_first_characters(tmp_path: Path) -> None:
