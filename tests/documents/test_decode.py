@@ -17,19 +17,18 @@ def test_any_text_is_read_as_it_is(read, name: str) -> None:
     assert document.marks == document.notes == ()
 
 
-def test_line_ends(read) -> None:
-    assert read("a.txt", b"a\r\nb\rc\n\r\nd").text == "a\nb\nc\n\nd"
-
-
-@pytest.mark.parametrize("data", [
-    codecs.BOM_UTF8 + "né日".encode(),
-    "né日".encode("utf-16"),
-    codecs.BOM_UTF16_BE + "né日".encode("utf-16-be"),
-    "né日".encode("utf-32"),
+@pytest.mark.parametrize(("data", "text"), [
+    (b"a\r\nb\rc\n\r\nd", "a\nb\nc\n\nd"),
+    ("the of\u00adfi\u00adcial fee".encode(), "the official fee"),
+    (b"\x1b[31mred\x1b[0m\n" * 9, "\x1b[31mred\x1b[0m\n" * 9),  # colours of a terminal are text
+    (codecs.BOM_UTF8 + "né日".encode(), "né日"),
+    ("né日".encode("utf-16"), "né日"),
+    (codecs.BOM_UTF16_BE + "né日".encode("utf-16-be"), "né日"),
+    ("né日".encode("utf-32"), "né日"),
 ])  # fmt: skip
-def test_byte_order_marks(read, data: bytes) -> None:
+def test_line_ends_soft_hyphens_and_byte_order_marks(read, data: bytes, text: str) -> None:
     document = read("a.txt", data)
-    assert (document.text, document.notes) == ("né日", ())
+    assert (document.text, document.notes) == (text, ())
 
 
 def test_the_fallbacks_are_stated(read) -> None:
@@ -50,10 +49,6 @@ def test_old_encodings_of_other_letters(read, encoding: str, text: str) -> None:
     document = read("a.txt", text.encode(encoding))
     assert document.text == text
     assert document.notes == (f"not UTF-8: read as {encoding}",)
-
-
-def test_terminal_colours_are_text(read) -> None:
-    assert read("a.log", "\x1b[31mred\x1b[0m\n" * 9).text.startswith("\x1b[31m")
 
 
 @pytest.mark.parametrize("data", [
@@ -100,7 +95,3 @@ def test_two_encodings_in_one_file(read) -> None:
 def test_no_byte_order_mark(read, encoding: str, text: str) -> None:
     document = read("a.log", text.encode(encoding))
     assert (document.text, document.notes) == (text, (f"no byte order mark: read as {encoding.upper()}",))
-
-
-def test_soft_hyphens_go(read) -> None:
-    assert read("a.txt", "the of\u00adfi\u00adcial fee").text == "the official fee"
