@@ -29,11 +29,8 @@ def test_temperature_one_draws_as_the_model_says() -> None:
     assert drawn(Sampler(1.0)) == pytest.approx(np.exp(LOGITS), abs=0.04)
 
 
-def test_top_p_keeps_the_smallest_set_that_reaches_it() -> None:
+def test_top_p_keeps_the_smallest_set_that_reaches_it_and_min_p_is_relative_to_the_best() -> None:
     assert set(np.flatnonzero(drawn(Sampler(1.0, top_p=0.7)))) == {0, 1}
-
-
-def test_min_p_is_relative_to_the_best() -> None:
     assert set(np.flatnonzero(drawn(Sampler(1.0, min_p=0.25)))) == {0, 1, 2}
 
 

@@ -68,16 +68,11 @@ def test_bytes_are_read_by_what_they_hold(model: DocumentModel) -> None:
     assert "source: attachment" in model.prompt("Which colour?", attachments=[page], stream=False).text()
 
 
-def test_a_conversation_keeps_its_documents(model: DocumentModel, story: Path) -> None:
-    talk: Any = model.conversation()
-    talk.prompt("Which colour?", attachments=[llm.Attachment(path=str(story))], stream=False).text()
-    assert f"source: {story}:" in talk.prompt("And why?", stream=False).text()
-
-
-def test_a_conversation_of_a_former_process_goes_on(model: DocumentModel, story: Path) -> None:
+def test_a_conversation_keeps_its_documents_also_in_a_later_process(model: DocumentModel, story: Path) -> None:
     first: Any = model.conversation()
     asked = first.prompt("Which colour?", attachments=[llm.Attachment(path=str(story))], stream=False)
     asked.text()
+    assert f"source: {story}:" in first.prompt("And why?", stream=False).text()
     talk: Any = model.conversation()
     talk.loaded_messages = [*asked.prompt.messages, llm.assistant(asked.text())]
     assert f"source: {story}:" in talk.prompt("And why?", stream=False).text()
