@@ -71,7 +71,7 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
     for question in ("What is the GPL for?", "Who may change it?"):
         ask(page, question)
         answered(page)
-        assert "known from before" in details(last(page))
+        assert "kept from earlier questions" in details(last(page))
     expect(page.locator(".card")).to_have_count(3)
     assert "cached" in page.inner_text("#machine")
 
@@ -89,7 +89,7 @@ def test_a_passage_is_ignored_and_the_answer_given_again(page: Any, tmp_path: Pa
     card.locator(".again").click()
     expect(card.locator(".again")).to_be_hidden()
     answered(page)
-    assert "known from before" in details(card)
+    assert "kept from earlier questions" in details(card)
     expect(page.locator(".segment")).to_have_count(n_read)
     expect(card.locator(".passage.ignored")).to_have_count(1)
     page.reload()
@@ -205,6 +205,11 @@ def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, lon
     ask(page, "and in 2022?")
     settled = last(page).locator(".settled")
     expect(settled).to_have_text(re.compile(r"Asked as: Who may copy it in 2021\?.* and in 2022\?"), timeout=SECONDS)
+    answered(page)
+    last(page).locator(".alone").click()
+    expect(page.locator(".card")).to_have_count(3, timeout=SECONDS)
+    answered(page)
+    expect(last(page).locator(".settled")).to_be_hidden()
     answered(page)
 
 

@@ -5,7 +5,7 @@ import { button, fill, item, make, place, plain, show, span } from "./dom.js";
 import { advice, bare, begin, details, elapsed, headline, isBusy, isChanged, labelled, line, markdown, others, own, quoted, quoteOf, share, state, tell, word } from "./told.js";
 
 export class Card {
-  // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, remove, select
+  // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, alone, remove, select
   constructor(question, page) {
     Object.assign(this, { page, id: question.id, told: begin(question), at: null });
     this.build();
@@ -39,15 +39,16 @@ export class Card {
     parts.said.setAttribute("aria-live", "polite");
     parts.word.setAttribute("role", "status");
     this.moreFacts = make("details", { className: "more" }, make("summary", {}, "Details"), parts.details);
+    this.moreFacts.ontoggle = () => this.moreFacts.open && this.moreFacts.scrollIntoView({ block: "nearest" });
     this.othersTitle = make("summary", {});
     this.othersBox = make("details", { className: "others" }, this.othersTitle, parts.others);
     this.acts = {
       now: button("Answer now", ask("now"), "now"), stop: button("Stop", ask("stop"), "stop"), more: button("Keep checking", ask("more"), "keep"),
-      again: button("Answer again", ask("again"), "again"), copy: button("Copy", () => this.copy(), "quiet copy"),
+      again: button("Answer again", ask("again"), "again"), alone: button("Ask as written", ask("alone"), "alone"), copy: button("Copy", () => this.copy(), "quiet copy"),
     };
     this.acts.copy.title = "Copy the answer with its citations";
     this.element = make("li", { className: "card" }, make("div", { className: "head" }, parts.asked, remove), parts.settled,
-      make("div", { className: "answer" }, parts.word, parts.said, parts.short, parts.advice, parts.near, parts.quotes, this.othersBox, parts.warnings,
+      make("div", { className: "answer" }, parts.word, parts.said, parts.short, parts.advice, parts.warnings, parts.near, parts.quotes, this.othersBox,
         parts.bar, make("div", { className: "foot" }, parts.line, parts.elapsed, this.moreFacts), make("div", { className: "acts" }, ...Object.values(this.acts))));
   }
 
@@ -127,9 +128,7 @@ export class Card {
   }
 
   place(one) {
-    const made = button(this.where(one), () => this.page.go(this, one), "place");
-    made.tabIndex = -1;
-    return made;
+    return Object.assign(button(this.where(one), () => this.page.go(this, one), "place"), { tabIndex: -1 });
   }
 
   where(one) {
@@ -166,6 +165,7 @@ export class Card {
     acts.stop.textContent = told.answer ? "Stop checking" : "Stop";
     acts.more.hidden = !rest || !told.answer.has_more;
     acts.again.hidden = !rest || !isChanged(told);
+    acts.alone.hidden = busy || this.parts.settled.hidden;
     acts.copy.hidden = !told.answer?.text;
   }
 

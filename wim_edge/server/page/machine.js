@@ -29,10 +29,7 @@ export async function showMachine() {
   const usual = status.settings.judge?.value, { value: judge } = $("judge"), judges = here.map((one) => [one.name, one.name]);
   fill($("judge"), [[`default (${usual && usual !== "self" ? usual : "the model itself"})`, ""], ["the model itself", "self"], ...judges], ([label, value]) => new Option(label, value));
   $("judge").value = judge;
-  const forget = (id) => doing(async () => {
-    await api(`readings/${id}`, { method: "DELETE" });
-    await showMachine();
-  });
+  const forget = (id) => doing(() => api(`readings/${id}`, { method: "DELETE" }).then(showMachine));
   fill($("readings"), readings, ({ id, title, model, tokens, bytes }) =>
     item(`${title} · ${model}, ${tokens.toLocaleString()} tokens, ${megabytes(bytes)}`, button("×", forget(id), "", `Forget ${title}`)));
 }

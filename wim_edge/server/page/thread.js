@@ -87,6 +87,7 @@ export class Thread {
       stop: doing((card) => this.end(card, "cancel", "Stopping")),
       more: doing((card) => this.again(card, true)),
       again: doing((card) => this.again(card, false)),
+      alone: doing(({ told: { question: { documents, library, question, options } } }) => this.ask({ documents, library, question, options }, null)),
       remove: (card) => this.remove(card),
       drawn: (card) => this.follows && card === this.cards.at(-1) && this.toEnd(),
     };
@@ -131,8 +132,8 @@ export class Thread {
   }
 
   // Ask what is typed, which stands there at once; the question before may be what it refers to
-  async ask(body) {
-    const { about } = this, before = this.cards.at(-1), running = this.cards.find((card) => card.told.live && card.watch);
+  async ask(body, before = this.cards.at(-1)) {
+    const { about } = this, running = this.cards.find((card) => card.told.live && card.watch);
     const sent = make("li", { className: "card" }, make("div", { className: "head" }, span(body.question, "asked")));
     $("thread").append(sent);
     this.follows = true;

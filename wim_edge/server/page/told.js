@@ -159,7 +159,7 @@ export function details(told) {
   else if (answer?.confidence != null) rows.push(["Chance that this is right", percent(answer.confidence)]);
   if (answer) {
     const { prefilled_tokens: read, reused_tokens: known } = answer.usage;
-    if (read || known) rows.push(["Tokens read", `${read.toLocaleString()}${known ? `, ${known.toLocaleString()} known from before` : ""}`]);
+    if (read || known) rows.push(["Tokens read", `${read.toLocaleString()}${known ? `, and ${known.toLocaleString()} kept from earlier questions` : ""}`]);
     const seen = new Set([...told.read.values()].map((one) => one.document)), unseen = [...told.names.keys()].filter((name) => !seen.has(name));
     if (answer.has_more && seen.size && unseen.length) rows.push(["Nothing read of", unseen.slice(0, 3).join(", ") + (unseen.length > 3 ? ` and ${unseen.length - 3} more` : "")]);
   }
