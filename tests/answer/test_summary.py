@@ -10,6 +10,7 @@ from tests.reading.mill import MILL, ask
 from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.documents.document import Mark
+from wim_edge.documents.plain import plain
 from wim_edge.testing import FakeModel
 
 
@@ -24,6 +25,8 @@ def test_a_summary_is_the_beginning_and_the_sections() -> None:
     assert answer.quotes[0].text.startswith("The mill stood by the river.")
     assert answer.text.endswith("\n\n- Costs\n- Terms: “Pay within a month of the sale.”")
     assert summed(document, "Sum up “Terms”.").text == "Terms\n\n“Pay within a month of the sale.”"
+    numbered = plain("mill.txt", text.replace("Costs", "1. Costs").replace("Terms", "2. Terms"))
+    assert summed(numbered, "Sum up section 2").text == "2. Terms\n\n“Pay within a month of the sale.”"
 
 
 def test_of_very_many_sections_the_first_are_named() -> None:

@@ -79,6 +79,13 @@ def test_markdown_is_verbatim_and_its_headings_are_sections(read) -> None:
     assert place_of(document, "not one").section == "One big x"
 
 
+def test_titles_of_a_plain_text_are_sections(read) -> None:
+    clauses = "1. Rent\nIt is 890 euros a month.\n\n2. Pets of 2024\nSmall animals in cages only.\nNO DOGS\n"
+    items = "3. Sign this.\nNow, please.\n\n1. Buy one\n2. Sell it again\n\nTOTAL 3\nis due"
+    document = read("a.txt", f"LEASE OF A FLAT\n\n{clauses}\n{items}")
+    assert [mark.section for mark in document.marks] == ["LEASE OF A FLAT", "1. Rent", "2. Pets of 2024"]
+
+
 def test_front_matter_is_no_heading(read) -> None:
     document = read("a.markdown", "---\ntitle: x\n---\n# H\n")
     assert [(mark.start, mark.section) for mark in document.marks] == [(17, "H")]

@@ -34,13 +34,16 @@ _NUMBERING = re.compile(r"^[\W\d]+")
 
 def summary(documents: Seq[Document], question: str) -> Answer:
     """Returns for each document its opening with sections or central sentences, or the columns of its tables. Of a
-    document with a section whose title is in the question, only that section is summed up."""
+    document with a section whose title or number is in the question, only that section is summed up."""
     parts, quotes, asked = [], [], f" {key(question)} "
+    last = _number(question.split()[-1]) if question.strip() else ""  # "Section 7", but not "in 3 sentences"
     for document in documents:
         sections, spans = _sections(document), _telling_sentences(document)
         heading = _heading(document, sections, spans)
         titles = {at[0]: f" {key(_NUMBERING.sub('', at[0]))} " for at in sections if heading != at[0] and at[0][3:]}
-        if own := {name: (start, end) for name, start, end in sections if titles.get(name, ".") in asked}:
+        named = {name: (start, end) for name, start, end in sections if titles.get(name, ".") in asked}
+        numbered = {name: (start, end) for name, start, end in sections if last and _number(name) == last}
+        if own := named or (numbered if len(numbered) == 1 else {}):
             document = replace(document, parts=document.parts or tuple(own.values()))
             heading, sections, spans = next(iter(own)), _sections(document), _telling_sentences(document)
         first = _opening(document, spans)
@@ -69,6 +72,12 @@ def summary(documents: Seq[Document], question: str) -> Answer:
         return Answer("The text holds no sentence.", "not_found", support=0.0)
     text, short = "\n\n".join(parts), on_one_line(quotes[0].text)
     return Answer(text, short=short, span=quotes[0].chars, quotes=tuple(quotes), support=1.0)
+
+
+def _number(title: str) -> str:
+    """Returns the number at the beginning of a title; empty if there is none."""
+    numbering = _NUMBERING.match(title)
+    return numbering[0].strip(" .,:()§?") if numbering else ""
 
 
 def _columns(document: Document) -> list[tuple[events.Chars, str]]:

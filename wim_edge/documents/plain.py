@@ -1,4 +1,4 @@
-"""The readers of plain text, of Markdown with its headings as sections, and of JSON with its keys as sections.
+"""The readers of plain text and Markdown with their headings as sections, and of JSON with its keys as sections.
 
 A text file with many HTML tags is read as HTML. A model would read the tags as words (half of the tokens of some
 tables) and quote them. JSON keeps its lines: a small model reads them better than rows with their keys.
@@ -23,6 +23,7 @@ from wim_edge.documents.html import add_html
 from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.runs import STRUCK
 from wim_edge.documents.tables import line_spans
+from wim_edge.documents.units import titles_of
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
@@ -60,7 +61,8 @@ def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
 def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...] = ()) -> Document:
     """Returns the document of a plain text. HTML is read without its tags, with its sections and a note."""
     if not is_markup(text):
-        return Document(name, text, notes=notes)
+        marks = tuple(Mark(start, section=short(title)) for start, title in titles_of(text))
+        return Document(name, text, marks, notes=notes)
     draft = DocumentBuilder()
     try:
         add_html(draft, name, _GLUED.sub(r"\1 ", text), limits)

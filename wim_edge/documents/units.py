@@ -16,6 +16,9 @@ from wim_edge.documents.tables import ROW, RULE, Table, cells_of, line_spans, ta
 
 ITEM = re.compile(r"(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
 """The mark at the beginning of a list item."""
+_NUMBERED = re.compile(r"(?:§ ?)?(?:\d{1,2}(?:\.\d{1,2})*[.)]?|[IVX]{1,5}\.)\s+")
+_CAPITALS = re.compile(r"(?:[^\W\d]\S* ?){1,8}")
+_TITLE_WORDS = 8  # the most words of a line that is a title
 _MOST_CELLS, _TITLE = 25_000, 80  # most cells of a document's rows; most characters of a title of rows
 _VALUE = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]*\w|(?:https?://|www\.)[^\s)>\]]+\w"  # addresses
@@ -114,18 +117,26 @@ def _is_alone(text: str, start: int, end: int) -> bool:
     return "|" not in above and "|" not in below
 
 
-def siblings(text: str, start: int, end: int) -> list[tuple[int, int]]:
+@lru_cache(maxsize=8)
+def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
+    """Returns for each list the span of the line above it, and those of its items. Indented lines belong to an item."""
+    above, found = (0, 0), []
+    for are_items, run in groupby(_item_lines(text), key=lambda line: _is_item(text, line)):
+        lines = [inked(text, *line) for line in run]
+        if are_items and len(lines) > 1:
+            found.append((above, tuple(lines)))
+        above = lines[-1]
+    return tuple(found)
+
+
+def siblings(text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:
     """Returns the spans of the items of a list: the list that contains these characters or, if they end a line ("You
-    need:"), the list that begins below. Indented lines belong to their item. Returns [] if there is no list."""
-    lines = _item_lines(text)
-    at = next((n for n, (left, right) in enumerate(lines) if left <= start < right), -1)
-    if at >= 0 and not _is_item(text, lines[at]) and not text[end : lines[at][1]].strip(" \t\n:"):
-        at += 1
-    for are_items, run in groupby(enumerate(lines), key=lambda line: _is_item(text, line[1])):
-        items = dict(run)
-        if are_items and at in items and len(items) > 1:
-            return [inked(text, *item) for item in items.values()]
-    return []
+    need:"), the list that begins below. Returns () if there is no list."""
+    for above, items in lists(text):
+        introduces = above[0] <= start < above[1] and not text[end : above[1]].strip(" \t\n:")
+        if introduces or items[0][0] <= start < items[-1][1]:
+            return items
+    return ()
 
 
 def _item_lines(text: str) -> list[tuple[int, int]]:
@@ -146,6 +157,28 @@ def _item_lines(text: str) -> list[tuple[int, int]]:
 
 def _is_item(text: str, line: tuple[int, int]) -> bool:
     return ITEM.match(text[slice(*line)].strip()) is not None
+
+
+def is_numbered_title(line: str, following: str) -> bool:
+    """Returns whether a line is a title with a number: the text or its first sub-number follows, not the next item."""
+    number, n_words = _NUMBERED.match(line), len(line.split())
+    if number is None or n_words > _TITLE_WORDS:
+        return False
+    own = line[: number.end()].strip(" .)")
+    below = _NUMBERED.match(following) is None or following.startswith(f"{own}.")
+    return below and len(following.split()) > n_words
+
+
+def titles_of(text: str) -> list[tuple[int, str]]:
+    """Returns (offset, title) of the titles in a plain text: numbered or in capitals, alone below a blank line."""
+    filled = [span for span in line_spans(text) if text[slice(*span)].strip()]
+    found = []
+    for (_, before), (start, end), (below, stop) in zip([(0, 0), *filled], filled, filled[1:], strict=False):
+        line, following = text[start:end].strip(), text[below:stop].strip()
+        is_title = is_numbered_title(line, following) or (line.isupper() and _CAPITALS.fullmatch(line))
+        if is_title and (before < start or not start) and line[-1] not in ".,;:!?" and not following[0].islower():
+            found.append((start, line))
+    return found
 
 
 def inked(text: str, start: int, end: int) -> tuple[int, int]:

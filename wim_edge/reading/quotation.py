@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from wim_edge import words
 from wim_edge.documents import Document, Segment
 from wim_edge.documents.tables import ROW, header_above, line_spans
-from wim_edge.documents.units import ITEM, inked, unit_spans
+from wim_edge.documents.units import ITEM, inked, is_numbered_title, unit_spans
 
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _LABEL = 60  # the most characters of a line that introduces the next lines ("Account:")
@@ -21,8 +21,7 @@ _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _SLANTED = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,80}?)(?<=[^\s*])\*(?![\w*])")
 _PARTED = re.compile(r"(?<=\w)[\u2010\u00ad]\n\s*(?=\w)")
 _MARKDOWN = re.compile(r"#{1,6} |<!--")
-_NUMBERED = re.compile(r"(?:§ ?)?(?:\d{1,2}(?:\.\d{1,2})*[.)]?|[IVX]{1,5}\.)\s+")
-_HEADING_WORDS, _LONGEST_BARE = 8, 300  # the most words of a heading; the most characters of a bare line
+_LONGEST_BARE = 300  # the most characters of a bare line
 
 
 @dataclass(frozen=True)
@@ -96,15 +95,8 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
     if _NO_WORDS.fullmatch(line) or _LEADER.search(line) or _MARKDOWN.match(line):
         return True
     plain = line.strip("*_ ")
-    if plain in sections:
-        return True
-    number, n_words = _NUMBERED.match(plain), len(plain.split())
-    if number is None or n_words > _HEADING_WORDS or re.search(r"\d|:", plain[number.end() :]):
-        return False
-    # A numbered title is followed by its text or its first sub-number; a numbered item, by the next item
-    own = plain[: number.end()].strip(" .)")
-    below = _NUMBERED.match(following) is None or following.startswith(f"{own}.")
-    return below and len(following.split()) > n_words
+    has_value = re.search(r"\d|:", plain.lstrip("§ 0123456789."))
+    return plain in sections or (not has_value and is_numbered_title(plain, following))
 
 
 def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:
