@@ -111,3 +111,32 @@ def test_a_model_with_an_adapter_is_not_asked_again() -> None:
 
 def test_what_is_nearly_all_of_its_segment_is_not_read_again() -> None:
     assert second(STORY.replace("\n\n", " ")).short.startswith("Lady")
+
+
+CAMP = "The camp begins on 4 May.\n\nPlease bring:\n- a tent\n- a mat\n\nWe give you:\n- soup\n- tea\n"
+
+
+def packed(question: str, whole: str, adapter: bool = True) -> events.AnswerFinished:
+    """Asks a model that says ``whole`` to all of the text, and finds that "Please bring:" alone answers a question."""
+
+    def reply(prompt: str) -> str:
+        if "- tea" in prompt:
+            return "" if prompt.endswith(whole) else whole
+        return "it" if "bring:" in prompt and "pack" in prompt else " none"
+
+    model = FakeModel(reply)
+    model.has_adapter = adapter
+    with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=model) as runtime:
+        runtime._loaded.support = SURE
+        return runtime.ask(Document("camp.txt", CAMP), question)
+
+
+def test_a_list_whose_introduction_seems_to_answer_is_the_answer() -> None:
+    answer = packed("What do I pack?", "mat")
+    assert (answer.short, answer.status) == ("a tent; a mat", "answered")
+    assert [quote.text for quote in answer.quotes[1:]] == ["- a tent", "- a mat"]
+    assert ";" not in packed("What do I pack?", "mat", adapter=False).short
+
+
+def test_a_fact_is_the_answer_where_no_introduction_seems_to_be() -> None:
+    assert packed("When does it begin?", "May").short == "4 May"

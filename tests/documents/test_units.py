@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wim_edge import Document
-from wim_edge.documents.units import column, rows, siblings, unit_spans, whole_value
+from wim_edge.documents.units import column, lists, rows, siblings, unit_spans, whole_value
 
 TABLE = "| Name | Room |\n| --- | --- |\n| Ada | 12 |\n| Hugo | 14 |\n"
 AS = {
@@ -53,6 +53,12 @@ def test_units_are_the_text_with_each_row_alone() -> None:
 def test_the_items_beside_or_below_some_words(text: str, run: str, items: list[str]) -> None:
     at = text.index(run)
     assert [text[start:end] for start, end in siblings(text, at, at + len(run))] == items
+
+
+def test_the_lists_of_a_text_with_the_lines_above_them() -> None:
+    text = "- soup\n- tea\n\nBring\nyour:\n1. tent\n   of cotton\n2. mat\n\n- one\n\nNo list."
+    found = [(text[slice(*above)], [text[slice(*item)] for item in items]) for above, items in lists(text)]
+    assert found == [("", ["- soup", "- tea"]), ("your:", ["1. tent\n   of cotton", "2. mat", "- one"])]
 
 
 def test_the_cells_of_a_column() -> None:

@@ -17,26 +17,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence as Seq
-from contextlib import ExitStack
 from dataclasses import asdict, astuple, dataclass, replace
 from math import exp, inf, log
 
 from wim_edge import words
-from wim_edge.documents import Document, Segment
+from wim_edge.documents import Document, Segment, sentences
 from wim_edge.documents.tables import Table, tables_within
-from wim_edge.documents.units import Row, rows_within, unit_spans, whole_value
+from wim_edge.documents.units import Row, lists, rows_within, unit_spans, whole_value
 from wim_edge.reading import events
 from wim_edge.reading.plan import source_label
 from wim_edge.reading.pointing import Pointed
 from wim_edge.reading.reading import Reading
+from wim_edge.support import sigmoid
 
 _WORD = re.compile(r"\w+")
 _LEAST = 1e-6
 MAX_ROWS = 6
 """The most rows that are read alone, of about 60 tokens each."""
-_AT_ONCE = 2  # rows in one batch: the reading and the beams need sequences too
+_INTRODUCES = 3.0  # nats: an introduction without its list seldom seems to answer (docs/choices.md)
 _LONGEST, _LONGEST_CELL = 600, 120  # the most characters read of a row; the most of a cell that can be an answer
-_NEARLY, _BETWEEN = 0.8, "\n\n"  # a paragraph of at least this share of its segment is not read again
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,8 @@ def candidates_of(
         return _ordered(found), None
     if found and not reading.model.has_adapter:
         best = _ordered(found)[0]
-        again = read_paragraph(reading, best.index, best.start, best.end)
+        room = reading.context.n_ctx - len(reading.cache.sequence) - reading.plan.reserved
+        again = reading.writer.point_again(best.index, best.start, best.end, room)
         found = _runs(reading, {**pointed, best.index: again}, units) if again and again.runs else found
     best_first = sorted(units, key=lambda unit: -Terms(unit.passage, -unit.missed, 0.0, 0.0).score)
     near = [(unit, unit.row) for unit in best_first if unit.row][:MAX_ROWS]
@@ -223,43 +223,30 @@ def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]
     """
     plan, tokenize, pointer = reading.plan, reading.model.tokenize, reading.writer.pointer
     texts = [[*plan.segments[index].heading_tokens, *tokenize(row.text[:_LONGEST])] for index, row in rows]
-    room = reading.context.n_ctx - len(reading.cache.sequence) - len(plan.prefix)
-    for at in range(0, len(rows), _AT_ONCE):
-        some = texts[at : at + _AT_ONCE]
-        if 2 * sum(len(one) + len(plan.margin_prompt) for one in some) > room:
-            return
-        reading.control.check()
-        with ExitStack() as stack, reading.clock.stage("answer"):
-            opening = stack.enter_context(reading.context.sequence())
-            opening.append(plan.prefix)
-            forks = [stack.enter_context(opening.fork()) for _ in some]
-            reading.context.append_each(list(zip(forks, some, strict=True)))
-            with reading.context.adapted():
-                reading.context.append_each([(fork, plan.margin_prompt) for fork in forks])
-                for fork, (_, row) in zip(forks, rows[at : at + _AT_ONCE], strict=True):
-                    cells = [n for n, text in enumerate(row.texts) if 0 < len(text) <= _LONGEST_CELL]
-                    rated = pointer.rate(fork, [row.texts[n] for n in cells])
-                    yield RowRead(row, pointer.log_odds(fork.logits), tuple(zip(cells, rated, strict=True)))
+    for fork, (_, row) in zip(reading.alone(texts), rows, strict=False):  # there may not be room for all
+        cells = [n for n, text in enumerate(row.texts) if 0 < len(text) <= _LONGEST_CELL]
+        rated = pointer.rate(fork, [row.texts[n] for n in cells])
+        yield RowRead(row, pointer.log_odds(fork.logits), tuple(zip(cells, rated, strict=True)))
 
 
-def read_paragraph(reading: Reading, index: int, start: int, end: int) -> Pointed | None:
-    """Returns the runs that the model points at in the paragraph around ``[start, end)`` of segment ``index``.
-
-    None if the paragraph is nearly the whole segment or does not fit the context. Raises Interrupted.
-    """
-    planned = reading.plan.segments[index]
-    segment = planned.segment
-    left = segment.text.rfind(_BETWEEN, 0, start - segment.start) + 1
-    right = segment.text.find(_BETWEEN, end - segment.start)
-    text = segment.text[left : right if right >= 0 else len(segment.text)]
-    tokens = reading.model.tokenize(text)
-    before = [*reading.plan.prefix, *planned.heading_tokens]
-    need = len(reading.cache.sequence) + len(before) + len(tokens) + reading.plan.reserved
-    if len(text) >= _NEARLY * len(segment.text) or need > reading.context.n_ctx:
-        return None
-    at = segment.start + left
-    alone = Segment(segment.document, at, at + len(text), text, tuple(tokens))
-    with reading.context.sequence() as sequence:
-        with reading.clock.stage("answer"):
-            sequence.append([*before, *tokens])
-        return reading.writer.point(alone, sequence)
+def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
+    """Returns the items of the list whose introduction, read alone, seems most to answer: its section's heading and the
+    sentence above it. ``share``: P(this list is the answer). Empty without an adapter or lists. Raises Interrupted."""
+    plan, asked, found = reading.plan, words.without_endings(reading.plan.query), []
+    for index in sorted(reading.ranking.known) if reading.model.has_adapter else ():
+        document, (first, last) = plan.document_of(index), plan.segments[index].chars
+        for (start, end), items in lists(document.text):
+            if first <= items[0][0] < last:
+                above, section = document.text[start:end], document.section(items[0][0]) or ""
+                sentence = above[sentences(above)[-1][0] :] if above else ""
+                text = sentence if section in sentence else f"{section}\n{sentence}"
+                found.append((_passage(reading, index), index, items, text[-_LONGEST:]))
+    best_first = sorted(found, key=lambda one: (-one[0], -len(asked & words.without_endings(one[-1]))))[:MAX_ROWS]
+    forks = reading.alone([reading.model.tokenize(one[-1]) for one in best_first])
+    read = [(reading.writer.pointer.log_odds(fork.logits), one) for fork, one in zip(forks, best_first, strict=False)]
+    if not read:
+        return ()
+    best, (passage, index, items, _) = max(read, key=lambda pair: pair[0])
+    share = sigmoid(best + _INTRODUCES) / sum(exp(odds - best) for odds, _ in read)
+    terms, document = Terms(passage, 0.0, 0.0, 0.0), plan.document_of(index)
+    return tuple(AnswerCandidate(index, document, *item, terms, share=share) for item in items)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import log
 
 from wim_edge import words
-from wim_edge.answer.candidates import AnswerCandidate, candidates_of, key
+from wim_edge.answer.candidates import AnswerCandidate, candidates_of, introduced, key
 from wim_edge.answer.quotes import format_quotes, margin_quotes, quote, quote_at
 from wim_edge.documents.tables import header_above
 from wim_edge.documents.units import ITEM, column, rows, siblings
@@ -118,6 +118,10 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
             share = sum({key(one.text): one.share for one in (best, *its) if one.document is best.document}.values())
         elif reading.kind == "auto" and any(item.document is not best.document for item in items):
             share = min(item.share for item in items)
+    if alone and support is not None and support >= NOT_FOUND and not verdict:
+        listed = introduced(reading)
+        if listed and listed[0].share > max(NOT_FOUND, support * share):
+            best, items, share = listed[0], listed, listed[0].share
     others = margin_quotes(reading, [index for index in used if index != best.index])
     quotes = (quote_at(reading, best.index, best.start, best.end), *others)
     evidence = replace(evidence, share=share) if evidence else None

@@ -21,6 +21,7 @@ from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.reading.timings import Timings
 
 _CHARS_A_TOKEN = 4
+_NEARLY, _BETWEEN = 0.8, "\n\n"  # a paragraph of at least this share of its segment is not read again
 WORDS = 0.6
 """The nats that a run loses for each missed point of its unit (`wim_edge.words.missed_points`; docs/choices.md)."""
 
@@ -102,6 +103,23 @@ class MarginWriter:
             pointed = self.pointer.point(branch, segment, avoid=bare_lines(document, segment), asked=asked)
         self.decoded_tokens += pointed.n_tokens
         return pointed
+
+    def point_again(self, index: int, start: int, end: int, room: int) -> Pointed | None:
+        """Points into the paragraph around ``[start, end)`` of segment ``index``, read alone. None if it is nearly the
+        whole segment or has more than ``room`` tokens. Raises Interrupted."""
+        planned = self.plan.segments[index]
+        whole = planned.segment
+        left = whole.text.rfind(_BETWEEN, 0, start - whole.start) + 1
+        right = whole.text.find(_BETWEEN, end - whole.start)
+        text = whole.text[left : right if right >= 0 else len(whole.text)]
+        tokens, before = self.model.tokenize(text), [*self.plan.prefix, *planned.heading_tokens]
+        if len(text) >= _NEARLY * len(whole.text) or len(before) + len(tokens) > room:
+            return None
+        at = whole.start + left
+        with self.context.sequence() as sequence:
+            with self.clock.stage("answer"):
+                sequence.append([*before, *tokens])
+            return self.point(Segment(whole.document, at, at + len(text), text, tuple(tokens)), sequence)
 
     def quotation(self, index: int, start: int, end: int) -> Quotation:
         """Returns the quotation around characters ``[start, end)`` of the document, in segment ``index``."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence as Seq
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 from wim_edge.engine.protocols import Context, Interrupted, Model, Sequence, Snapshot
@@ -41,6 +41,7 @@ from wim_edge.settings import Within
 from wim_edge.support import SupportWeights
 
 _NEAREST = 2  # the most passages if no segment is relevant
+_AT_ONCE = 2  # texts read alone in one batch: the reading and the beams need sequences too
 _OF_A_LIST = 6  # the most passages for a list that is pointed at, unless `max_passages` is more
 
 
@@ -226,6 +227,25 @@ class Reading:
     def pointed_at(self, segments: Seq[int]) -> dict[int, Pointed]:
         """Returns {segment: what the model points at} for those of these segments that have a quotation as margin."""
         return {index: self.pointed[index] for index in segments if index in self.pointed}
+
+    def alone(self, texts: Seq[list[int]]) -> Iterator[Sequence]:
+        """Yields for each text a sequence that ends with the text alone and the prompt for a margin, to be used until
+        the next one. Stops early when the context has no room for further texts. Raises Interrupted."""
+        plan = self.plan
+        room = self.context.n_ctx - len(self.cache.sequence) - len(plan.prefix)
+        for at in range(0, len(texts), _AT_ONCE):
+            some = texts[at : at + _AT_ONCE]
+            if 2 * sum(len(one) + len(plan.margin_prompt) for one in some) > room:
+                return
+            self.control.check()
+            with ExitStack() as stack, self.clock.stage("answer"):
+                opening = stack.enter_context(self.context.sequence())
+                opening.append(plan.prefix)
+                forks = [stack.enter_context(opening.fork()) for _ in some]
+                self.context.append_each(list(zip(forks, some, strict=True)))
+                stack.enter_context(self.context.adapted())
+                self.context.append_each([(fork, plan.margin_prompt) for fork in forks])
+                yield from forks
 
     def close(self) -> None:
         if self.relevance is not None:
