@@ -6,8 +6,9 @@ import pytest
 
 from tests.reading.mill import MILL, SURE, TABLE, ask
 from wim_edge import Decision, Document, Runtime, Settings, events
-from wim_edge.answer.candidates import MAX_ROWS, WEIGHTS, RowRead, Terms, key, read_rows
+from wim_edge.answer.candidates import MAX_ROWS, WEIGHTS, Terms, key, read_rows
 from wim_edge.documents.units import rows
+from wim_edge.reading.pointing import RowRead
 from wim_edge.testing import FakeModel
 
 

@@ -26,7 +26,7 @@ from wim_edge.documents.tables import Table, tables_within
 from wim_edge.documents.units import Row, lists, rows_within, unit_spans, whole_value
 from wim_edge.reading import events
 from wim_edge.reading.plan import source_label
-from wim_edge.reading.pointing import Pointed
+from wim_edge.reading.pointing import Pointed, RowRead
 from wim_edge.reading.reading import Reading
 from wim_edge.support import sigmoid
 
@@ -34,8 +34,8 @@ _WORD = re.compile(r"\w+")
 _LEAST = 1e-6
 MAX_ROWS = 6
 """The most rows that are read alone, of about 60 tokens each."""
-_INTRODUCES = 3.0  # nats: an introduction without its list seldom seems to answer (docs/choices.md)
-_LONGEST, _LONGEST_CELL = 600, 120  # the most characters read of a row; the most of a cell that can be an answer
+_INTRODUCES, _LESS = 5.0, 2.0  # nats: an introduction without its list seldom seems to answer (docs/choices.md)
+_LONGEST = 600  # the most characters read of a row or a list
 
 
 @dataclass(frozen=True)
@@ -93,17 +93,6 @@ class _Unit:
     row: Row | None
     passage: float
     missed: float
-
-
-@dataclass(frozen=True)
-class RowRead:
-    """A row that was read alone."""
-
-    row: Row
-    answers: float
-    """An adapter's log-odds, in nats, that the row answers."""
-    cells: tuple[tuple[int, float], ...]
-    """Cell numbers with log P(the cell is the answer), in nats."""
 
 
 def candidates_of(
@@ -221,19 +210,21 @@ def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]
 
     Stops early when the context has no room for further rows. Raises Interrupted.
     """
-    plan, tokenize, pointer = reading.plan, reading.model.tokenize, reading.writer.pointer
+    plan, tokenize = reading.plan, reading.model.tokenize
     texts = [[*plan.segments[index].heading_tokens, *tokenize(row.text[:_LONGEST])] for index, row in rows]
     for fork, (_, row) in zip(reading.alone(texts), rows, strict=False):  # there may not be room for all
-        cells = [n for n, text in enumerate(row.texts) if 0 < len(text) <= _LONGEST_CELL]
-        rated = pointer.rate(fork, [row.texts[n] for n in cells])
-        yield RowRead(row, pointer.log_odds(fork.logits), tuple(zip(cells, rated, strict=True)))
+        yield reading.writer.pointer.read_row(fork, row)
 
 
 def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
     """Returns the items of the list whose introduction, read alone, seems most to answer: its section's heading and the
-    sentence above it. ``share``: P(this list is the answer). Empty without an adapter or lists. Raises Interrupted."""
+    sentence above it. ``share``: P(this list is the answer). Empty without an adapter, or if the question is likelier
+    after the best passage than after the list. Raises Interrupted."""
     plan, asked, found = reading.plan, words.without_endings(reading.plan.query), []
-    for index in sorted(reading.ranking.known) if reading.model.has_adapter else ():
+    relevance, tokenize = reading.relevance, reading.model.tokenize
+    if relevance is None or not (relevance.uses_outlook and reading.model.has_adapter):
+        return ()
+    for index in sorted(reading.ranking.known):
         document, (first, last) = plan.document_of(index), plan.segments[index].chars
         for (start, end), items in lists(document.text):
             if first <= items[0][0] < last:
@@ -242,11 +233,16 @@ def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
                 text = sentence if section in sentence else f"{section}\n{sentence}"
                 found.append((_passage(reading, index), index, items, text[-_LONGEST:]))
     best_first = sorted(found, key=lambda one: (-one[0], -len(asked & words.without_endings(one[-1]))))[:MAX_ROWS]
-    forks = reading.alone([reading.model.tokenize(one[-1]) for one in best_first])
+    forks = reading.alone([tokenize(one[-1]) for one in best_first])
     read = [(reading.writer.pointer.log_odds(fork.logits), one) for fork, one in zip(forks, best_first, strict=False)]
     if not read:
         return ()
-    best, (passage, index, items, _) = max(read, key=lambda pair: pair[0])
+    best, (passage, index, items, text) = max(read, key=lambda pair: pair[0])
+    whole = f"{text}\n{plan.document_of(index).text[items[0][0] : items[-1][1]][:_LONGEST]}"
+    with reading.context.sequence() as sequence, reading.clock.stage("answer"):
+        sequence.append([*plan.prefix, *tokenize(whole)])
+        if relevance.gain(sequence) < max(reading.ranking.scores.values()) - _LESS:
+            return ()
     share = sigmoid(best + _INTRODUCES) / sum(exp(odds - best) for odds, _ in read)
     terms, document = Terms(passage, 0.0, 0.0, 0.0), plan.document_of(index)
     return tuple(AnswerCandidate(index, document, *item, terms, share=share) for item in items)

@@ -185,7 +185,7 @@ def _reason(event: events.AnswerFinished) -> str:
     if event.short in ("Yes", "No"):
         return f"{product} of {event.short}; sure only if a writer agrees"
     if event.short != best[0].text:
-        return f"{product}; a list: its items stand together, cells answer alike, or documents differ; {sure}"
+        return f"{product}; a list: introduced as one, of cells that answer alike, or of documents that differ; {sure}"
     if _agreed(event) == 0:
         return f"the writer did not say “{clean(best[0].text)}” before it saw these words"
     return f"{product}{', raised as the writer agrees' * bool(_agreed(event))}; {sure}"

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from wim_edge.documents import Segment, sentences
 from wim_edge.documents.tables import ROW
-from wim_edge.documents.units import inked
+from wim_edge.documents.units import Row, inked
 from wim_edge.engine.protocols import PLAIN_LETTERS, Context, Logits, Model, Sequence
 from wim_edge.engine.sampling import Step, log_softmax, search_beams
 
+_LONGEST_CELL = 120  # the most characters of a cell that can be an answer
 BEAMS = 4  # 8 beams pointed no better
 _LEAST = 1e-9
 _ACROSS = 20.0  # nats that a run over two rows of a table loses: more than for any other reason
@@ -56,6 +57,17 @@ class Pointed:
     """log P(Yes or No): high if the question asks for one."""
     n_tokens: int
     """The tokens decoded."""
+
+
+@dataclass(frozen=True)
+class RowRead:
+    """A row that was read alone."""
+
+    row: Row
+    answers: float
+    """An adapter's log-odds, in nats, that the row answers."""
+    cells: tuple[tuple[int, float], ...]
+    """Cell numbers with log P(the cell is the answer), in nats."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +154,12 @@ class Pointer:
                 scores.append(float(first[one[0]]) + inner + end)
                 begin += len(one)
         return scores
+
+    def read_row(self, sequence: Sequence, row: Row) -> RowRead:
+        """Rates the cells of a row. ``sequence``: ends with the row and the prompt. Raises as `rate`."""
+        cells = [n for n, text in enumerate(row.texts) if 0 < len(text) <= _LONGEST_CELL]
+        rated = self.rate(sequence, [row.texts[n] for n in cells])
+        return RowRead(row, self.log_odds(sequence.logits), tuple(zip(cells, rated, strict=True)))
 
     def point(
         self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),

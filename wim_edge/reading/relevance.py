@@ -76,6 +76,10 @@ class Relevance:
         """
         raise NotImplementedError
 
+    def gain(self, sequence: Sequence) -> float:
+        """Returns log P(question | the sequence) - log P(question | nothing), if `uses_outlook`; else 0."""
+        return 0.0
+
     def close(self) -> None:
         """Frees what `open` took."""
 
@@ -191,11 +195,14 @@ class Likelihood(InOwnSequence):
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
         if self._alone:
-            return self._question.log_likelihood(sequence) - self._nothing
+            return self.gain(sequence)
         with self._after_opening() as own:
             self._nothing = self._nothing or self._question.log_likelihood(own)
             self._put(own, self._model.tokenize(self._pieces[index].text))
-            return self._question.log_likelihood(own) - self._nothing
+            return self.gain(own)
+
+    def gain(self, sequence: Sequence) -> float:
+        return self._question.log_likelihood(sequence) - self._nothing
 
     def _put(self, own: Sequence, text: list[int]) -> None:
         """Appends the text to a sequence that contains the opening, or restores both from the saved reading."""
