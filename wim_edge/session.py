@@ -224,7 +224,10 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
         yield events.Warning(text)
     before = session.answering if reading.reads_on else None
     answering = AnswerStage(reading, session.prompts, before, session.writer)
-    goes_on = not session.is_answered or (reading.reads_on and reading.may_read_on) or _falls_short(reading)
+    rejected = False in reading.ranking.verdicts.values()  # then the segments read may no longer suffice
+    goes_on = not session.is_answered or (
+        reading.may_read_on and (reading.reads_on or (rejected and not reading.is_enough()))
+    )
     if goes_on and not answering.of_whole:
         with suppress(Interrupted):
             yield from _with_provisional_answers(reading)
@@ -280,11 +283,6 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
         resolved.relevance if resolved.pattern.scores else None, _within(reading), reading.n_read, resolved.why,
         session.judge,
     )  # fmt: skip
-
-
-def _falls_short(reading: Reading) -> bool:
-    """Returns True if the segments read no longer suffice because the user rejected some of them."""
-    return reading.may_read_on and False in reading.ranking.verdicts.values() and not reading.is_enough()
 
 
 def _within(reading: Reading) -> str | None:

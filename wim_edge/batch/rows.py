@@ -241,7 +241,11 @@ def write_parquet(path: Path, results: Iterable[Result]) -> None:
     arrow = require_pyarrow()
     import pyarrow.parquet
 
-    table = arrow.Table.from_pylist(list(map(asdict, results)), schema=_schema(arrow))
+    # The schema is that of the fields' types: rows cannot show it if all failed or none has margins
+    hints: dict[str, Any] = {**get_type_hints(Result), "usage": events.Usage}
+    hints |= {name: list[kind] for name, kind in _ROWS.items()}  # type: ignore[valid-type]
+    schema = arrow.schema([(one.name, _arrow_type(arrow, hints[one.name])) for one in fields(Result)])
+    table = arrow.Table.from_pylist(list(map(asdict, results)), schema=schema)
     with replace_file(path) as part:
         pyarrow.parquet.write_table(table, part)
 
@@ -253,13 +257,6 @@ def require_pyarrow() -> Any:
     except ImportError:
         raise InvalidRequestError("Parquet needs the package pyarrow", "pip install 'wim-edge[parquet]'") from None
     return pyarrow
-
-
-def _schema(arrow: Any) -> Any:
-    """Returns the schema from the fields' types: rows cannot show it if all failed or none has margins."""
-    hints: dict[str, Any] = {**get_type_hints(Result), "usage": events.Usage}
-    hints |= {name: list[kind] for name, kind in _ROWS.items()}  # type: ignore[valid-type]
-    return arrow.schema([(one.name, _arrow_type(arrow, hints[one.name])) for one in fields(Result)])
 
 
 def _arrow_type(arrow: Any, hint: Any) -> Any:

@@ -41,10 +41,6 @@ class Catalog:
         """Yields the entries from the lowest rank to the highest."""
         return iter(sorted(self.entries.values(), key=lambda entry: (entry.rank, entry.name)))
 
-    def names(self) -> list[str]:
-        """Returns the names, from the lowest rank to the highest."""
-        return [entry.name for entry in self]
-
     def get(self, name: str) -> ModelEntry:
         """Returns the entry with this name. Raises ModelNotFoundError, whose hint lists similar names."""
         if name in self.entries:

@@ -32,21 +32,17 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
     from wim_edge.engine.memory_estimate import kv_bytes
 
     header = read_header(path, embeds=True)
+    n = sum(math.prod(tensor.shape) for tensor in header.tensors)
+    label = f"{n / 1e9:.1f}B" if n >= 1e9 else f"{n / 1e6:.0f}M"  # the number of parameters
     states = kv_bytes(header, 0)  # bytes of recurrent layers, which do not depend on the context
     smaller = [one.rank for one in catalog if one.bytes < header.nbytes and one.name != name]
     return ModelEntry(
         name, str(header.metadata.get("general.name") or path.stem),
         licence or str(header.metadata.get("general.license") or "not stated"),
-        str(header.metadata.get("general.size_label") or _label(header)), header.number("context_length") or 512,
+        str(header.metadata.get("general.size_label") or label), header.number("context_length") or 512,
         0 if header.embeds else 1 + max(smaller, default=0) if header.chat_template else 1, header.nbytes, (source,),
         -(-(kv_bytes(header, _KV_CELLS) - states) // _KV_CELLS) or None, embeds=header.embeds,
     )  # fmt: skip
-
-
-def _label(header: Any) -> str:
-    """Returns the number of parameters, for people: "1.5B"."""
-    n = sum(math.prod(tensor.shape) for tensor in header.tensors)
-    return f"{n / 1e9:.1f}B" if n >= 1e9 else f"{n / 1e6:.0f}M"
 
 
 def name_for(given: str | None, path: str) -> str:

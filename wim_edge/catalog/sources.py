@@ -71,21 +71,17 @@ def fetch(entry: ModelEntry, paths: Paths, progress: Progress = lambda done, tot
     """Returns the path of the entry's verified file, downloaded if necessary, and makes the requantized copy. If the
     copy fails, as on a full disk, the file itself is used. Raises the errors of `_fetch_verified`."""
     path, copy = _fetch_verified(entry, paths, progress), requantized_copy(entry, paths.models)
-    if copy and entry.requantized and not _is_whole(copy):
-        from wim_edge.engine.bindings import requantize
+    if copy and entry.requantized:
+        from wim_edge.engine.gguf import read_header
 
-        with suppress(OSError, EngineError):
-            requantize(path, copy, entry.requantized)
+        try:
+            read_header(copy)
+        except ModelError:  # it is missing or damaged
+            from wim_edge.engine.bindings import requantize
+
+            with suppress(OSError, EngineError):
+                requantize(path, copy, entry.requantized)
     return path
-
-
-def _is_whole(path: Path) -> bool:
-    from wim_edge.engine.gguf import read_header
-
-    try:
-        return read_header(path).nbytes > 0
-    except ModelError:
-        return False
 
 
 def _fetch_verified(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:

@@ -123,7 +123,10 @@ def format_outcome(event: events.AnswerFinished) -> str:
     parts = [_ENDS[event.finish_reason]] if event.finish_reason in _ENDS else []
     of_whole = not event.read_segments and event.finish_reason == "stop"  # answered without reading a passage
     if event.support is not None and event.finish_reason != "cancelled":
-        parts.append(event.status.replace("_", " ") + ("" if of_whole else f" ({_how_sure(event)})"))
+        sure = f"support {_down(event.support)}"
+        if event.status != "not_found" and event.confidence is not None:
+            sure = f"confidence {_down(event.confidence)}{', the writer differs' if _agreed(event) == 0 else ''}"
+        parts.append(event.status.replace("_", " ") + ("" if of_whole else f" ({sure})"))
     if event.unsupported:
         parts.append(f"in no passage: {clean(', '.join(event.unsupported))}")
     if event.read_segments < event.segments and not of_whole:
@@ -132,12 +135,6 @@ def format_outcome(event: events.AnswerFinished) -> str:
         parts.append(f"{event.read_segments:,} of {event.segments:,} segments read{left}")
     judge = f" judged by {event.judge}" if event.judge else ""
     return " · ".join([*parts, f"{event.model}{judge}, {event.pattern}", *_cost(event.usage)])
-
-
-def _how_sure(event: events.AnswerFinished) -> str:
-    if event.status == "not_found" or event.confidence is None:
-        return f"support {_down(event.support)}"
-    return f"confidence {_down(event.confidence)}{', the writer differs' if _agreed(event) == 0 else ''}"
 
 
 def _agreed(event: events.AnswerFinished) -> float | None:

@@ -56,7 +56,7 @@ def model_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
     from wim_edge.catalog import Catalog
     from wim_edge.settings import Paths
 
-    names = Catalog.load(Paths.from_environment()).names()
+    names = [entry.name for entry in Catalog.load(Paths.from_environment())]
     files = [CompletionItem(incomplete, type="file")] if "/" in incomplete or "." in incomplete else []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)] + files
 

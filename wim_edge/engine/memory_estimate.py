@@ -94,12 +94,6 @@ def _window(header: GGUFHeader) -> int:
     return header.number("attention.sliding_window")
 
 
-def _checkpoint_bytes(header: GGUFHeader, n_ctx: int, kv_type: str) -> int:
-    """Returns the bytes of one checkpoint: recurrent states and a window's cells."""
-    cells = min(n_ctx, _window(header)) * _lengths(header)[1]
-    return int(cells * sum(n * share for n, share in _layers(header)) * _BYTES[kv_type]) + _recurrent_bytes(header, 1)
-
-
 def _lengths(header: GGUFHeader) -> tuple[int, int]:
     """Returns the sum of a head's key and value lengths, in a layer without and in a layer with a window."""
     default = header.number("embedding_length") // max(1, header.number("attention.head_count", 1))
@@ -137,7 +131,9 @@ def estimate(
     work = int(n_batch * max(2 * scores, _WORK * _feed_forward(header)))
     # Besides the segments' checkpoints: the prompt's and a fork's, each with a recovery state; by position none
     at_work = 0 if _window(header) and swa_full else 4
-    kept = (at_work + n_ctx // _SEGMENT) * _checkpoint_bytes(header, n_ctx, kv_type)
+    cells = min(n_ctx, _window(header)) * _lengths(header)[1]  # of a window; a checkpoint has recurrent states too
+    window_bytes = int(cells * sum(n * share for n, share in _layers(header)) * _BYTES[kv_type])
+    kept = (at_work + n_ctx // _SEGMENT) * (window_bytes + _recurrent_bytes(header, 1))
     host = work + logits + kept + _VOCABULARY * header.metadata_nbytes
     return MemoryNeed(header.nbytes, kv_bytes(header, n_ctx, kv_type, swa_full, n_seq_max), compute, host)
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import llm
 
-from wim_edge import Document, Runtime, Settings, events, followup
+from wim_edge import Document, Settings, events, followup
 from wim_edge.documents import read_document, read_documents
 from wim_edge.integrations.document_reader import answer_facts, document_from, runtime_of
 
@@ -66,7 +66,9 @@ class DocumentModel(llm.Model):
         Earlier turns of the conversation add their documents, and complete a follow-up question."""
         given, turns = self._before(conversation)
         given += _documents(prompt.fragments, prompt.attachments)
-        after, runtime = followup.last_turn(turns), self._runtime(prompt.options)
+        after, options = followup.last_turn(turns), prompt.options
+        chosen = {name: getattr(options, name) for name in ("model", "judge", "pattern") if getattr(options, name)}
+        runtime = runtime_of(Settings.from_environment().with_changes(**chosen))
         asked = runtime.stream(list(dict.fromkeys(given)), _question(prompt), after=after)
         text, finished = "", None
         for event in asked:
@@ -77,7 +79,8 @@ class DocumentModel(llm.Model):
             elif isinstance(event, events.AnswerFinished):
                 finished = event
         assert finished is not None
-        sources = _sources(finished)
+        shown = finished.sources if finished.status != "not_found" else ()
+        sources = "\n".join(dict.fromkeys(f"source: {one.opens or one.document}" for one in shown))
         yield ("" if stream and text else finished.text) + (f"\n\n{sources}" if sources else "")
         response.response_json = answer_facts(finished)
 
@@ -93,10 +96,6 @@ class DocumentModel(llm.Model):
             given += _documents(one.prompt.fragments, one.prompt.attachments)
             turns.append(followup.Turn(_question(one.prompt), one.text().partition("\n")[0]))
         return given, turns
-
-    def _runtime(self, options: Any) -> Runtime:
-        chosen = {name: getattr(options, name) for name in ("model", "judge", "pattern") if getattr(options, name)}
-        return runtime_of(Settings.from_environment().with_changes(**chosen))
 
 
 def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup.Turn]]:
@@ -134,10 +133,3 @@ def _documents(fragments: Iterable[Any], attachments: Iterable[Any]) -> Iterator
             yield from read_documents([one.path])
         else:
             yield document_from(one.url or "attachment", one.content_bytes())
-
-
-def _sources(finished: events.AnswerFinished) -> str:
-    """Returns a line for each source, with the reference that opens its place; empty if nothing was found."""
-    if finished.status == "not_found":
-        return ""
-    return "\n".join(dict.fromkeys(f"source: {one.opens or one.document}" for one in finished.sources))

@@ -191,7 +191,8 @@ class Library:
                 f"FROM {_DOCUMENTS} WHERE document.id = ?", number,
             )  # fmt: skip
             for title, text, marks, digest, name, path, *state in rows:
-                is_sound = all(isinstance(one, str) for one in (title, name, path)) and _is_name(name, title)
+                is_sound = all(isinstance(one, str) for one in (title, name, path)) and name.startswith(title)
+                is_sound = is_sound and re.fullmatch(r"( \(\d+\))?", name[len(title) :]) is not None  # "title (2)"
                 is_sound = is_sound and documents_db.document_digest(title, text, marks) == digest
                 self._check(is_sound, f"document {number} is not what was written")
                 document = Document(name, text, documents_db.marks_of(marks), Path(path), title=title)
@@ -342,11 +343,6 @@ def size_of(folder: Path) -> int:
         with suppress(OSError):
             total += path.stat().st_size
     return total
-
-
-def _is_name(name: str, title: str) -> bool:
-    """Returns whether a name is the title, or the title with a number: "title (2)"."""
-    return name.startswith(title) and re.fullmatch(r"( \(\d+\))?", name[len(title) :]) is not None
 
 
 def _text(stored: object) -> str:

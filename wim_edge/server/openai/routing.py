@@ -295,10 +295,12 @@ def _ends(text: str) -> Iterator[FoundQuestion]:
     paragraphs = _paragraphs(text)
     start, end = paragraphs[-1]
     line = text.rfind("\n", start, end) + 1
+    tail = max(0, end - 2 * SHORT)
+    last = max((tail + at for at, _ in sentences(text[tail:end])), default=0)
     begins = {
         "the last line": line if text[start:line].rstrip().endswith(_ENDS) else 0,
         "the last paragraph": start if len(paragraphs) > 1 else 0,
-        "the last sentence": _last_sentence(text, end),
+        "the last sentence": 0 if last == tail or end - last > SHORT else last,  # the only one, or too long
     }
     for source, at in begins.items():
         if at:
@@ -318,13 +320,6 @@ def _heads(text: str) -> Iterator[FoundQuestion]:
 def _plain(question: str) -> str:
     """Removes a label of one word from the beginning of a question, such as "Question:"."""
     return _LABEL.sub("", question.strip(), count=1)
-
-
-def _last_sentence(text: str, end: int) -> int | None:
-    """Returns the offset of the last sentence before ``end``; None if the sentence is too long or the only one."""
-    tail = max(0, end - 2 * SHORT)
-    start = max((tail + at for at, _ in sentences(text[tail:end])), default=0)
-    return None if start == tail or end - start > SHORT else start
 
 
 def _paragraphs(text: str) -> list[tuple[int, int]]:
