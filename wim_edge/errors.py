@@ -20,7 +20,8 @@ the user stopped early and got an answer; 11, the documents do not seem to conta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 
 class WimEdgeError(Exception):
@@ -97,6 +98,15 @@ class LibraryError(WimEdgeError):
     """A library, or a saved reading, is missing or unusable."""
 
     exit_code = 8
+
+
+@contextmanager
+def required(what: str, install: str, kind: type[WimEdgeError] = InvalidRequestError) -> Iterator[None]:
+    """Raises an error if an import in the block fails. ``what``: the message, with {} for the package's name."""
+    try:
+        yield
+    except ImportError as error:
+        raise kind(what.format(error.name), install) from error
 
 
 def from_dict(given: Mapping[str, str]) -> WimEdgeError:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError
+from wim_edge.errors import EngineError, InvalidRequestError, WimEdgeError, required
 from wim_edge.settings import Settings
 from wim_edge.system.addresses import connect
 
@@ -193,11 +193,9 @@ def _require_ray() -> Any:
     # Otherwise Ray sends usage reports, and logs warnings
     for name, value in (("USAGE_STATS_ENABLED", "0"), ("DATA_LOG_LEVEL", "ERROR"), ("BACKEND_LOG_LEVEL", "fatal")):
         os.environ.setdefault(f"RAY_{name}", value)
-    try:
+    with required("this needs Ray", "pip install 'wim-edge[ray]'"):
         import ray
         import ray.data
-    except ImportError:
-        raise InvalidRequestError("this needs Ray", "pip install 'wim-edge[ray]'") from None
     return ray
 
 

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from wim_edge.documents.data_files import Row, read_rows, text_of, text_of_file
 from wim_edge.documents.formats import ALL_OF_THEM
-from wim_edge.errors import DocumentError, EngineError, InvalidRequestError
+from wim_edge.errors import DocumentError, EngineError, InvalidRequestError, required
 from wim_edge.library.ingest import ROWS, files_of
 from wim_edge.reading import events
 from wim_edge.system.atomic_files import replace_file
@@ -252,10 +252,8 @@ def write_parquet(path: Path, results: Iterable[Result]) -> None:
 
 def require_pyarrow() -> Any:
     """Returns the package pyarrow. Raises InvalidRequestError with the command that installs it."""
-    try:
+    with required("Parquet needs the package pyarrow", "pip install 'wim-edge[parquet]'"):
         import pyarrow
-    except ImportError:
-        raise InvalidRequestError("Parquet needs the package pyarrow", "pip install 'wim-edge[parquet]'") from None
     return pyarrow
 
 

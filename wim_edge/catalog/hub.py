@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from wim_edge.catalog.entry import HubSource
 from wim_edge.catalog.model_files import Progress, require_space, write_error
-from wim_edge.errors import DownloadError
+from wim_edge.errors import DownloadError, required
 from wim_edge.settings import check_online
 
 _MOST_REDIRECTS = 20
@@ -75,13 +75,10 @@ def _prefer_http() -> None:
 def _package() -> Any:
     """Returns the package huggingface_hub. Raises DownloadError with the command that installs the package."""
     _prefer_http()
-    try:
+    what = "Fetching from Hugging Face needs the package huggingface-hub"
+    with required(what, "pip install 'huggingface-hub>=1.1,<1.18'", DownloadError):
         import huggingface_hub.constants
         import huggingface_hub.errors
-    except ImportError:
-        raise DownloadError(
-            "Fetching from Hugging Face needs the package huggingface-hub", "pip install 'huggingface-hub>=1.1,<1.18'"
-        ) from None
     return huggingface_hub
 
 
@@ -98,11 +95,9 @@ def download(source: HubSource, models: Path, size: int, progress: Progress, *, 
         _check_answers(package, source, is_last)
         with _redirected(package.get_session(), errors.HTTPError):
             path = package.hf_hub_download(source.repo, source.file, **options)
-    except _TooLongError as error:
-        for part in begun(source, models):
-            part.unlink(missing_ok=True)  # otherwise the next download would continue it
-        raise _explain(error, errors, source, into, size) from error
     except (OSError, ValueError, RuntimeError, errors.EntryNotFoundError, errors.HTTPError) as error:
+        for part in begun(source, models) if isinstance(error, _TooLongError) else ():
+            part.unlink(missing_ok=True)  # otherwise the next download would continue it
         raise _explain(error, errors, source, into, size) from error
     return Path(path)
 

@@ -15,7 +15,7 @@ import click
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import debug_option, json_option, model_option, together
 from wim_edge.cli.terminal import Progress, confirm, counted, one_line, print_lines
-from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
+from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError, required
 from wim_edge.settings import RETRIEVERS, Settings
 
 if TYPE_CHECKING:
@@ -172,10 +172,8 @@ def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: boo
 
 def _watched(library: Library) -> Iterator[set[tuple[Any, str]]]:
     """Yields the changes (kind, path) in the files and folders of a library, until Ctrl-C."""
-    try:
+    with required("--watch needs the package watchfiles", "pip install watchfiles"):
         from watchfiles import watch
-    except ImportError:
-        raise InvalidRequestError("--watch needs the package watchfiles", "pip install watchfiles") from None
     roots = [root for root in library.roots() if root.exists()]
     if not roots:
         raise LibraryError(f"none of the folders of library {library.name} exists", "wim-edge library add DIR")

@@ -15,7 +15,7 @@ import click
 from wim_edge.cli.library import library_names
 from wim_edge.cli.options import question_options, rpc_option, settings_from
 from wim_edge.cli.terminal import print_json
-from wim_edge.errors import InvalidRequestError
+from wim_edge.errors import InvalidRequestError, required
 from wim_edge.settings import TOKEN_VARIABLE
 from wim_edge.system.addresses import is_loopback
 
@@ -47,13 +47,11 @@ def serve(
       wim-edge serve --host 0.0.0.0 --name reader.local
     """
     settings = settings_from(options)
-    try:
+    with required("the server needs {}", "pip install 'wim-edge[server]'"):
         import uvicorn
 
         from wim_edge.server.app import create_app
         from wim_edge.server.guard import DrainingServer, HeaderTimeoutProtocol, new_token
-    except ImportError as error:
-        raise InvalidRequestError(f"the server needs {error.name}", "pip install 'wim-edge[server]'") from error
 
     if token is None and not is_loopback(host):
         token = new_token()
@@ -91,10 +89,8 @@ def mcp(folders: tuple[str, ...], libraries: tuple[str, ...], **options: Any) ->
     if not (folders or libraries):
         raise InvalidRequestError("nothing is named to serve", "Name a folder, or --library NAME.")
     settings = settings_from(options)
-    try:
+    with required("this needs {}", "pip install 'wim-edge[mcp]'"):
         from wim_edge.server.mcp_server import make_server
-    except ImportError as error:
-        raise InvalidRequestError(f"this needs {error.name}", "pip install 'wim-edge[mcp]'") from error
     make_server(settings, [Path(folder) for folder in folders], libraries).run()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wim_edge.engine.protocols import Context, Logits, Sequence
-from wim_edge.errors import EngineError, InvalidRequestError
+from wim_edge.errors import EngineError, InvalidRequestError, required
 from wim_edge.settings import Settings
 
 if TYPE_CHECKING:
@@ -120,12 +120,8 @@ def _branches(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> 
 
 def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
     """Returns a model's vocabulary for llguidance. Raises InvalidRequestError if llguidance is not installed."""
-    try:
+    with required("a JSON schema needs the package llguidance", "pip install 'wim-edge[server]'"):
         from llguidance.llamacpp import lltokenizer_from_vocab
-    except ImportError:
-        raise InvalidRequestError(
-            "a JSON schema needs the package llguidance", "pip install 'wim-edge[server]'"
-        ) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # llguidance calls a deprecated function of llama.cpp
         return lltokenizer_from_vocab(vocab, eos_token=eog_tokens)
