@@ -128,7 +128,7 @@ def test_a_worker_is_stopped_from_another_thread(story: Path, monkeypatch: pytes
             next(worker.stream(story, "Why?"))
         stream.close()  # it is cancelled, and the next one is served
         assert worker.ask(Document("d", "Words."), "Which?").text
-        (kept,) = [one for one in ReadingStore.of(Settings()).readings() if one.title == "story.txt"]
+        (kept,) = [one for one in ReadingStore.of(Settings()).index.readings() if one.title == "story.txt"]
         assert 0 < kept.tokens < kept.of_tokens
 
 

@@ -82,7 +82,7 @@ def test_the_limit_lets_go_of_what_was_used_longest_ago() -> None:
     ask("Another text. " * 300, pattern="llm")
     ask(TEXT, pattern="llm")  # used again
     ask("A third one. " * 300, pattern="llm", readings_bytes=3 * size)
-    names = {one.tokens for one in ReadingStore.of(Settings()).readings()}
+    names = {one.tokens for one in ReadingStore.of(Settings()).index.readings()}
     assert first in files()
     assert sum(path.stat().st_size for path in files()) <= 3 * size
     assert len(names) == 2
@@ -121,7 +121,7 @@ def test_processes_killed_while_they_save_leave_nothing_broken(tmp_path: Path) -
             process.stdout.readline()
         time.sleep(rng.uniform(0.1, 0.8))
         until = time.monotonic() + 60
-        while last and not ReadingStore(tmp_path / "r").readings() and time.monotonic() < until:
+        while last and not ReadingStore(tmp_path / "r").index.readings() and time.monotonic() < until:
             time.sleep(0.1)  # on a slow machine none has been saved yet
         for process in both:
             process.kill()
@@ -130,7 +130,7 @@ def test_processes_killed_while_they_save_leave_nothing_broken(tmp_path: Path) -
         assert not library.notes
         for name in library.index.files():
             assert read_state(tmp_path / "r" / name, {"fingerprint": "one"}).tokens
-    assert library.readings()
+    assert library.index.readings()
     library.clear()
     assert not library.index.files()
     with Runtime(SMALL.with_changes(readings=tmp_path / "r"), model=MODEL) as runtime:
@@ -154,7 +154,7 @@ def test_a_reading_of_which_nothing_is_kept_is_not_listed() -> None:
     with Runtime(SMALL.with_changes(pattern="wim"), model=MODEL) as runtime:
         runtime.stream(Document("wall.txt", TEXT), "Which?").close()  # type: ignore[attr-defined]
     ask(TEXT, pattern="rag", relevance="verdict")
-    assert not ReadingStore.of(Settings()).readings()
+    assert not ReadingStore.of(Settings()).index.readings()
 
 
 def test_what_else_lies_in_the_folder_stays(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_question_that_reads_little_keeps_what_others_have_read(relevance: str
         little = runtime.ask(document, "Which?")
     assert little.read_segments < little.segments
     assert set(files()) == states
-    assert ReadingStore.of(SMALL).readings()[0].tokens == last.tokens
+    assert ReadingStore.of(SMALL).index.readings()[0].tokens == last.tokens
     with Runtime(chosen, model=MODEL) as runtime:
         again = list(runtime.read(document))[-1]
     assert isinstance(again, events.ReadingFinished)

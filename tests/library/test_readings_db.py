@@ -24,7 +24,7 @@ def test_names_that_are_no_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
     with Runtime(SMALL, model=MODEL) as runtime:
         assert runtime.ask(Document("\udcff.txt", TEXT), "Which?").text
         assert runtime.ask(Document("\udcff.txt", TEXT), "Which?").usage.reused_tokens
-    (kept,) = ReadingStore.of(Settings()).readings()
+    (kept,) = ReadingStore.of(Settings()).index.readings()
     assert kept.title.endswith(".txt")
 
 
@@ -39,7 +39,7 @@ def test_what_an_older_version_kept_is_read_again_which_is_said() -> None:
     again = ask(TEXT, pattern="llm")
     assert not [e for e in again if isinstance(e, events.Warning)]
     assert usage(again).prefilled_tokens == 0
-    assert len(ReadingStore.of(Settings()).readings()) == 1
+    assert len(ReadingStore.of(Settings()).index.readings()) == 1
 
 
 @pytest.mark.parametrize("start", [0, 4096])

@@ -16,6 +16,7 @@ from tests.server.slow import Slow
 from wim_edge import Runtime, Settings, catalog
 from wim_edge.errors import DownloadError
 from wim_edge.library import ReadingStore
+from wim_edge.library.readings_db import ReadingsDatabase
 from wim_edge.server import machine
 from wim_edge.testing import FakeModel
 
@@ -81,7 +82,7 @@ def test_a_locked_index_is_told_in_our_form(client: Client, monkeypatch: pytest.
     monkeypatch.setattr(ReadingStore, "remove", locked)
     gone = client.delete(f"/api/readings/{one['id']}").json()["error"]
     assert (gone["type"], gone["message"]) == ("LibraryError", "the reading cannot be removed: database is locked")
-    monkeypatch.setattr(ReadingStore, "readings", locked)
+    monkeypatch.setattr(ReadingsDatabase, "readings", locked)
     listed = client.get("/api/readings").json()["error"]
     assert (listed["type"], listed["hint"]) == ("LibraryError", "Ask again.")
     assert "cannot be listed: database is locked" in listed["message"]

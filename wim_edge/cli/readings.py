@@ -39,7 +39,7 @@ def readings() -> None:
 def list_readings(as_json: bool) -> None:
     """List the saved readings, the one used last first."""
     with _opened() as opened:
-        rows = [_facts(one) for one in opened.readings()]
+        rows = [_facts(one) for one in opened.index.readings()]
         total, limit = opened.index.total(), opened.limit
     if as_json:
         print_json(rows)
@@ -85,7 +85,7 @@ def clear(yes: bool) -> None:
     from wim_edge.documents import scans
 
     with _opened() as opened, _freed(opened):
-        confirm(f"Remove {len(opened.readings())} readings ({megabytes(opened.index.total())})?", yes)
+        confirm(f"Remove {len(opened.index.readings())} readings ({megabytes(opened.index.total())})?", yes)
         opened.clear()
         scans.forget()
 
@@ -123,7 +123,7 @@ def _freed(opened: ReadingStore) -> Iterator[None]:
 
 
 def _named(opened: ReadingStore, reading: int) -> ReadingRecord:
-    found = next((one for one in opened.readings() if one.id == reading), None)
+    found = next((one for one in opened.index.readings() if one.id == reading), None)
     if found is None:
         raise LibraryError(f"there is no reading {reading}", "wim-edge readings list")
     return found

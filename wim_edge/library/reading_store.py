@@ -24,7 +24,7 @@ from wim_edge.documents import Document
 from wim_edge.engine.protocols import Sequence as Cached, Snapshot, Vector
 from wim_edge.errors import LibraryError
 from wim_edge.library.array_file import ENDING, DamagedError, is_state_file, read_state, write_state
-from wim_edge.library.readings_db import ReadingRecord, ReadingsDatabase
+from wim_edge.library.readings_db import ReadingsDatabase
 from wim_edge.settings import Paths, Settings
 from wim_edge.system.atomic_files import move_over
 
@@ -84,10 +84,6 @@ class ReadingStore:
         if self._limit is not None:
             return self._limit
         return min(_MOST, (shutil.disk_usage(self.folder).free + self.index.total()) // _SHARE)
-
-    def readings(self) -> list[ReadingRecord]:
-        """Returns the saved readings, most recently used first."""
-        return self.index.readings()
 
     def remove(self, *readings: int) -> None:
         """Deletes the readings with these ids, and the states that no other reading needs."""

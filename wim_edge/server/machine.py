@@ -86,7 +86,7 @@ class ReadingView(BaseModel):
 def list_readings(served: Served) -> list[ReadingView]:
     """Lists the saved readings of all models."""
     try:
-        found = ReadingStore.of(served.settings).readings()
+        found = ReadingStore.of(served.settings).index.readings()
     except FAILURES as error:
         raise LibraryError(f"the readings cannot be listed: {error}", "Ask again.") from error
     return [ReadingView.model_validate(one, from_attributes=True) for one in found]

@@ -194,7 +194,7 @@ class AssistantTools:
 
     async def list_readings(self) -> list[KeptView]:
         """Lists the documents that have been read, wholly or in part."""
-        found = await _in_thread(lambda: ReadingStore.of(self._settings).readings())
+        found = await _in_thread(lambda: ReadingStore.of(self._settings).index.readings())
         return [KeptView.model_validate(one, from_attributes=True) for one in found]
 
     # Access to documents, and the work on the model
