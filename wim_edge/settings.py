@@ -246,8 +246,7 @@ class Settings(Limits):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the settings that are not None, by name, as plain data for JSON; `from_dict` is the inverse."""
-        found = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return {name: str(value) if isinstance(value, Path) else value for name, value in found if value is not None}
+        return plain(vars(self))
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -293,6 +292,11 @@ def _parse(variable: str, text: str, kinds: tuple[type, ...]) -> object:
         return (text,) if kind is tuple else kind(text)
     except (ValueError, KeyError):
         raise InvalidRequestError(f"{variable} is {text!r}", f"It takes {_NOUNS[kind]}.") from None
+
+
+def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns settings as plain data for JSON, without values of None: they mean the default."""
+    return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
 
 
 def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from wim_edge import errors
@@ -29,6 +28,7 @@ from wim_edge.documents.readers import Documents, listed
 from wim_edge.errors import EngineError, InvalidRequestError
 from wim_edge.reading import events
 from wim_edge.reading.control import Decision, Policy
+from wim_edge.settings import plain
 from wim_edge.system import subprocesses
 
 _SECONDS = 10.0  # the time in which a closed worker must end by itself
@@ -46,7 +46,7 @@ class Worker(AbstractContextManager["Worker"]):
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
         logs = logging.getLogger("wim_edge.llama").isEnabledFor(logging.DEBUG)  # llama.cpp's messages
         self._command = list(command or subprocesses.command("wim_edge", "worker", *["--debug"] * logs))
-        self._settings = _plain(settings)
+        self._settings = plain(settings)
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
         self._number: int | None = None
@@ -63,7 +63,7 @@ class Worker(AbstractContextManager["Worker"]):
         only. Raises the errors of the runtime, and EngineError if the process ended."""
         found = self._events(
             do="ask", documents=_all_shown(documents), question=question, library=library,
-            judged=dict(verdicts or {}), read_on=read_on, settings={**self._settings, **_plain(settings or {})},
+            judged=dict(verdicts or {}), read_on=read_on, settings={**self._settings, **plain(settings or {})},
         )  # fmt: skip
         return found if on_margin is None else self._asking(on_margin, found)
 
@@ -184,11 +184,6 @@ class Worker(AbstractContextManager["Worker"]):
     def _control(self, **request: Any) -> None:
         if self._number is not None:
             self._send({"id": self._number, **request})
-
-
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings as plain data for JSON, without values of None: they mean the default."""
-    return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
 
 
 def _all_shown(documents: Documents) -> list[Any]:
