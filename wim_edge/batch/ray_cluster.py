@@ -79,7 +79,7 @@ class Cluster:
         me = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
         rows = data.from_items([{"in": pickle.dumps(item)} for item in items], override_num_blocks=len(items))
         loaders = data.TaskPoolStrategy(size=_LOADERS)
-        loaded = rows.map(_Load(load), compute=loaders, num_cpus=0, label_selector=me)
+        loaded = rows.map(_load, fn_kwargs={"load": load}, compute=loaders, num_cpus=0, label_selector=me)
         pool = data.ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=_IN_FLIGHT)
         return loaded.map_batches(
             _Act, fn_constructor_args=(actor,), batch_size=1, compute=pool, num_cpus=cpus, num_gpus=self.gpus or None,
@@ -101,15 +101,9 @@ class Cluster:
         return sum(rooms)
 
 
-class _Load:
+def _load(row: dict[str, Any], load: Callable[[Any], Any]) -> dict[str, Any]:
     """The step that runs on the machine with the files."""
-
-    def __init__(self, load: Callable[[Any], Any]) -> None:
-        self.load = load
-        self.__name__ = "load"
-
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        return {"in": pickle.dumps(self.load(pickle.loads(row["in"])))}
+    return {"in": pickle.dumps(load(pickle.loads(row["in"])))}
 
 
 class _Act:
