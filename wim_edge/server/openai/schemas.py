@@ -230,27 +230,23 @@ class CompletionReply:
         prefix, kind = ("chatcmpl-", kind) if self.chat else ("cmpl-", "text_completion")
         return {"id": prefix + self.id, "object": kind, "created": self.created, "model": self.model}
 
-    def _choice(self, finish: str | None, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
+    def _choice(self, text: str, finish: str | None, logprobs: list[dict[str, Any]], said: dict[str, Any]
+                ) -> dict[str, Any]:  # fmt: skip
+        """Returns a choice. ``said``: what it has in a chat in place of the text."""
         shown = (_chat_logprobs if self.chat else _text_logprobs)(logprobs) if logprobs else None
-        return {"index": len(self.choices), "finish_reason": finish, "logprobs": shown}
+        choice = {"index": len(self.choices), "finish_reason": finish, "logprobs": shown}
+        return choice | (said if self.chat else {"text": text})
 
     def _end_choice(self) -> None:
         """Completes a choice. The next event belongs to the next choice."""
-        choice = self._choice(self.finish_reason, self._logprobs)
-        if self.chat:
-            choice["message"] = {"role": "assistant", "content": self.text, "refusal": None}
-        else:
-            choice["text"] = self.text
-        self.choices.append(choice)
+        said = {"message": {"role": "assistant", "content": self.text, "refusal": None}}
+        self.choices.append(self._choice(self.text, self.finish_reason, self._logprobs, said))
         self._logprobs, self._cached = [], None
 
     def _chunk(self, text: str | None, finish: str | None = None, logprobs: list[dict[str, Any]] | None = None
                ) -> dict[str, Any]:  # fmt: skip
-        choice = self._choice(finish, logprobs or [])
-        if self.chat:
-            choice["delta"] = {} if text is None else {"role": "assistant", "content": text}
-        else:
-            choice["text"] = text or ""
+        said = {"delta": {} if text is None else {"role": "assistant", "content": text}}
+        choice = self._choice(text or "", finish, logprobs or [], said)
         return {**self._head("chat.completion.chunk"), "choices": [choice]}
 
     def _progress(self, event: dict[str, Any]) -> list[dict[str, Any]]:
