@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,16 +32,10 @@ _FACTS = (
     "read_segments", "segments", "unread_probability",
 )  # fmt: skip
 _runtimes: dict[Settings, Runtime] = {}
-_turns: WeakKeyDictionary[Runtime, _Turn] = WeakKeyDictionary()
+_turns: WeakKeyDictionary[Runtime, threading.Lock] = WeakKeyDictionary()
+_holders: WeakKeyDictionary[Runtime, int] = WeakKeyDictionary()
+"""The id of the thread that holds a runtime's lock, if it is not free."""
 _guard = threading.Lock()
-
-
-@dataclass
-class _Turn:
-    """The lock of a runtime, and the id of the thread that holds it; None: the lock is free."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    thread: int | None = None
 
 
 @dataclass(frozen=True)
@@ -242,12 +236,12 @@ def _turn(runtime: Runtime) -> Iterator[None]:
     """Holds the runtime's lock: one request runs at a time. Raises InvalidRequestError if this thread holds it."""
     here = threading.get_ident()
     with _guard:
-        turn = _turns.setdefault(runtime, _Turn())
-    if turn.thread == here:
+        turn = _turns.setdefault(runtime, threading.Lock())
+    if _holders.get(runtime) == here:
         raise InvalidRequestError("the last answer is still being streamed", "Read its stream to the end first.")
-    with turn.lock:
-        turn.thread = here
+    with turn:
+        _holders[runtime] = here
         try:
             yield
         finally:
-            turn.thread = None
+            del _holders[runtime]
