@@ -314,13 +314,9 @@ def portable_settings(settings: Settings) -> Settings:
     settings = resolve_settings(settings, found.suggested).settings
     templates = settings.templates and settings.templates.absolute()
     model = found.name if found.entry else str(found.path.absolute())
-    judge, scout = _whole(settings.judge), _whole(settings.embedding_model)
+    others = (settings.judge, settings.embedding_model)  # names stay, files get their whole paths
+    judge, scout = (os.path.abspath(one) if one and os.path.isfile(one) else one for one in others)
     return settings.with_changes(model=model, judge=judge, embedding_model=scout, templates=templates)
-
-
-def _whole(model: str | None) -> str | None:
-    """Returns the absolute path of a file, or a model's name unchanged."""
-    return os.path.abspath(model) if model and os.path.isfile(model) else model
 
 
 def model_identity(settings: Settings) -> Identity:

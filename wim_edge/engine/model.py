@@ -238,9 +238,6 @@ def physical_cores() -> int:
     return max(1, min(cores, int(most)) if most.isdecimal() else cores)
 
 
-_MAGIC = b"GGUF"
-
-
 class Adapter:
     """A LoRA adapter of one model, freed with the model. Cells filled without the adapter keep the plain model's values
     (an activated LoRA), so one saved reading serves both modes. Raises ModelFileError for any other file."""
@@ -248,7 +245,7 @@ class Adapter:
     def __init__(self, model_handle: object, path: Path) -> None:
         try:
             with open(path, "rb") as file:
-                is_gguf = file.read(len(_MAGIC)) == _MAGIC
+                is_gguf = file.read(4) == b"GGUF"
         except OSError as error:
             raise ModelFileError(f"{path}: {error.strerror or error}", "Check the adapter's path.") from error
         last_errors()
