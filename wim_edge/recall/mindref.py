@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wim_edge.engine.batches import prefilled
 from wim_edge.engine.protocols import Context, Logits, Model, Sequence
@@ -79,7 +78,7 @@ class Search:
             grown = [
                 (beam, parent)
                 for parent, (stretched, rows) in enumerate(live)
-                for beam in self._grown(_scored(stretched, rows), rows[-1])
+                for beam in self._grown(stretched, rows)
             ]
             complete = [*found, *(beam for beam, _ in grown if self._complete(beam))]
             found = sorted(complete, key=lambda beam: -beam.score)[: self.width]
@@ -92,9 +91,12 @@ class Search:
         spent = search_beams(context, prompt, Beam(self.runs.all), advance)
         return found, spent
 
-    def _grown(self, beam: Beam, logits: NDArray[np.float32]) -> Iterator[Beam]:
-        """Yields the beam extended by each of the likeliest next tokens, and the beam ended here if possible."""
-        logprobs = log_softmax(logits)
+    def _grown(self, beam: Beam, rows: Logits) -> Iterator[Beam]:
+        """Yields the beam extended by each of the likeliest next tokens, and the beam ended here if possible. ``rows``:
+        the logits after each token of its last step; the log-probability of the first token is included already."""
+        if more := list(beam.tokens[len(beam.tokens) - len(rows) + 1 :]):
+            beam = replace(beam, logprob=beam.logprob + float(log_softmax(rows[:-1])[np.arange(len(more)), more].sum()))
+        logprobs = log_softmax(rows[-1])
         tokens, edges = self.runs.successors(beam.run)
         if len(tokens) and tokens[-1] == self.runs.end:
             tokens = tokens[:-1]
@@ -130,13 +132,6 @@ class Search:
             stretch.append(int(tokens[0]))
             run = TokenRange(run.first, run.last, run.length + 1)
         return Step(replace(beam, run=run, tokens=(*beam.tokens, *stretch[1:])), parent, stretch)
-
-
-def _scored(beam: Beam, rows: Logits) -> Beam:
-    """Returns the beam with the log-probabilities of a step's tokens added; that of the first is already included."""
-    more = beam.tokens[len(beam.tokens) - len(rows) + 1 :] if len(rows) > 1 else ()
-    logprob = float(log_softmax(rows[:-1])[np.arange(len(more)), list(more)].sum()) if more else 0.0
-    return replace(beam, logprob=beam.logprob + logprob)
 
 
 @dataclass(frozen=True)
