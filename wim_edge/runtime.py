@@ -252,7 +252,8 @@ class Runtime(AbstractContextManager["Runtime"]):
         run.stack.callback(self._forget, unless_read=True)
         with run.clock.stage("load"):
             self._loaded.check_fits(read)
-        if self._session is not None and self._session.can_answer(read, question):
+        again = question.read_on or question.verdicts is not None
+        if again and self._session is not None and self._session.request == (read, question.text):
             self._session.reset(question, run)
         else:
             self._forget()

@@ -76,11 +76,6 @@ class QuestionSession:
     answering: AnswerStage | None = None
     """The stage that gave the last answer."""
 
-    def can_answer(self, documents: Seq[Document], question: Question) -> bool:
-        """Returns True if ``question`` asks this session's question again, to be answered from its reading."""
-        again = question.read_on or question.verdicts is not None
-        return again and self.request == (documents, question.text)
-
     def reset(self, question: Question, run: Run) -> None:
         """Prepares to answer once more; with ``question.read_on``, the reading continues first."""
         reading, window = self.reading, self.reading.cache

@@ -215,10 +215,9 @@ def system_info() -> str:
 @contextmanager
 def signals_held() -> Iterator[None]:
     """Delays Python's signal handlers to the end of the block. Does nothing outside the main thread."""
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    names = ("SIGINT", "SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
-    if threading.current_thread() is not threading.main_thread():
-        handlers = {}
     came: list[int] = []
     for number in handlers:
         signal.signal(number, lambda number, _frame: came.append(number))
