@@ -154,4 +154,26 @@ def test_comments_and_links_without_a_kept_value(read) -> None:
     book.active["B2"].comment = Comment("net of\ntax", "A")
     document = read("a.xlsx", saved(book))
     assert document.text == "Item | Price\nRope | 24\nList | http://x.y/\n\nB2: net of tax"
+    assert place_of(document, "net").row is None
     assert not document.notes
+
+
+def test_text_boxes_and_the_titles_of_charts_stand_below_the_rows(read) -> None:
+    from openpyxl.chart import BarChart, Reference
+
+    book, chart = workbook([["Item", "Sum"], ["Rope", 24]]), BarChart()
+    chart.add_data(Reference(book.active, min_col=2, min_row=1, max_row=2), titles_from_data=True)
+    chart.title, chart.y_axis.title = "Sales by item", "kEUR"
+    book.active.add_chart(chart, "D2")
+    data = saved(book)
+    kind = "http://schemas.openxmlformats.org/drawingml/2006/"
+    box = f"""<x:sp xmlns:x="{kind}spreadsheetDrawing" xmlns:a="{kind}main"><x:nvSpPr><x:cNvPr/></x:nvSpPr><x:txBody>
+        <a:p><a:r><a:t>All in </a:t></a:r><a:r><a:rPr strike="sngStrike"/><a:t>USD</a:t></a:r><a:r><a:t>EUR</a:t></a:r>
+        </a:p></x:txBody></x:sp>"""
+    boxes = box + box.replace("cNvPr/", 'cNvPr hidden="1"/')
+    drawing, *end = members_of(data)["xl/drawings/drawing1.xml"].decode().rpartition("</")
+    document = read("a.xlsx", rezip(data, {"xl/drawings/drawing1.xml": "".join([drawing, boxes, *end])}))
+    assert document.text == "| Item | Sum\nRope | 24\n\nSales by item\nkEUR\n\nAll in EUR"
+    assert read("b.xlsx", rezip(data, {"xl/drawings/drawing1.xml": ""})).text == "| Item | Sum\nRope | 24"
+    assert [note.partition(" w")[0] for note in document.notes] == ["1 hidden shape", "1 struck-out passage"]
+    assert place_of(document, "kEUR").row is None

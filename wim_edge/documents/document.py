@@ -134,7 +134,7 @@ class Document:
         for mark in self.marks:
             page = page if mark.page is None and mark.confidence is None else mark
             section = section if mark.section is None else mark.section
-            row = row if mark.row is None else mark
+            row = row if mark.row is None and mark.section is None else mark  # a section without rows ends those above
             known.append((page, section, row))
         return known
 

@@ -1,4 +1,4 @@
-"""Charts and diagrams (SmartArt) of Office files: a chart becomes a table of its values, a diagram a list of points."""
+"""Drawings of Office files: a chart becomes a table of its values, a diagram (SmartArt) a list of points."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from wim_edge.documents.document import DocumentBuilder
+from wim_edge.documents.formulas import linear
 from wim_edge.documents.number_formats import shown
 from wim_edge.documents.rows import add_rows
+from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, in_font, name_of, shown as shown_runs
 from wim_edge.errors import DocumentError
 
 _OFFICE = "http://schemas.openxmlformats.org"
@@ -15,6 +17,8 @@ _C, _A, _D = (f"{{{_OFFICE}/drawingml/2006/{name}}}" for name in ("chart", "main
 _ID = f"{{{_OFFICE}/officeDocument/2006/relationships}}"
 CHART, DIAGRAM = f"{_C}chart", f"{_D}relIds"
 """The elements that refer to a chart and to a diagram."""
+FORMULA = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
+_RUNS = (f"{_A}r", f"{_A}br", f"{_A}fld", FORMULA)
 _POINTS, _SERIES = 10_000, 100  # most points of a series, and most series of a chart
 _DIGITS = 10  # an index with this many digits or more is invalid
 
@@ -22,13 +26,30 @@ Related = Callable[[str], Any]
 """A function that returns the XML root of the part with a relationship id, or raises KeyError."""
 
 
-def add_drawing(draft: DocumentBuilder, named: Any, related: Related) -> None:
-    """Adds the chart or diagram that the element ``named`` refers to. Skips it if its part is missing or damaged."""
+def add_shapes(draft: DocumentBuilder, root: Any, related: Related) -> None:
+    """Adds the texts of a sheet's shapes, its diagrams, and the titles of its charts, whose values are in cells."""
+    hidden = [one.getparent().getparent() for one in root.iter("{*}cNvPr") if one.get("hidden") in ("1", "true")]
+    for _ in filter(None, ([*one.iter(f"{_A}t", CHART, DIAGRAM)] for one in hidden)):
+        draft.omit("hidden shape")
+    for one in (*hidden, *root.iter("{*}Fallback")):  # the latter repeats the shapes beside it
+        one.getparent().remove(one)
+    for shape in root.iter("{*}txBody", CHART, DIAGRAM):
+        if shape.tag in (CHART, DIAGRAM):
+            add_drawing(draft, shape, related, of_sheet=True)
+        else:
+            draft.paragraph("\n".join(text_of(one, draft.omit) for one in shape.iter(f"{_A}p")))
+
+
+def add_drawing(draft: DocumentBuilder, named: Any, related: Related, *, of_sheet: bool = False) -> None:
+    """Adds the chart (``of_sheet``: only its titles) or diagram that ``named`` refers to, if its part is sound."""
     try:
         root = related(named.get(_ID + ("id" if named.tag == CHART else "dm"), ""))
     except (KeyError, SyntaxError, ValueError, DocumentError):
         return
-    if named.tag == CHART:
+    if named.tag == CHART and of_sheet:
+        titles = (_text(one) or " ".join(one.itertext(f"{_C}v")) for one in root.iter(f"{_C}title"))
+        draft.paragraph("\n".join(filter(None, titles)))
+    elif named.tag == CHART:
         _add_chart(draft, root)
     else:
         points = (_text(point.find(f"{_D}t")) for point in root.iter(f"{_D}pt"))
@@ -69,3 +90,25 @@ def _text(element: Any) -> str:
     """Returns an element's paragraphs on one line; empty for None."""
     paragraphs = [] if element is None else element.iter(f"{_A}p")
     return " ".join(text for one in paragraphs if (text := "".join(run.text or "" for run in one.iter(f"{_A}t"))))
+
+
+def text_of(paragraph: Any, omit: Callable[[str], object]) -> str:
+    """Returns a shape's paragraph without struck-out runs, which it passes to ``omit``."""
+    runs = list(paragraph.iterchildren(*_RUNS))
+    texts = ["\n" if one.tag == f"{_A}br" else in_font(_font(one), one.findtext(f"{_A}t") or "") for one in runs]
+    texts = [linear(one) if one.tag == FORMULA else text for one, text in zip(runs, texts, strict=True)]
+    looks = [_look(one.find(f"{_A}rPr")) for one in runs]
+    return shown_runs(zip(texts, looks, strict=True), omit)
+
+
+def _font(run: Any) -> str:
+    fonts = run.iterfind(f"{_A}rPr/*[@typeface]")
+    return next((one.get("typeface") for one in fonts if one.tag in (f"{_A}sym", f"{_A}latin")), "")
+
+
+def _look(properties: Any) -> str:
+    if properties is None:
+        return ""
+    height = properties.get("baseline", "0").rstrip("%")
+    is_struck = properties.get("strike", "noStrike") != "noStrike"
+    return name_of({STRUCK: is_struck, RAISED: height[:1] in tuple("123456789"), LOWERED: height[:1] == "-"})

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.archive import SAFE, Archive, is_on
+from wim_edge.documents.archive import MALFORMED, SAFE, Archive, is_on
 from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.drawings import add_shapes
 from wim_edge.documents.number_formats import MAX_FORM, shown
 from wim_edge.documents.rows import add_shown_rows, repeat_merged
 from wim_edge.documents.runs import HEIGHTS, STRUCK, shown as shown_runs
+from wim_edge.errors import DocumentError
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELL, _VALUE, _FORMULA, _INLINE, _RUN, _TEXT = (_S + tag for tag in ("c", "v", "f", "is", "r", "t"))
@@ -39,9 +42,11 @@ def read_xlsx(archive: Archive) -> Document:
         title = sheet.get("name", "")
         if sheet.get("state", "visible") != "visible":
             draft.omit("hidden sheet", title)
-        elif kind == "worksheet":
+        elif kind in ("worksheet", "chartsheet"):
             draft.mark(section=title)
-            book.add_sheet(title, archive.read(member))
+            if kind == "worksheet":
+                book.add_sheet(title, archive.read(member))
+            _add_drawings(draft, title, archive, member)
             _add_comments(draft, title, archive, member)
             if book.left <= 0:
                 draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {title} was not read")
@@ -156,6 +161,14 @@ class _Book:
             return shown(self._dates.from_excel(float(value), self._epoch, timedelta=of_time == "length"), form)
         except (OverflowError, ValueError):
             return "#VALUE!"
+
+
+def _add_drawings(draft: DocumentBuilder, title: str, archive: Archive, sheet: str) -> None:
+    with suppress(DocumentError, *MALFORMED):  # there is none, or it is damaged
+        member = next(one for kind, one in archive.related(sheet).values() if kind == "drawing")
+        parts = archive.related(member)
+        draft.mark(section=title)  # its lines are no rows
+        add_shapes(draft, archive.root(member), lambda one: archive.root(parts[one][1]))
 
 
 def _add_comments(draft: DocumentBuilder, title: str, archive: Archive, sheet: str) -> None:

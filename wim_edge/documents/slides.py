@@ -8,15 +8,11 @@ from typing import Any
 
 from wim_edge.documents.archive import Archive, damaged
 from wim_edge.documents.document import Document, DocumentBuilder, require
-from wim_edge.documents.drawings import CHART, DIAGRAM, add_drawing
-from wim_edge.documents.formulas import linear
+from wim_edge.documents.drawings import CHART, DIAGRAM, FORMULA, add_drawing, text_of
 from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import add_rows, repeated
-from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, in_font, name_of, shown
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_FORMULA = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
-_RUNS = (f"{_A}r", f"{_A}br", f"{_A}fld", _FORMULA)
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _SHAPE, _GROUP, *_ = _SHAPES = tuple(_P + tag for tag in ("sp", "grpSp", "graphicFrame", "cxnSp", "pic"))
 _DEEP = 20  # most levels of nested groups, and of rows and columns
@@ -51,7 +47,7 @@ def read_pptx(archive: Archive) -> Document:
                                           for one in layout.placeholders}  # fmt: skip
             shapes = list[_Placed]()
             for at, (shape, box) in enumerate(_placed(slide.shapes._element, (0, 0, 1, 1), inherited[layout.part])):
-                if next(shape.iter(f"{_A}t", _FORMULA, CHART, DIAGRAM), None) is not None:
+                if next(shape.iter(f"{_A}t", FORMULA, CHART, DIAGRAM), None) is not None:
                     if box and box[0] < deck.slide_width and box[1] < deck.slide_height and min(box[2:]) > 0:
                         shapes.append((at, shape, box))
                     else:
@@ -142,7 +138,7 @@ def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int
     """Yields the paragraphs with text: (text, level, automatic number or nothing)."""
     last: dict[int, tuple[str, int]] = {}  # by level, the name of the numbers' form and the last number
     for one in shape.iter(f"{_A}p"):
-        if text := _text(one, omit).rstrip():
+        if text := text_of(one, omit).rstrip():
             properties = one.find(f"{_A}pPr")
             level = 0 if properties is None else properties.lvl
             found = None if properties is None else properties.find(f"{_A}buAutoNum")
@@ -155,24 +151,4 @@ def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int
 
 
 def _said(shape: Any, omit: Callable[[str], object]) -> str:
-    return "\n".join(_text(one, omit) for one in shape.iter(f"{_A}p"))
-
-
-def _text(paragraph: Any, omit: Callable[[str], object]) -> str:
-    runs = list(paragraph.iterchildren(*_RUNS))
-    texts = [linear(one) if one.tag == _FORMULA else in_font(_font(one), one.text or "") for one in runs]
-    looks = [_look(one.find(f"{_A}rPr")) for one in runs]
-    return shown(zip(texts, looks, strict=True), omit).replace("\v", "\n")
-
-
-def _font(run: Any) -> str:
-    fonts = run.iterfind(f"{_A}rPr/*[@typeface]")
-    return next((one.get("typeface") for one in fonts if one.tag in (f"{_A}sym", f"{_A}latin")), "")
-
-
-def _look(properties: Any) -> str:
-    if properties is None:
-        return ""
-    height = properties.get("baseline", "0").rstrip("%")
-    is_struck = properties.get("strike", "noStrike") != "noStrike"
-    return name_of({STRUCK: is_struck, RAISED: height[:1] in tuple("123456789"), LOWERED: height[:1] == "-"})
+    return "\n".join(text_of(one, omit) for one in shape.iter(f"{_A}p"))
