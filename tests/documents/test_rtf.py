@@ -23,7 +23,10 @@ def test_text_and_tables(read) -> None:
     rows = cells % (b"Item", b"Sum") + cells % (rb"Lamp\line (black)\par new", b"10") + cells % (
         rb"{a\nestcell b\nestcell{\*\nesttableprops\trowd\nestrow}}\pard\intbl c\nestcell", b"\\u-10179?\\u-8704?")
     assert read("b.rtf", rb"{\rtf1 " + rows + rb"\pard One\par Two}").text == (
-        "Item | Sum\nLamp (black) new | 10\na b c | \U0001f600\n\nOne\n\nTwo")
+        "Item | Sum\nLamp (black) new | 10\na b; c | \U0001f600\n\nOne\n\nTwo")
+    rows = rb"\pard\plain Item\cell  Sum\cell  \row\trowd\intbl A|B\cell{1}\cell{\row}"
+    rows += rb"\itap2 a\nestcell\pard b\nestcell\nestrow C}"
+    assert read("c.rtf", rb"{\rtf1" + rows).text == "| Item | Sum\nA\\|B | 1\n\na b; C"
     assert read("named.doc", LEASE).text == document.text  # Word writes it under this name, too
 
 
@@ -75,3 +78,11 @@ def test_footnotes_stand_below_the_text(read) -> None:
     assert document.text.split("\n\n") == [
         "Rent 400 [1] a month.", "Pets [2] allowed.", "[1] Net of tax only.", "[2] Dogs {not} cats.",
     ]  # fmt: skip
+
+
+def test_bullets_and_numbers_of_items_are_read_once_and_letters_of_fonts_of_signs_as_they_look(read) -> None:
+    fonts = rb"{\fonttbl{\f0 A;}{\f1\fcharset2 Symbol;}{\f2\fnil\fcharset2{\*\panose 05}Wingdings 2;}}"
+    items = rb"{\pntext\f1\'B7\tab}{\*\pn\pnlvlblt}One\par{\listtext\plain 2.\tab}{\pntext 2.\tab}Two\par "
+    dose = rb"5 {\f1 \'6d}g, {\b\f1 a\u-3997?\plain b} {\f2 P} and \f1{\strike x}\'b3\f0\'b3"
+    text = read("a.rtf", rb"{\rtf1" + fonts + items + dose + b"}").text
+    assert text == "• One\n\n2. Two\n\n5 μg, αχb ✓ and ≥³"

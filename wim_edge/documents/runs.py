@@ -28,7 +28,7 @@ _ORDINAL = re.compile(r"\d[eo]$")
 _NO_WORD = re.compile("[\\W\u2e80-\U0003ffff]")  # nor a sign of a script without blanks
 _FRACTION = re.compile(r"\d+[/⁄]\d*")
 
-_SIGNS = {
+LETTERS = {
     "Symbol": {
         **{code: chr(code) for code in range(ord("("), ord("@"))},
         **dict(enumerate("ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ", ord("A"))),
@@ -46,14 +46,14 @@ _SIGNS = {
 def symbol(font: str, code: str) -> str:
     """Returns the letter that a font shows for a hexadecimal code, such as "F0FE"; empty if it is unknown."""
     number = int(code, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,4}", code) else 0
-    if font in _SIGNS:
-        return _SIGNS[font].get(number & 0xFF, "")
+    if font in LETTERS:
+        return LETTERS[font].get(number & 0xFF, "")
     return chr(number) if 0x20 <= number < 0xD800 else ""
 
 
 def in_font(font: str, text: str) -> str:
     """Returns the letters that a font of signs shows for a text; of any other font, the text."""
-    signs = _SIGNS.get(font)
+    signs = LETTERS.get(font)
     return "".join(signs.get(ord(one) & 0xFF, one) for one in text) if signs else text
 
 
