@@ -51,6 +51,9 @@ def test_content_names_it_where_the_name_does_not(read) -> None:
     assert read("a.txt", "<html><p>x").text == "<html><p>x"
 
 
+BLOCK = "<i style='display:inline-block'>"
+
+
 @pytest.mark.parametrize(("markup", "text"), [
     ("just text", "just text"),
     ("<p>no body", "no body"),
@@ -68,6 +71,11 @@ def test_content_names_it_where_the_name_does_not(read) -> None:
      "so 5 a b"), ("so <b aria-hidden=true><i>x</i>2</b><i><math><mi>x</mi></math></i> is", "so x is"),
     ("<style>.f{display:flex}</style><p class=f><b>A</b><b>20</b><div class=f><div>I</div><div>3", "A 20\n\nI 3"),
     ("<i style='display:inline-block;width:3em'>Bed 3</i><i style='display:block'>5</i>6", "Bed 3\n5\n6"),
+    (f"{BLOCK}Net</i>{BLOCK}5</i>{BLOCK}W</i>{BLOCK}on</i>, ({BLOCK}7</i>).", "Net 5 Won, (7)."),
+    ("<p class=x>a<iframe srcdoc='<style>.x{display:none}</style><h1>Fee<p class=x>no<iframe srcdoc=5>'>b</iframe> c",
+     "a\n\nFee\n\nc"), ("a<iframe hidden srcdoc=b></iframe><iframe src=x></iframe>c", "ac"),
+    ("<table><tr><td>A<td><img alt=Yes><td>5<img alt=no><tr><td><iframe srcdoc='<p>B<p>b'></iframe><td>6<td>7</table>",
+     "A | Yes | 5\nB b | 6 | 7"), ("<table role=presentation><tr><td><img alt=Logo><td>x</table>", "x"),
     ("<span hidden><math><mn>1</mn></math></span><img>, <i hidden>no <math><mn>5</mn></math></i>2", "1, 2"),
     ("<p>It is $450<sup>1</sup>.", "It is $450 [1]."), ("<p>36 m<sup>2</sup>", "36 m²"),
     ("<p>H<sub>2</sub>O", "H₂O"), ("<p>1<sup>st</sup>", "1st"),
@@ -92,6 +100,7 @@ def test_a_page_without_text_or_too_deep_is_refused(refuse, markup: str, message
     "<table><tr><td>" * 3_000, "<table>" + "<tr><td>1</td><td>2</td></tr>" * 30_000, "<br>" * 100_000,
     "&#" * 100_000, "<a " + "b=1 " * 100_000 + ">", "<pre>" + " " * 300_000, "<!---->" * 50_000,
     "<math>" * 9_000 + "</math>" * 50_000, "<math>" + "<msup>" * 3_000 + "</math>", "<ol reversed><li>" * 3_000,
+    "<iframe srcdoc='<p>x'>" * 20_000, "<iframe srcdoc=\"" * 50_000,
 ])  # fmt: skip
 def test_hostile_markup_costs_no_more_than_its_length(read, markup: str) -> None:
     began = time.process_time()

@@ -11,6 +11,8 @@ from functools import lru_cache
 from wim_edge.documents.numbering import KINDS
 from wim_edge.documents.runs import BESIDE, HIDDEN, LOWERED, RAISED, STRUCK
 
+_STYLE = re.compile(r"""<style\b(?:[^<>]*?\smedia\s*=\s*["']?([^<>"']*+))?+[^<>]*+>(.*)""", re.IGNORECASE | re.S)
+_FRAMED = re.compile(r"""\bsrcdoc\s*=\s*(?:"[^"]*"|'[^']*')""", re.IGNORECASE)  # a page in the page
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.S)
 _PIECE = re.compile(r"[{}]|[^{}]+")
 _SCREEN, _EM = 1280, 16  # the assumed width of a screen and height of its letters, in pixels
@@ -98,10 +100,17 @@ def _rules(css: str) -> Iterator[tuple[str, str]]:
 def _applies(head: str) -> bool:
     """Returns whether a block's head is an at-rule that a browser applies to a page on a screen."""
     kind, is_media, queries = head.lower().partition("@media")
-    return kind.startswith(("@layer", "@supports")) or (bool(is_media) and fits_screen(queries))
+    return kind.startswith(("@layer", "@supports")) or (bool(is_media) and _fits_screen(queries))
 
 
-def fits_screen(queries: str) -> bool:
+def sheet_of(page: str, css: str = "") -> StyleSheet:
+    """Returns the style sheet of a page's markup. ``css``: style sheets from outside the page."""
+    parts = map(_STYLE.search, re.split("</style", _FRAMED.sub("", page), flags=re.IGNORECASE)[:-1])
+    sheets = (found[2] for found in parts if found and _fits_screen(found[1] or ""))
+    return StyleSheet("\n".join([css, *sheets]))
+
+
+def _fits_screen(queries: str) -> bool:
     """Returns whether one of some media queries is true of a screen. Unknown features are true of none."""
     return any(map(_is_met, queries.lower().split(",")))
 

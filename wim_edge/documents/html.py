@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from itertools import chain
 
-from wim_edge.documents.css import StyleSheet, fits_screen
+from wim_edge.documents.css import StyleSheet, sheet_of
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.formulas import with_formulas
@@ -21,9 +22,7 @@ _DROPPED = frozenset({"audio", "canvas", "datalist", "defs", "desc", "iframe", "
 _DROPPED |= {"template", "video"}
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _INDENTS = 8  # most levels of indentation of a list item
-_ITEMS = frozenset({"ol", "ul", "menu", "dir"})
-_LINES = frozenset({"li", "tr", "dt", "dd"})
-_CELLS = frozenset({"td", "th"})
+_LINES, _CELLS = frozenset({"li", "tr", "dt", "dd"}), frozenset({"td", "th"})
 _BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dialog", "dir", "div", "dl",
     "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "legend", "main", "menu", "nav", "ol", "p",
@@ -35,12 +34,13 @@ _DECORATION, _NEAR = "decoration", 16  # the look of `aria-hidden`; pieces of te
 _TITLE_DEPTH = 3  # of a page's title; those further down name drawings (SVG)
 _LINE, _PARAGRAPH = 1, 2  # gaps: a line break, a blank line
 _BELOW = frozenset({"block", "flow-root", "list-item", "table", "table-row", "flex", "grid"})
-_NOT_APART = (0, False, 0, False)
+_NOT_APART = (0, "", 0, False)
+_BLOCK = "inline-block"
 _IN_LINE = frozenset({"flex", "grid", "inline-flex", "inline-grid"})
 """The values of `display` that set an element on a line of its own, and its children apart."""
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
-_FIELDS = frozenset({"input", "select", "option"})
-_HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "li", "pre", "table", "tr"}
+_ITEMS, _FIELDS = frozenset({"ol", "ul", "menu", "dir"}), frozenset({"input", "select", "option"})
+_HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "img", "li", "pre", "table", "tr"}
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
 """The types of `<input>` that show no filled-in text."""
 _REVERSED = re.compile(r"<ol\s[^<>]*\breversed\b", re.IGNORECASE)
@@ -50,7 +50,6 @@ _LISTED = re.compile(MARK)
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and everything after it for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)
-_STYLE = re.compile(r"""<style\b(?:[^<>]*?\smedia\s*=\s*["']?([^<>"']*+))?+[^<>]*+>(.*)""", re.IGNORECASE | re.S)
 
 
 def read_html(name: str, data: bytes, limits: Limits) -> Document:
@@ -63,30 +62,19 @@ def read_html(name: str, data: bytes, limits: Limits) -> Document:
 
 def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css: str = "") -> None:
     """Appends the text of an HTML or XHTML page to the draft. ``css``: style sheets from outside the page."""
-    etree = require("lxml.etree", name)
-    markup = with_formulas(_EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup)))
-    parts = map(_STYLE.search, re.split("</style", markup, flags=re.IGNORECASE)[:-1])
-    sheets = (found[2] for found in parts if found and fits_screen(found[1] or ""))
-    style = StyleSheet("\n".join([css, *sheets]))
-    lists = etree.HTML(markup).iter("ol") if _REVERSED.search(markup) else ()
-    items = iter([len(one.findall("li")) for one in lists if "reversed" in one.attrib])
-    writer = _Writer(draft, name, limits.html_depth, style, items)
-    parser = etree.HTMLParser(target=writer, encoding="utf-8", huge_tree=True)
-    with suppress(etree.LxmlError):  # raised for a page without any element: there is nothing to read
-        # Bytes in a stated encoding, so that no declaration in the markup can override it.
-        parser.feed(markup.encode())
-        parser.close()
+    _Writer(draft, name, limits.html_depth).read(markup, css)
 
 
 class _Writer:
     """Receives lxml's parser events and writes paragraphs to the draft. A gap is written only before the next text."""
 
-    def __init__(self, draft: DocumentBuilder, name: str, depth: int, style: StyleSheet, items: Iterator[int]) -> None:
-        self._draft, self._name, self._most_deep, self._style, self._n_items = draft, name, depth, style, items
+    def __init__(self, draft: DocumentBuilder, name: str, depth: int) -> None:
+        self._draft, self._name, self._most_deep, self._frames = draft, name, depth, 0
+        self._style, self._n_items = StyleSheet(""), chain[int]()
         self._pieces: list[str] = []  # the text of the open paragraph
         self._gap = 0  # 0, _LINE or _PARAGRAPH, before the next text
         self._space = False  # whether a space precedes the next text
-        self._depth = self._pre = self._quoted = 0
+        self._depth = self._pre = self._quoted = self._after_block = 0  # the last: pieces before an inline block's end
         self._left_out = ("", 0)
         """The look of the element that is being left out ("dropped": no note is due), and its depth; depth 0: none."""
         self._title: list[str] = []
@@ -95,8 +83,8 @@ class _Writer:
         """The open lists, outermost first: number format (`list_kind`), next number, step. The first is the page."""
         self._item = ""
         """The number or bullet of the list item that has just begun; empty after its first text."""
-        self._apart: list[tuple[int, bool, int, bool]] = [_NOT_APART]
-        """The open elements that CSS sets apart: depth, sets its children apart, gap, is beside its neighbours."""
+        self._apart: list[tuple[int, str, int, bool]] = [_NOT_APART]
+        """The open elements that CSS sets apart: depth, `display`, gap, is beside its neighbours."""
         self._tables: list[LayoutTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
         """The open raised or lowered elements and decorations: look, depth, index of the first piece, has it a link."""
@@ -108,6 +96,23 @@ class _Writer:
         self._numerator = ""  # how that mark is written if a slash follows
         self._options: list[tuple[int, bool]] = []
         """A `<select>` (index of its first piece, whether it is multiple), then its options (index, whether chosen)."""
+
+    def read(self, markup: str, css: str = "") -> None:
+        """Reads a page, or one within the element of a page that has just begun: a frame."""
+        etree = require("lxml.etree", self._name)
+        markup = with_formulas(_EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup)))
+        lists = etree.HTML(markup).iter("ol") if _REVERSED.search(markup) else ()
+        outer = self._style, self._n_items
+        self._style = sheet_of(markup, css)
+        self._n_items = chain([len(one.findall("li")) for one in lists if "reversed" in one.attrib])
+        self._frames += 1
+        parser = etree.HTMLParser(target=self, encoding="utf-8", huge_tree=True)
+        with suppress(etree.LxmlError):  # raised for a page without any element: there is nothing to read
+            # Bytes in a stated encoding, so that no declaration in the markup can override it.
+            parser.feed(markup.encode())
+            parser.close()
+        self._frames -= 1
+        self._style, self._n_items = outer
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
@@ -125,6 +130,8 @@ class _Writer:
                 self._begin_cell(tag, attributes)  # an invisible cell keeps its column
             elif tag not in _CELLS:
                 self._gap = max(self._gap, _GAPS.get(tag, 0))
+            if tag == "iframe" and not look and self._frames == 1 and attributes.get("srcdoc"):
+                self.read(attributes["srcdoc"])
             self._left_out = (look or "dropped", self._depth)
             return
         if tag == "title":
@@ -137,7 +144,7 @@ class _Writer:
             del self._pieces[self._just_ended[1] :]
         if tag in _APART or (look and self._gap == _PARAGRAPH):
             self._flush()
-        is_item = bool(display or self._apart[-1][1]) and self._begin_apart(display)
+        is_item = bool(display or self._apart[-1][1] in _IN_LINE) and self._begin_apart(display)
         if look:
             self._raised.append((look, self._depth, len(self._pieces), False))
         if tag in _HANDLED:
@@ -153,6 +160,8 @@ class _Writer:
             self._begin_cell(tag, attributes)
         elif tag == "br" and self._pieces and self._gap == 0:
             self._pieces.append("\n")
+        elif tag == "img" and self._tables and self._tables[-1].is_in_cell:
+            self._tables[-1].rows[-1][-1].alts.append(attributes.get("alt", ""))
         elif tag == "table":
             self._tables.append(LayoutTable(attributes.get("role") in ("presentation", "none")))
         elif tag == "tr" and self._tables:
@@ -173,11 +182,13 @@ class _Writer:
 
     def _begin_apart(self, display: str) -> bool:
         """Sets an element apart as its `display` says; returns whether it is beside its neighbours, on their line."""
-        depth, sets_apart, *_ = self._apart[-1]
-        is_item = display == "table-cell" or (sets_apart and depth == self._depth - 1)
+        depth, around, *_ = self._apart[-1]
+        is_item = display == "table-cell" or (around in _IN_LINE and depth == self._depth - 1)
         gap = _LINE * (display in _BELOW and not is_item)
-        if is_item or gap or display in _IN_LINE:
-            self._apart.append((self._depth, display in _IN_LINE, gap, is_item))
+        if display == _BLOCK and 0 < self._after_block == len(self._pieces):
+            self._space |= len(self._pieces[-1]) > 1 or self._pieces[-1].isdigit()  # letters alone may make up a word
+        if is_item or gap or display in _IN_LINE or display == _BLOCK:
+            self._apart.append((self._depth, display, gap, is_item))
             self._space, self._gap = self._space or is_item, max(self._gap, gap)
         return is_item
 
@@ -193,7 +204,8 @@ class _Writer:
             self._draft.mark(section=self._draft.title)
             self._in_title = False
             return
-        _, _, gap, is_item = self._apart.pop() if self._apart[-1][0] > self._depth else _NOT_APART
+        _, display, gap, is_item = self._apart.pop() if self._apart[-1][0] > self._depth else _NOT_APART
+        self._after_block = len(self._pieces) if display == _BLOCK else self._after_block
         self._space, self._gap = self._space or is_item, max(self._gap, gap)
         if self._raised and self._raised[-1][1] > self._depth:
             self._end_raised()
@@ -245,7 +257,7 @@ class _Writer:
 
     def close(self) -> None:
         self._flush()
-        while self._tables:
+        while self._tables and self._frames == 1:
             self._end_table()
 
     def _end_raised(self) -> None:

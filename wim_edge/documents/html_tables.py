@@ -29,12 +29,13 @@ class Cell:
     tag: str
     span: Span
     blocks: list[Block] = field(default_factory=list)
+    alts: list[str] = field(default_factory=list)  # the words for its pictures, which stand for a cell without text
 
     @property
     def text(self) -> str:
         rows = (one.text.removeprefix("| ").replace("\n", "; ").replace(" | ", " ") for one in self.blocks)
         texts = (row if one.is_rows else one.text for row, one in zip(rows, self.blocks, strict=True))
-        return " ".join(" ".join(texts).split())
+        return " ".join(" ".join(texts).split()) or " ".join(" ".join(self.alts).split())
 
 
 @dataclass
