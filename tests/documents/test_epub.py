@@ -54,7 +54,7 @@ def test_a_corrupted_member(refuse) -> None:
 
 def test_a_chapter_has_the_style_sheets_that_it_links(read) -> None:
     links = '<link rel="stylesheet" href="s.css"/><link href="p.css" media="print" rel="stylesheet"/>'
-    chapter = "<p>It is $450<sup>1</sup> <span class='old'>EUR 1</span> EUR 2 <i class='p'>p</i></p>"
+    chapter = "<p>It is $450<a epub:type='noteref'>1</a> <span class='old'>EUR 1</span> EUR 2 <i class='p'>p</i></p>"
     sheets = {"OEBPS/s.css": "@import url('c/i.css');", "OEBPS/p.css": ".p{display:none}"}
     sheets |= {"OEBPS/c/i.css": "@import '../s.css'; @import \"o.css\" ;@import 'p.css' print;"}
     sheets |= {"OEBPS/c/o.css": ".old {text-decoration: line-through}", "OEBPS/c/p.css": ".p{display:none}"}

@@ -79,6 +79,7 @@ BLOCK = "<i style='display:inline-block'>"
     ("<span hidden><math><mn>1</mn></math></span><img>, <i hidden>no <math><mn>5</mn></math></i>2", "1, 2"),
     ("<p>It is $450<sup>1</sup>.", "It is $450 [1]."), ("<p>36 m<sup>2</sup>", "36 m²"),
     ("<p>H<sub>2</sub>O", "H₂O"), ("<p>1<sup>st</sup>", "1st"),
+    ("<p>In 1912<a epub:type=noteref>3</a> 50<a role=doc-noteref><sup>4</sup></a><a> 5</a>", "In 1912 [3] 50 [4] 5"),
     ("<p>m<sup><a href=#n>2</a></sup>", "m [2]"), ("<p>x<p><sup>1</sup>By bank", "x\n\n[1] By bank"),
     ("<p>450<span style='vertical-align:super'>2</span> a", "450 [2] a"),
     ("<p><table><tr><td>Rent<sup>1</sup><td>10 m<sup>2</sup></table>", "Rent [1] | 10 m²"),

@@ -57,7 +57,9 @@ class StyleSheet:
         if not attributes and tag not in self._rules:
             return HIDDEN if is_hidden else _OF_TAGS.get(tag, ""), ""
         is_hidden |= "hidden" in attributes or "popover" in attributes
-        return self._look(tag, *map(attributes.get, _NAMED, _EMPTY), is_hidden)[:2]
+        look, display, _ = self._look(tag, *map(attributes.get, _NAMED, _EMPTY), is_hidden)
+        is_note = tag == "a" and "noteref" in attributes.get("epub:type", attributes.get("role", ""))
+        return look or RAISED * is_note, display  # book readers raise the marks of notes
 
     def list_kind(self, tag: str, attributes: Mapping[str, str], default: str) -> str:
         """Returns the number format of a list or item, as Word names it; empty: bullets."""
