@@ -69,6 +69,7 @@ def test_margins_comments_and_boxes_stand_at_the_end_and_links_show_their_text(r
     document = read("a.rtf", rb"{\rtf1 " + margins + b"Rent 400" + comment + rb" a month.\par Ask " + link + box + b"}")
     assert document.text == "Rent 400 [a] a month.\n\nAsk here\n\nA box\n\n[a] See rents.\n\nContract 7\nPage"
     assert [mark.section for mark in document.marks] == ["Text boxes", "Comments", "Headers and footers"]
+    assert read("b.rtf", rb"{\rtf1{\header H}\trowd\intbl A}").text == "A\n\nH", "a table without an end"
 
 
 def test_footnotes_stand_below_the_text(read) -> None:

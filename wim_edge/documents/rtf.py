@@ -121,6 +121,6 @@ def _signed(markup: str) -> str:
     else:
         out.append(markup[done:])
     for sign, section in _HEADS.items():
-        text.append(rf"\par {_PLAIN}{sign}\par " if moved[section] else "")
+        text.append(rf"\pard\par {_PLAIN}{sign}\par " if moved[section] else "")
         text += dict.fromkeys(rf"{{\pard {''.join(one)}\par}}" for one in moved[section])
     return "".join([*text, "}"])
