@@ -134,10 +134,6 @@ def packed(question: str, whole: str, adapter: bool = True) -> events.AnswerFini
 
 def test_a_list_whose_introduction_seems_to_answer_is_the_answer() -> None:
     answer = packed("What do I pack?", "mat")
-    assert (answer.short, answer.status) == ("a tent; a mat", "answered")
-    assert [quote.text for quote in answer.quotes[1:]] == ["- a tent", "- a mat"]
+    assert (answer.short, answer.status, answer.quotes[-1].text) == ("a tent; a mat", "answered", "- a mat")
     assert ";" not in packed("What do I pack?", "mat", adapter=False).short
-
-
-def test_a_fact_is_the_answer_where_no_introduction_seems_to_be() -> None:
     assert packed("When does it begin?", "May").short == "4 May"

@@ -208,7 +208,6 @@ def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, lon
     answered(page)
     last(page).locator(".alone").click()
     expect(page.locator(".card")).to_have_count(3, timeout=SECONDS)
-    answered(page)
     expect(last(page).locator(".settled")).to_be_hidden()
     answered(page)
 
