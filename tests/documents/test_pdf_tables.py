@@ -89,7 +89,7 @@ def test_a_cell_that_touches_the_next_column_is_cut() -> None:
 
 
 def test_lists_programs_contents_and_stretched_lines_are_no_tables() -> None:
-    assert table(("1.", "an item"), ("2.", "another"), ("3.", "a third")) is None
+    assert table(("1.", "an item"), ("2.", "another"), ("Two more",), ("•", "a third"), ("•", "a fourth")) is None
     assert table(("1", "\\begin{x}"), ("2", "", "\\item"), ("3", "\\end{x}")) is None
     assert table(("Care", "3"), ("Light", "7"), ("Water", "12")) is None
     assert table(("Care", ". . . . . . 3"), ("Light", ". . . . . 2"), ("Water", ". . . 9")) is None

@@ -284,8 +284,8 @@ def _is_list(cells: Sequence[Sequence[str]]) -> bool:
     words = sum(map(len, map(str.split, filled)))
     if len(cells[0]) > _MANY and words < 2 * len(filled) and 2 * sum(map(str.isalpha, filled)) > len(filled):
         return True  # a paragraph whose blanks are as wide as a table's
-    if all((not row[0] or _MARK.fullmatch(row[0])) and sum(map(bool, row[1:])) < 2 for row in cells):
-        return True
+    if all(sum(map(bool, row[1:])) <= (not row[0] or bool(_MARK.fullmatch(row[0]))) for row in cells):
+        return True  # one cell beside a mark, none beside a line between two lists
     numbers = [row[-1] for row in cells if row[-1]]
     pages = [int(number) for number in numbers if number.isdecimal()]
     if len(cells[0]) == 2 and all(map(_NUMBER.fullmatch, numbers)) and len(pages) > 2 and pages == sorted(pages):
