@@ -12,7 +12,7 @@ export async function showMachine() {
   const kept = readings.reduce((sum, one) => sum + one.bytes, 0);
   $("machine").textContent = [
     status.model ? named(status) : "no model loaded yet", `${megabytes(status.memory_bytes)} in use`,
-    readings.length ? `${many(new Set(readings.map((one) => one.title)).size, "cached document")} (${megabytes(kept)})` : "",
+    readings.length ? `${many(readings.length, "cached reading")} (${megabytes(kept)})` : "",
     status.waiting > 1 ? `busy, ${status.waiting - 1} in line` : status.waiting ? "busy" : "idle",
   ].filter(Boolean).join(" · ");
   $("machine").title = `${megabytes(status.memory_free_bytes)} of memory are free`;

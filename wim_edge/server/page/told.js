@@ -92,7 +92,7 @@ const WORDS = { failed: "Failed", stopped: "Stopped", answered: "Found", unsure:
 export function word(told) {
   const found = state(told), { answer, phase, question, written, before } = told;
   if (["answered", "unsure"].includes(found) && question.options.answer === "summary") return "Summary";
-  if (found === "not_found" && answer) return isBusy(told) ? "Checking" : answer.support >= 0.1 ? "Perhaps not there" : WORDS[found];
+  if (found === "not_found" && answer) return isBusy(told) ? "Checking" : answer.support >= 0.1 ? "Perhaps not there" : answer.has_more ? "Not found so far" : WORDS[found];
   return WORDS[found] ?? (written ? "Writing" : phase === "waiting" ? (before ? "Waiting" : "Starting") : "Checking");
 }
 
