@@ -206,7 +206,7 @@ def test_what_is_ignored_is_not_said_to_be_absent(page: Any, tmp_path: Path, mon
     assert page.input_value("#question") == "Is it red?"
     page.keyboard.press("Enter")
     expect(page.locator(".card")).to_have_count(2)
-    expect(last(page).locator(".word")).to_have_text("Not found")
+    expect(last(page).locator(".word")).to_have_text("Not found so far")
     assert answered(page) == "Checked 1 of 2 passages · 1.0 s"
 
 

@@ -61,10 +61,9 @@ def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
 def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...] = ()) -> Document:
     """Returns the document of a plain text. HTML is read without its tags, with its sections and a note."""
     if not is_markup(text):
-        found = titles_of(text)
-        marks = tuple(Mark(start, section=short(title)) for start, title in found)
-        is_title = bool(found) and not text[: found[0][0]].strip() and not found[0][1][0].isdigit()
-        return Document(name, text, marks, title=Path(name).stem if found and not is_title else "", notes=notes)
+        marks = tuple(Mark(start, section=short(title)) for start, title in titles_of(text))
+        # A long title before each segment would cost more than it tells
+        return Document(name, text, marks, title=Path(name).stem if marks else "", notes=notes)
     draft = DocumentBuilder()
     try:
         add_html(draft, name, _GLUED.sub(r"\1 ", text), limits)

@@ -170,13 +170,14 @@ def is_numbered_title(line: str, following: str) -> bool:
 
 
 def titles_of(text: str) -> list[tuple[int, str]]:
-    """Returns (offset, title) of the titles in a plain text: numbered or in capitals, alone below a blank line."""
+    """Returns (offset, title) of the titles in a plain text: lines below a blank one, numbered or in capitals."""
     filled = [span for span in line_spans(text) if text[slice(*span)].strip()]
     found = []
     for (_, before), (start, end), (below, stop) in zip([(0, 0), *filled], filled, filled[1:], strict=False):
         line, following = text[start:end].strip(), text[below:stop].strip()
         is_title = is_numbered_title(line, following) or (line.isupper() and _CAPITALS.fullmatch(line))
-        if is_title and (before < start or not start) and line[-1] not in ".,;:!?" and not following[0].islower():
+        goes_on = following[0].islower() or line[-1] in (",;:!?" if end < below else ".,;:!?")
+        if is_title and not goes_on and not _DATE.match(line) and (before < start or not start):
             found.append((start, line))
     return found
 
