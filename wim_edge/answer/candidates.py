@@ -206,10 +206,8 @@ def _passage(reading: Reading, index: int) -> float:
 
 
 def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]:
-    """Reads each row alone, from pairs (segment, row), and yields the results.
-
-    Stops early when the context has no room for further rows. Raises Interrupted.
-    """
+    """Reads each row alone, from pairs (segment, row), and yields the results. Stops early when the context has no room
+    for further rows. Raises Interrupted."""
     plan, tokenize = reading.plan, reading.model.tokenize
     texts = [[*plan.segments[index].heading_tokens, *tokenize(row.text[:_LONGEST])] for index, row in rows]
     for fork, (_, row) in zip(reading.alone(texts), rows, strict=False):  # there may not be room for all
@@ -219,11 +217,11 @@ def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]
 def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
     """Returns the items of the list whose introduction, read alone, seems most to answer: its section's heading and the
     sentence above it. ``share``: P(this list is the answer). Empty without an adapter, or if the question is likelier
-    after the best passage than after the list. Raises Interrupted."""
-    plan, asked, found = reading.plan, words.without_endings(reading.plan.query), []
-    relevance, tokenize = reading.relevance, reading.model.tokenize
+    after the best passage than after the list, or the context has no room. Raises Interrupted."""
+    plan, relevance, tokenize = reading.plan, reading.relevance, reading.model.tokenize
     if relevance is None or not (relevance.uses_outlook and reading.model.has_adapter):
         return ()
+    asked, found = words.without_endings(plan.query), []
     for index in sorted(reading.ranking.known):
         document, (first, last) = plan.document_of(index), plan.segments[index].chars
         for (start, end), items in lists(document.text):
@@ -238,11 +236,13 @@ def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
     if not read:
         return ()
     best, (passage, index, items, text) = max(read, key=lambda pair: pair[0])
-    whole = f"{text}\n{plan.document_of(index).text[items[0][0] : items[-1][1]][:_LONGEST]}"
+    document = plan.document_of(index)
+    whole = [*plan.prefix, *tokenize(f"{text}\n{document.text[items[0][0] : items[-1][1]][:_LONGEST]}")]
+    if len(reading.cache.sequence) + len(whole) + plan.reserved > reading.context.n_ctx:
+        return ()
     with reading.context.sequence() as sequence, reading.clock.stage("answer"):
-        sequence.append([*plan.prefix, *tokenize(whole)])
+        sequence.append(whole)
         if relevance.gain(sequence) < max(reading.ranking.scores.values()) - _LESS:
             return ()
     share = sigmoid(best + _INTRODUCES) / sum(exp(odds - best) for odds, _ in read)
-    terms, document = Terms(passage, 0.0, 0.0, 0.0), plan.document_of(index)
-    return tuple(AnswerCandidate(index, document, *item, terms, share=share) for item in items)
+    return tuple(AnswerCandidate(index, document, *item, Terms(passage, 0, 0, 0), share=share) for item in items)
