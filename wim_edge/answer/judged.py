@@ -118,7 +118,7 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
             share = sum({key(one.text): one.share for one in (best, *its) if one.document is best.document}.values())
         elif reading.kind == "auto" and any(item.document is not best.document for item in items):
             share = min(item.share for item in items)
-    if alone and support is not None and support >= NOT_FOUND and not verdict:
+    if alone and support is not None and support >= NOT_FOUND and reading.kind in ("auto", "list") and not verdict:
         listed = introduced(reading)
         if listed and listed[0].share > max(NOT_FOUND, support * share):
             best, items, share = listed[0], listed, listed[0].share

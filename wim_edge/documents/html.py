@@ -33,9 +33,9 @@ _APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
 _DECORATION, _NEAR = "decoration", 16  # the look of `aria-hidden`; pieces of text beside it that may repeat it
 _TITLE_DEPTH = 3  # of a page's title; those further down name drawings (SVG)
 _LINE, _PARAGRAPH = 1, 2  # gaps: a line break, a blank line
-_BELOW = frozenset({"block", "flow-root", "list-item", "table", "table-row", "flex", "grid"})
 _NOT_APART = (0, "", 0, False)
 _BLOCK = "inline-block"
+_BELOW = frozenset({"block", "flow-root", "list-item", "table", "table-row", "flex", "grid"})
 _IN_LINE = frozenset({"flex", "grid", "inline-flex", "inline-grid"})
 """The values of `display` that set an element on a line of its own, and its children apart."""
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)

@@ -95,8 +95,8 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
     if _NO_WORDS.fullmatch(line) or _LEADER.search(line) or _MARKDOWN.match(line):
         return True
     plain = line.strip("*_ ")
-    has_value = re.search(r"\d|:", plain.lstrip("§ 0123456789."))
-    return plain in sections or (not has_value and is_numbered_title(plain, following))
+    title = plain.lstrip("§ 0123456789.")  # with a value in it, it is an item
+    return plain in sections or (is_numbered_title(plain, following) and not re.search(r"\d|:", title))
 
 
 def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:

@@ -77,8 +77,8 @@ class Relevance:
         raise NotImplementedError
 
     def gain(self, sequence: Sequence) -> float:
-        """Returns log P(question | the sequence) - log P(question | nothing), if `uses_outlook`; else 0."""
-        return 0.0
+        """Returns log P(question | the sequence) - log P(question | nothing). Only if `uses_outlook`."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Frees what `open` took."""
