@@ -161,12 +161,10 @@ def _is_item(text: str, line: tuple[int, int]) -> bool:
 
 def is_numbered_title(line: str, following: str) -> bool:
     """Returns whether a line is a title with a number: the text or its first sub-number follows, not the next item."""
-    number, n_words = _NUMBERED.match(line), len(line.split())
-    if number is None or n_words > _TITLE_WORDS:
+    number = _NUMBERED.match(line)
+    if number is None or not len(line.split()) <= min(_TITLE_WORDS, len(following.split()) - 1):
         return False
-    own = line[: number.end()].strip(" .)")
-    below = _NUMBERED.match(following) is None or following.startswith(f"{own}.")
-    return below and len(following.split()) > n_words
+    return _NUMBERED.match(following) is None or following.startswith(f"{line[: number.end()].strip(' .)')}.")
 
 
 def titles_of(text: str) -> list[tuple[int, str]]:
@@ -174,10 +172,12 @@ def titles_of(text: str) -> list[tuple[int, str]]:
     filled = [span for span in line_spans(text) if text[slice(*span)].strip()]
     found = []
     for (_, before), (start, end), (below, stop) in zip([(0, 0), *filled], filled, filled[1:], strict=False):
+        if start and before == start:  # no blank line above: most lines
+            continue
         line, following = text[start:end].strip(), text[below:stop].strip()
         is_title = is_numbered_title(line, following) or (line.isupper() and _CAPITALS.fullmatch(line))
         goes_on = following[0].islower() or line[-1] in (",;:!?" if end < below else ".,;:!?")
-        if is_title and not goes_on and not _DATE.match(line) and (before < start or not start):
+        if is_title and not goes_on and not _DATE.match(line):
             found.append((start, line))
     return found
 
