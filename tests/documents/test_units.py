@@ -49,6 +49,7 @@ def test_units_are_the_text_with_each_row_alone() -> None:
     ("Paul wrote to Ann about this:\n- keys\n- boots\n", "Paul", []),
     ("You need:\n- a pen\n\nCome early.", "You need", []),
     ("You need:", "You need", []),
+    ("You need:\n- a pen\n- paper\n10. Subletting\nIt is forbidden.", "paper", ["- a pen", "- paper"]),
 ])  # fmt: skip
 def test_the_items_beside_or_below_some_words(text: str, run: str, items: list[str]) -> None:
     at = text.index(run)

@@ -68,6 +68,8 @@ def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeyp
     tabs.nth(0).click()
     expect(page.locator("#text")).to_contain_text("ferry")
     expect(page.locator(".segment")).to_have_count(1)
+    add(page, tmp_path / "c.txt", "The bus leaves at two.")
+    expect(page.locator("#asking-of")).to_have_text("Asking the 3 ticked documents")
 
 
 def test_a_document_of_which_nothing_was_read_is_named(

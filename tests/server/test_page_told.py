@@ -170,3 +170,13 @@ def test_on_a_phone_the_way_to_the_conversation_says_what_is_there(page: Any, mo
     last(page).locator(".place").click()
     expect(page.locator("mark")).to_have_text(NOON)
     expect(page.locator("#to-answer")).to_have_text("Back to the answer")
+
+
+def test_an_unsure_answer_may_be_asked_for_as_a_list(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(page, monkeypatch, "Who sails?", BEGUN, finished("noon", short="noon", status="unsure", quotes=QUOTES[:1]))
+    with page.expect_request(lambda one: one.method == "POST") as sent:
+        last(page).locator(".list").click()
+    assert sent.value.post_data_json["options"]["answer"] == "list"
+    expect(page.locator(".card")).to_have_count(2)
+    answered(page)
+    expect(last(page).locator(".list")).to_be_hidden()

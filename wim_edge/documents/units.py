@@ -123,9 +123,12 @@ def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]
     above, found = (0, 0), []
     for are_items, run in groupby(_item_lines(text), key=lambda line: _is_item(text, line)):
         lines = [inked(text, *line) for line in run]
-        if are_items and len(lines) > 1:
-            found.append((above, tuple(lines)))
-        above = lines[-1]
+        # After bullets, a number is the next section's
+        number = next((n for n, (start, _) in enumerate(lines) if text[start].isdigit()), 0) if are_items else 0
+        for part in filter(None, (lines[:number], lines[number:])):
+            if are_items and len(part) > 1:
+                found.append((above, tuple(part)))
+            above = part[-1]
     return tuple(found)
 
 

@@ -45,8 +45,6 @@ function leave() {
 }
 
 async function openDocument(id) {
-  const isOfCard = [...(thread.current?.told.names.values() ?? []), ...(thread.current?.told.question.documents ?? [])].includes(id);
-  if (!isOfCard) shelf.leaveTicks(id);
   texts.delete(id);
   await showText(id);
   pane("desk");

@@ -5,7 +5,7 @@ import { button, fill, item, make, place, plain, show, span } from "./dom.js";
 import { advice, bare, begin, details, elapsed, headline, isBusy, isChanged, labelled, line, markdown, others, own, quoted, quoteOf, share, state, tell, word } from "./told.js";
 
 export class Card {
-  // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, alone, remove, select
+  // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, alone, list, summary, remove, select
   constructor(question, page) {
     Object.assign(this, { page, id: question.id, told: begin(question), at: null });
     this.build();
@@ -45,6 +45,7 @@ export class Card {
     this.acts = {
       now: button("Answer now", ask("now"), "now"), stop: button("Stop", ask("stop"), "stop"), more: button("Keep checking", ask("more"), "keep"),
       again: button("Answer again", ask("again"), "again"), alone: button("Ask as written", ask("alone"), "alone"), copy: button("Copy", () => this.copy(), "quiet copy"),
+      list: button("Ask as a list", ask("list"), "quiet list"), summary: button("Ask as a summary", ask("summary"), "quiet summary"),
     };
     this.acts.copy.title = "Copy the answer with its citations";
     this.element = make("li", { className: "card" }, make("div", { className: "head" }, parts.asked, remove), parts.settled,
@@ -167,6 +168,7 @@ export class Card {
     acts.again.hidden = !rest || !isChanged(told);
     acts.alone.hidden = busy || this.parts.settled.hidden;
     acts.copy.hidden = !told.answer?.text;
+    acts.list.hidden = acts.summary.hidden = !rest || told.answer.status === "answered" || Boolean(told.question.options.answer);
   }
 
   // Go to a passage, which j and k go on from

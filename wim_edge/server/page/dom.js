@@ -69,25 +69,21 @@ let pending = null;
 // while the page goes away.
 export function removable(what, undo, forGood) {
   settle();
-  const timer = setTimeout(settle, UNDO_MS);
-  pending = { timer, forGood };
+  pending = { timer: setTimeout(settle, UNDO_MS), end: quietly(forGood) };
   $("undo").replaceChildren(span(`${what} is removed. `), button("Undo", () => {
-    clearTimeout(timer);
-    pending = null;
-    $("undo").hidden = true;
-    undo();
+    pending.end = undo;
+    settle();
     document.querySelector("#documents button")?.focus();
   }));
   $("undo").hidden = false;
 }
 
 export function settle() {
-  if (!pending) return;
-  clearTimeout(pending.timer);
-  const { forGood } = pending;
+  const { timer, end } = pending ?? {};
+  clearTimeout(timer);
   pending = null;
   $("undo").hidden = true;
-  quietly(forGood)();
+  end?.();
 }
 window.addEventListener("pagehide", settle);
 

@@ -55,14 +55,6 @@ export class Shelf {
     this.draw();
   }
 
-  // What is opened is what is asked, unless it is one of those that are ticked
-  leaveTicks(id) {
-    if (typeof id === "number" && !this.chosen.has(id)) {
-      this.chosen.clear();
-      this.library = null;
-    }
-  }
-
   draw() {
     const sought = $("search").value.trim().toLowerCase();
     const there = this.documents.filter((one) => !this.going.has(one.id));
@@ -180,8 +172,9 @@ export class Shelf {
     if (wrong.length) throw new Error(wrong.join("\n"));
   }
 
-  // Open a document that was just given, and show how its reading was less than perfect
+  // Open a document that was just given, ticked where others are, and show how its reading was less than perfect
   async added(given) {
+    if (this.chosen.size || this.library) this.chosen.add(given.id);
     await this.open(given.id);
     $("notes").replaceChildren(...given.notes.map((note) => item(note)));
   }

@@ -87,7 +87,9 @@ export class Thread {
       stop: doing((card) => this.end(card, "cancel", "Stopping")),
       more: doing((card) => this.again(card, true)),
       again: doing((card) => this.again(card, false)),
-      alone: doing(({ told: { question: { documents, library, question, options } } }) => this.ask({ documents, library, question, options }, null)),
+      alone: doing(({ told }) => this.anew(told.question)),
+      list: doing(({ told }) => this.anew(told.question, told.settled?.asked_as, "list")),
+      summary: doing(({ told }) => this.anew(told.question, told.settled?.asked_as, "summary")),
       remove: (card) => this.remove(card),
       drawn: (card) => this.follows && card === this.cards.at(-1) && this.toEnd(),
     };
@@ -151,6 +153,11 @@ export class Thread {
     this.select(card);
     this.desk.machine();
     this.toEnd();
+  }
+
+  // Ask a question once more, not as a follow-up
+  anew({ documents, library, question, options }, asked = question, answer = options.answer) {
+    return this.ask({ documents, library, question: asked, options: { ...options, answer } }, null);
   }
 
   async end(card, how, stopping) {
