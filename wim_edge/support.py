@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 
 ANSWERED, NOT_FOUND = 0.5, 0.3
 """Support of at least the first is "answered", of at least the second "unsure", below that "not_found"."""
+_MOST_SAID = 1.5  # nats: to ask for more than that gained nothing (docs/choices.md)
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,11 @@ class Confirmation(_Weights):
     def support(self, judged: float, says: float | None) -> float:
         """Returns the support, 0 to 1, after the writer was asked. ``says``: its log-odds; None: it was not asked."""
         return judged if says is None else sigmoid(self.bias + self.judge * logit(judged) + self.writer * says)
+
+    def matters(self, support: float) -> bool:
+        """Returns whether the writer's word can move a judge's support over a bound, and so the status."""
+        least, most = (self.support(support, says) for says in (-_MOST_SAID, _MOST_SAID))
+        return any(least < bound <= most for bound in (NOT_FOUND, ANSWERED))
 
     def share(self, judged: float, *, is_agreed: bool) -> float:
         """Returns P(the judge's words are the answer | there is one), adjusted by the writer's sentence."""

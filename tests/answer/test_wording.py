@@ -112,19 +112,27 @@ def test_yes_or_no_is_the_writer_s_if_its_answer_comes_first_and_sure_if_the_jud
     assert (judged.short, judged.status) == (agreed.short, "unsure")
 
 
-def test_what_the_model_says_of_the_passages_counts_by_its_weight() -> None:
-    denied = ask("none", support=UNSURE, confirmation=Confirmation(writer=0.5))
-    assert denied.status == "not_found"
-    assert denied.support is not None
-    assert denied.evidence is not None
-    assert denied.support < 0.3
-    assert denied.evidence["writer"] < 0
-    assert ask("none", support=UNSURE).status == "unsure"
-    absent = ask("none", support=NONE)
-    assert absent.status == "not_found"
-    assert sorted(absent.evidence or {}) == ["answers", "likelihood", "missing", "run", "share"]
-    confirmed = ask("She paid 4,000 crowns.", support=UNSURE, confirmation=Confirmation(writer=0.5))
-    assert confirmed.status == "answered"
+def test_whether_the_passages_answer_is_asked_of_the_writer_where_that_may_change_the_status() -> None:
+    def asked(word: str, support: SupportWeights, weight: float) -> events.AnswerFinished:
+        says = lambda prompt: word if "Does the text answer" in prompt else "She paid 4,000 crowns."  # noqa: E731
+        return ask(says, support=support, confirmation=Confirmation(writer=weight))
+
+    denied, kept = asked("No", UNSURE, 0.5), asked("Yes", NONE, 0.5)
+    assert (denied.status, kept.status) == ("not_found", "not_found")
+    assert (denied.evidence or {})["writer"] < 0
+    assert sorted(kept.evidence or {}) == ["answers", "likelihood", "missing", "run", "share"]  # not asked
+    assert [asked("No", UNSURE, 0).status, asked("Yes", UNSURE, 0.5).status] == ["unsure", "answered"]
+    assert asked("Yes", NONE, 1.5).text.startswith("She paid 4,000 crowns.")
+
+
+def test_a_request_for_a_summary_is_one_also_where_no_kind_is_named() -> None:
+    def writes(prompt: str) -> str:
+        return "Yes" if "want a summary" in prompt else "It is about a mill."
+
+    wanted, other = (ask(writes, support=UNSURE, short_answer=first) for first in ("writer", "judge"))
+    assert (wanted.text, wanted.quotes[0].text) == ("It is about a mill.", MILL)
+    assert wanted.status == "answered"
+    assert other.text.startswith("Perhaps: ")
 
 
 @pytest.mark.usefixtures("ungrounded")

@@ -40,17 +40,15 @@ def writing(model: FakeModel) -> Writing:
     return Writing(model, chat, Prompts(chat=chat.is_chat), Sampler(), sequence, chat.stops)
 
 
-def test_the_way_out_is_measured_and_leaves_the_passages_as_they_are() -> None:
+def test_yes_or_no_is_measured_and_leaves_the_passages_as_they_are() -> None:
     odds = []
-    for says in ("none", "by the river"):
+    for says in ("No", "Yes"):
         one = writing(FakeModel(lambda prompt, says=says: says))
         before = len(one.sequence)
-        found = one.log_odds("Where did it stand?")
-        assert found is not None
-        odds.append(found)
+        odds.append(one.yes("answerable", "Where did it stand?") or 0.0)
         assert len(one.sequence) == before
     assert odds[0] < -5 < 5 < odds[1]
-    assert writing(FakeModel(lambda prompt: "none", chat_template=None)).log_odds("Where?") is None
+    assert writing(FakeModel(lambda prompt: "No", chat_template=None)).yes("answerable", "Where?") is None
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from wim_edge.settings import AUTO
 
 _OTHER_TOKENIZER = 1.5  # the most tokens of the writer for one token of the reader
 _SUMMED_UP = 6_000  # the most characters of an extract that a model sums up
+_WANTED = 0.65  # nats: of 646 questions for something else, none was above this (docs/choices.md)
 _EVALUATED = 16  # first tokens of a joined passage to evaluate again: much attended to, they must see the text before
 
 
@@ -74,6 +75,10 @@ class AnswerStage:
                 self.keep_before()
                 return
             yield events.AnswerRevised(tuple(self.used))
+        if self._wants_summary():
+            self.of_whole = summary(self.reading.plan.documents, self.reading.plan.query)
+            yield from self._sum_up(self.of_whole)
+            return
         self.answer = self._answer_without_writing()
         if self.answer is not None:
             yield events.AnswerDelta(self.answer.text)
@@ -81,6 +86,16 @@ class AnswerStage:
         used = self._that_fit([*self._beside, *reversed(self.used)]) if self._beside else self.used
         with self._turn(used) as turn:
             yield from self._write(turn, used, self._judged)
+
+    def _wants_summary(self) -> bool:
+        """Returns whether a writer whose answer comes first takes the question for a request to sum up."""
+        judged, reading = self._judged, self.reading
+        if self.writer is None or not comes_first(reading, self.writer) or reading.kind != "auto" or not self._points:
+            return False
+        if judged is None or judged.status == "answered":
+            return False
+        with self._turn(()) as turn:
+            return (turn.yes("wants_summary", reading.plan.query) or 0.0) > _WANTED
 
     def _sum_up(self, extract: Answer) -> Iterator[events.Event]:
         """Yields the extract, or a model's summary of it."""
@@ -150,7 +165,8 @@ class AnswerStage:
             if judged is None or judged.support is None:
                 return None
             if judged.status == "not_found" and judged.quotes and self._may_be_absent:
-                return not_found(reading, judged)
+                is_final = self.writer is None or not self.writer.confirmation.matters(judged.support)
+                return not_found(reading, judged) if is_final else None
             is_judges_own = judged.items or (judged.verdict and not comes_first(reading, self.writer))
             return pointed_answer(reading, judged) if is_judges_own and self._points else None
         if self.used and not reading.pointed_at(self.used):

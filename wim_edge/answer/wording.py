@@ -1,7 +1,7 @@
 """The wording of an answer: the judge has pointed at a run, and the writer says it in a sentence.
 
     judged     the judge's run, its quotation and the support
-    confirmed  where the judge is unsure, the writer's own log-odds change the support
+    confirmed  where that may change the status, the writer's own log-odds change the support
     worded     the writer's sentence, written without the run. If it contains the run, the run becomes likelier. Else
                the writer gets the run and writes again, and the answer is unsure. The run replaces a sentence with a
                value or name that is in no passage.
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence as Seq
 from dataclasses import dataclass, replace
 
-from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of, judge, not_found, pointed_answer, status_of
+from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of, judge, not_found, pointed_answer
 from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, quote_at
 from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
@@ -80,12 +80,12 @@ class Wording:
         yield events.AnswerDelta(self.answer.text)
 
     def _confirmed(self, judged: Judged) -> Judged:
-        """Returns the judgement. If it is unsure, the writer is asked, and its log-odds change the support."""
+        """Returns the judgement. If the status may change, the writer is asked, and its log-odds change the support."""
         confirmation, support = self._confirmation, judged.support or 0.0
-        if not confirmation.writer or judged.evidence is None or status_of(support) != "unsure":
+        if judged.evidence is None or not confirmation.matters(support):
             return judged
         with self.reading.clock.stage("answer"):
-            says = self.writing.log_odds(self.reading.plan.query)
+            says = self.writing.yes("answerable", self.reading.plan.query)
         if says is None:
             return judged
         evidence = replace(judged.evidence, writer=says, judge=logit(support))
@@ -115,7 +115,7 @@ class Wording:
     def _verdict(self, judged: Judged) -> Answer:
         """Returns the writer's yes or no with the judge's quotation. It is sure if the judge agrees."""
         with self.reading.clock.stage("answer"):
-            odds = self.writing.yes(self.reading.plan.query)
+            odds = self.writing.yes("verdict", self.reading.plan.query)
         if odds is not None:
             verdict, share = "Yes" if odds > 0 else "No", sigmoid(abs(odds))
             is_agreed = verdict == judged.verdict

@@ -6,7 +6,6 @@ sentence is due, so it is not loaded if the judge finds no answer in the documen
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterator, Mapping, Sequence as Seq
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -28,11 +27,8 @@ from wim_edge.reading.prompts import Prompts
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.support import Confirmation
 
-_MARKERS = ("none", "None", " none", " None")
-"""The spellings of the word that the prompt asks for if the passages do not answer."""
-_YES, _NO = ("Yes", "yes", " Yes", " yes"), ("No", "no", " No", " no")
+_YES, _NO = ("YES", "Yes", "yes", " Yes", " yes"), ("NO", "No", "no", " No", " no")
 _MOST_SENTENCES = 2  # the most sentences of an answer to a question of fact
-_LEAST = 1e-9
 _UNSPACED = "\u2e80"  # from this letter on, scripts have no spaces between words
 _SLACK = 32  # spare tokens: joined texts may be tokenized differently
 
@@ -68,26 +64,15 @@ class Writing:
     n_tokens: int = 0
     finish_reason: FinishReason = "stop"
 
-    def log_odds(self, query: str) -> float | None:
-        """Returns the log-odds, in nats, that the model answers rather than says "none"; None for a base model."""
+    def yes(self, which: str, query: str) -> float | None:
+        """Returns the log-odds, in nats, of Yes against No as the answer to a prompt; None for a base model."""
         if not self.chat.is_chat:
             return None
-        none = min(self._logprobs(self.prompts.ask("way_out", query), _MARKERS)[0], -_LEAST)
-        return math.log(-math.expm1(none)) - none
-
-    def yes(self, query: str) -> float | None:
-        """Returns the log-odds, in nats, of Yes against No; None for a base model."""
-        if not self.chat.is_chat:
-            return None
-        yes, no = self._logprobs(self.prompts.ask("verdict", query), _YES, _NO)
-        return yes - no
-
-    def _logprobs(self, prompt: str, *spellings: tuple[str, ...]) -> list[float]:
-        """Returns for each word the log-probability that the model's answer begins with one of its spellings."""
-        with self._asked(prompt) as branch:
+        with self._asked(self.prompts.ask(which, query)) as branch:
             logprobs = log_softmax(branch.logits)
-        first = [sorted({self.model.tokenize(word)[0] for word in words}) for words in spellings]
-        return [float(np.logaddexp.reduce(logprobs[tokens])) for tokens in first]
+        first = ([self.model.tokenize(word)[0] for word in words] for words in (_YES, _NO))
+        yes, no = (np.logaddexp.reduce(logprobs[sorted({*tokens})]) for tokens in first)
+        return float(yes - no)
 
     def pieces(self, prompt: str, most: int) -> Generator[str, None, None]:
         """Yields the model's answer to a prompt as it decodes."""

@@ -24,7 +24,7 @@ NOT_RELEVANT = "not relevant"
 
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
-    "final_answer", "recall", "pointing", "worded_answer", "way_out", "verdict",
+    "final_answer", "recall", "pointing", "worded_answer", "answerable", "verdict", "wants_summary",
 )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ class Prompts:
         # Render each template now: a faulty one must fail before anything is read
         for read, margins in ((True, True), (True, False), (False, False)):
             self.system(read=read, margins=margins)
-        for name in ("extractive_summary", "quotation", "pointing", "way_out", "verdict"):
+        for name in ("extractive_summary", "quotation", "pointing", "answerable", "verdict", "wants_summary"):
             self.ask(name, "query")
         self.classify("query"), self.query_first("query"), self.before_question()
         self.worded("query", "quotation", "run"), self.recall(paged=True), self.recall(paged=False)
