@@ -35,7 +35,7 @@ Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
 
 def run(
     questions: Sequence[BatchQuestion], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
-    parquet: bool = False, watcher: Watcher[Result] | None = None,
+    parquet: bool = False, watcher: Watcher[Result] = lambda rows, total: None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
     """Asks the questions that have no result in ``folder`` or failed before. Returns (results in the questions' order,
     whether Ctrl-C stopped the run). Raises InvalidRequestError at once if the folder holds another batch, and

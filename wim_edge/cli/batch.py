@@ -65,8 +65,8 @@ def batch(
         execute = run_local(settings, partial(rpc.check, settings.rpc))
     else:
         execute = run_on_cluster(settings, model, cluster, partial(click.echo, err=True))
-    with exit_on_signals(), RunProgress(tally_failures) as watcher:
-        results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=watcher)
+    with exit_on_signals(), RunProgress(tally_failures) as progress:
+        results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=progress.watch)
     _show(results, len(found), folder)
     if stopped:
         click.echo("stopped; the same command continues", err=True)
