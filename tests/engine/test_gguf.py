@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.attack.models import File, Tensor
 from tests.tiny import N_EMBD, N_LAYER, write_tiny, write_tiny_embedder
 from wim_edge.engine import memory_estimate
 from wim_edge.engine.gguf import is_embedding_model, read_header
@@ -82,72 +83,60 @@ def test_missing_and_directory(tmp_path: Path) -> None:
         read_header(tmp_path)
 
 
-def write_header(path: Path, metadata: list[bytes], tensors: list[bytes] = ()) -> Path:  # type: ignore[assignment]
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
-    path.write_bytes(head + b"".join(metadata) + b"".join(tensors) + b"\0" * 4096)
+KINDS = {int: 4, float: 6, str: 8, list: 9}
+TENSOR = Tensor(b"t", [32], 0, 0)
+GOOD = {"general.architecture": "llama", "llama.block_count": 2, "tokenizer.ggml.tokens": ["a", "b"]}
+
+
+def write_header(path: Path, metadata: dict[str, Any], *tensors: Tensor) -> Path:
+    made = File(tensors=[*tensors], data=bytes(4096))
+    for key, value in metadata.items():
+        stored = (8, [text.encode() for text in value]) if isinstance(value, list) else value
+        made.set(key, value.encode() if isinstance(value, str) else stored, KINDS[type(value)])
+    path.write_bytes(made.whole())
     return path
 
 
-def text(value: str) -> bytes:
-    return struct.pack("<Q", len(value)) + value.encode()
-
-
-def string(key: str, value: str) -> bytes:
-    return text(key) + struct.pack("<I", 8) + text(value)
-
-
-def number(key: str, value: int) -> bytes:
-    return text(key) + struct.pack("<II", 4, value)
-
-
-def real(key: str, value: float) -> bytes:
-    return text(key) + struct.pack("<If", 6, value)
-
-
-def tokens(*values: str) -> bytes:
-    return text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(values)) + b"".join(map(text, values))
-
-
-TENSOR = text("t") + struct.pack("<IQIQ", 1, 32, 0, 0)
-GOOD = [string("general.architecture", "llama"), number("llama.block_count", 2), tokens("a", "b")]
-
-
 def test_the_smallest_accepted_header(tmp_path: Path) -> None:
-    assert read_header(write_header(tmp_path / "good.gguf", GOOD, [TENSOR])).n_vocab == 2
+    assert read_header(write_header(tmp_path / "good.gguf", GOOD, TENSOR)).n_vocab == 2
 
 
 @pytest.mark.parametrize(
-    ("metadata", "tensors", "message"),
+    ("changes", "message"),
     [
-        (GOOD[1:], [TENSOR], "names no architecture"),
-        ([GOOD[0], number("llama.block_count", 0), GOOD[2]], [TENSOR], "0 layers"),
-        ([GOOD[0], number("llama.block_count", 513), GOOD[2]], [TENSOR], "513 layers"),
-        ([*GOOD[:2], tokens("a", "a")], [TENSOR], "a token twice"),
-        (GOOD[:2], [TENSOR], "no vocabulary"),
-        (GOOD, [], "no weights"),
-        ([*GOOD, string("llama.rope.scaling.type", "magic")], [TENSOR], "unknown rope scaling"),
-        ([*GOOD, number("llama.expert_count", 2), number("llama.expert_used_count", 3)], [TENSOR], "3 of 2 experts"),
-        ([*GOOD, string("general.type", "adapter")], [TENSOR], "holds a adapter"),
-        ([*GOOD, number("llama.expert_count", 2)], [TENSOR], "0 of 2 experts"),
-        ([*GOOD, real("llama.attention.layer_norm_rms_epsilon", -1.0)], [TENSOR], "epsilon is -1"),
-        ([*GOOD, real("llama.attention.layer_norm_rms_epsilon", float("nan"))], [TENSOR], "epsilon is nan"),
-        (
-            [*GOOD, number("llama.attention.key_length", 8), number("llama.rope.dimension_count", 16)],
-            [TENSOR],
-            "rotates 16 dimensions of heads of 8",
-        ),
-        ([*GOOD, string("llama.attention.sliding_window", "abc")], [TENSOR], "not a number"),
-        ([*GOOD, string("general.alignment", "x")], [TENSOR], "damaged"),
-        ([*GOOD, number("general.alignment", 1)], [TENSOR], "damaged"),
-        ([*GOOD, string("tokenizer.ggml.model", "bert")], [TENSOR], "embedding model"),
-        (GOOD, [text("t") + struct.pack("<IQIQ", 1, 1 << 40, 0, 0)], "cut short"),
+        ({"llama.block_count": 0}, "0 layers"),
+        ({"llama.block_count": 513}, "513 layers"),
+        ({"tokenizer.ggml.tokens": ["a", "a"]}, "a token twice"),
+        ({"llama.rope.scaling.type": "magic"}, "unknown rope scaling"),
+        ({"llama.expert_count": 2, "llama.expert_used_count": 3}, "3 of 2 experts"),
+        ({"general.type": "adapter"}, "holds a adapter"),
+        ({"llama.expert_count": 2}, "0 of 2 experts"),
+        ({"llama.attention.layer_norm_rms_epsilon": -1.0}, "epsilon is -1"),
+        ({"llama.attention.layer_norm_rms_epsilon": float("nan")}, "epsilon is nan"),
+        ({"llama.attention.key_length": 8, "llama.rope.dimension_count": 16}, "rotates 16 dimensions of heads of 8"),
+        ({"llama.attention.sliding_window": "abc"}, "not a number"),
+        ({"general.alignment": "x"}, "damaged"),
+        ({"general.alignment": 1}, "damaged"),
+        ({"tokenizer.ggml.model": "bert"}, "embedding model"),
     ],
 )
-def test_headers_that_abort_llama_cpp_are_refused(
-    tmp_path: Path, metadata: list[bytes], tensors: list[bytes], message: str
-) -> None:
+def test_headers_that_abort_llama_cpp_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelFileError, match=message):
-        memory_estimate.estimate(read_header(write_header(tmp_path / "bad.gguf", metadata, tensors)), 1024)
+        memory_estimate.estimate(read_header(write_header(tmp_path / "bad.gguf", GOOD | changes, TENSOR)), 1024)
+
+
+@pytest.mark.parametrize(("missing", "message"), [("general.architecture", "names no architecture"),
+                                                  ("tokenizer.ggml.tokens", "no vocabulary")])  # fmt: skip
+def test_what_every_header_has(tmp_path: Path, missing: str, message: str) -> None:
+    path = write_header(tmp_path / "bad.gguf", {key: GOOD[key] for key in GOOD if key != missing}, TENSOR)
+    with pytest.raises(ModelFileError, match=message):
+        read_header(path)
+
+
+@pytest.mark.parametrize(("tensors", "message"), [([], "no weights"), ([Tensor(b"t", [1 << 40], 0, 0)], "cut short")])
+def test_weights_are_there_and_whole(tmp_path: Path, tensors: list[Tensor], message: str) -> None:
+    with pytest.raises(ModelFileError, match=message):
+        read_header(write_header(tmp_path / "bad.gguf", GOOD, *tensors))
 
 
 def test_parts_of_a_split_model(tiny: Path, tmp_path: Path) -> None:

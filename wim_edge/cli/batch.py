@@ -62,9 +62,9 @@ def batch(
     model = model_identity(settings)
     check_rpc(settings)
     if cluster is None:
-        execute = run_local(settings, partial(rpc.check, settings.rpc))
+        execute = partial(run_local, settings, partial(rpc.check, settings.rpc))
     else:
-        execute = run_on_cluster(settings, model, cluster, partial(click.echo, err=True))
+        execute = partial(run_on_cluster, settings, model, cluster, partial(click.echo, err=True))
     with exit_on_signals(), RunProgress(tally_failures) as progress:
         results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=progress.watch)
     _show(results, len(found), folder)

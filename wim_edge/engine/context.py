@@ -40,7 +40,9 @@ class Context:
         params.kv_unified = params.no_perf = True
         params.swa_full = swa_full
         params.type_k = params.type_v = _KV_TYPES[settings.kv_type]
-        self._flash = _flash_attention(settings.flash_attn, settings.kv_type, model.n_gpu_layers != 0)
+        # llama.cpp's types: -1 its own choice, 0 off, 1 on, which a quantized V cache requires
+        wanted = True if settings.kv_type.startswith("q") else settings.flash_attn
+        self._flash = int(wanted) if wanted is not None else -1 if model.n_gpu_layers else 0
         params.flash_attn_type = self._flash
         last_errors()
         with signals_held():
@@ -163,15 +165,6 @@ class Context:
             lib.llama_batch_free(self._batch)
             self._handle = None
             self.model.forget(self)
-
-
-def _flash_attention(wanted: bool | None, kv_type: str, gpu: bool) -> int:
-    """Returns llama.cpp's flash attention type: -1 its own choice, 0 off, 1 on. A quantized V cache requires 1."""
-    if kv_type.startswith("q"):
-        return 1
-    if wanted is not None:
-        return int(wanted)
-    return -1 if gpu else 0
 
 
 class Sequence(AbstractContextManager["Sequence"]):
