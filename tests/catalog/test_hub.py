@@ -13,6 +13,7 @@ from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -123,30 +124,20 @@ class TestHub:
         with pytest.raises(DownloadError, match="HF_HUB_OFFLINE"):
             fetch(make_entry(), paths)
 
-    @pytest.mark.parametrize(("is_last", "said"), [(False, "no answer for 0.1 seconds"), (True, "then it fails")])
-    def test_a_hub_that_is_silent_is_waited_for_only_as_the_last_source(
-        self, paths: Paths, monkeypatch: pytest.MonkeyPatch, is_last: bool, said: str
+    @pytest.mark.parametrize(("head", "is_last", "said"), [
+        (lambda *_, **__: time.sleep(1), False, "no answer for 0.1 seconds"),
+        (lambda *_, **__: time.sleep(1), True, "then it fails"),  # the last source is waited for
+        (Mock(side_effect=ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")), True, "refused"),
+    ])  # fmt: skip
+    def test_a_hub_that_is_silent_or_cannot_be_reached(
+        self, paths: Paths, monkeypatch: pytest.MonkeyPatch, head: Any, is_last: bool, said: str
     ) -> None:
         package = pytest.importorskip("huggingface_hub")
-
-        def fail(*_: object, **__: object) -> None:
-            raise OSError("then it fails")
-
-        monkeypatch.setattr(package, "hf_hub_download", fail)
+        monkeypatch.setattr(package, "hf_hub_download", Mock(side_effect=OSError("then it fails")))
         monkeypatch.setattr(package.constants, "HF_HUB_ETAG_TIMEOUT", 0.1)
-        monkeypatch.setattr(package.get_session(), "head", lambda *_, **__: time.sleep(1))
+        monkeypatch.setattr(package.get_session(), "head", head)
         with pytest.raises(DownloadError, match=said):
             hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, lambda *_: None, is_last=is_last)
-
-    def test_a_hub_that_cannot_be_reached(self, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-        package = pytest.importorskip("huggingface_hub")
-
-        def refuse(*_: object, **__: object) -> None:
-            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
-
-        monkeypatch.setattr(package.get_session(), "head", refuse)
-        with pytest.raises(DownloadError, match="Connection refused"):
-            hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, lambda *_: None)
 
     @pytest.mark.parametrize(
         ("error", "message"),
