@@ -92,7 +92,7 @@ Progress = Callable[[int, int | None], None]
 
 
 def test_a_model_is_fetched_with_its_progress(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(entry: Any, paths: Any, progress: Progress) -> None:
+    def fetch(entry: Any, progress: Progress) -> None:
         for n in range(1, 200):
             progress(n << 20, 200 << 20)
 
@@ -121,7 +121,7 @@ def test_a_download_that_nobody_follows_stops(
 ) -> None:
     stopped, going = threading.Event(), threading.Event()
 
-    def fetch(entry: Any, paths: Any, progress: Progress) -> None:
+    def fetch(entry: Any, progress: Progress) -> None:
         going.set()
         try:
             while True:
@@ -145,7 +145,7 @@ def test_a_download_that_nobody_follows_stops(
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_judge_and_scout_come_with_a_writer(client: Client, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
-    def fetch(entry: Any, paths: Any, progress: Progress) -> None:
+    def fetch(entry: Any, progress: Progress) -> None:
         if fails and entry.name == "smollm2-135m":
             raise DownloadError("no network", "Connect.")
         progress(5 << 20, 10 << 20)
