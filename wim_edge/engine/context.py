@@ -83,6 +83,12 @@ class Context:
             raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
         return Sequence(self, self._free_ids.pop())
 
+    def release(self, sequence: Sequence) -> None:
+        """Frees a sequence's cells and its id; a closed context has none."""
+        if self._handle:
+            self.rollback.erase(sequence)
+            self._free_ids.append(sequence.id)
+
     # Evaluation
 
     def append_each(self, parts: Seq[tuple[protocols.Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
@@ -269,9 +275,8 @@ class Sequence(AbstractContextManager["Sequence"]):
 
     def close(self) -> None:
         """Frees the sequence's cells; harmless if closed already."""
-        if self.id >= 0 and self.context._handle:
-            self.context.rollback.erase(self)
-            self.context._free_ids.append(self.id)
+        if self.id >= 0:
+            self.context.release(self)
         self.id = -1
 
     def __exit__(self, *exc: object) -> None:
