@@ -6,6 +6,7 @@ import errno
 import mmap
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -174,9 +175,7 @@ def test_what_is_piped_is_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("number", [errno.EPIPE, errno.EINVAL])
 def test_a_pipe_that_nobody_reads_ends_quietly(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    def write(*_: object) -> None:
-        raise OSError(number, "Invalid argument")
-
+    write = Mock(side_effect=OSError(number, "Invalid argument"))
     monkeypatch.setattr("wim_edge.engine.available_memory.require_minimum", write)
     done = CliRunner().invoke(main, ["models", "list"])
     assert (done.exit_code, done.output) == (1, "")

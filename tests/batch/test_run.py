@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -122,9 +123,7 @@ def test_what_is_wrong_with_all_is_looked_for_where_the_process_ended(
         def __exit__(self, *_: object) -> None:
             self.runtime.close()
 
-    def gone() -> None:
-        raise EngineError("no machine is there")
-
+    gone = Mock(side_effect=EngineError("no machine is there"))
     monkeypatch.setattr("wim_edge.batch.run.Worker", InProcess)
     if running:  # a fault of this row
         results, _ = run(questions, SMALL, MODEL, tmp_path / "out", partial(run_local, SMALL, gone))

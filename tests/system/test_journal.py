@@ -8,6 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -202,7 +203,7 @@ def test_all_rows_are_replaced_or_none(tmp_path: Path, monkeypatch: pytest.Monke
     with opened(tmp_path) as run:
         run.run(JOBS, Work())
         with monkeypatch.context() as patch:
-            patch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+            patch.setattr("os.fsync", Mock(side_effect=OSError(28, "No space left on device")))
             with pytest.raises(OSError, match="No space left"):
                 run.write(run.rows[::-1])
     assert [row.key for row in rows_of(tmp_path)] == ["a", "b", "c"]
