@@ -22,7 +22,7 @@ _KV_CELLS = 4096
 """The tokens over which a KV cache's bytes are averaged, so that rounding has no effect."""
 
 
-def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: Catalog) -> ModelEntry:
+def entry_of(path: Path, name: str, source: ModelSource, licence: str) -> ModelEntry:
     """Returns the entry for a model file, from the file's header. Raises ModelFileError if the file is no model.
 
     The rank is one above all known models with smaller files, so that the best model that fits stays the default. A
@@ -35,7 +35,7 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
     n = sum(math.prod(tensor.shape) for tensor in header.tensors)
     label = f"{n / 1e9:.1f}B" if n >= 1e9 else f"{n / 1e6:.0f}M"  # the number of parameters
     states = kv_bytes(header, 0)  # bytes of recurrent layers, which do not depend on the context
-    smaller = [one.rank for one in catalog if one.bytes < header.nbytes and one.name != name]
+    smaller = [one.rank for one in Catalog.load() if one.bytes < header.nbytes and one.name != name]
     return ModelEntry(
         name, str(header.metadata.get("general.name") or path.stem),
         licence or str(header.metadata.get("general.license") or "not stated"),
@@ -84,7 +84,7 @@ def _pairs(fields: dict[str, Any]) -> str:
 def from_file(path: Path, name: str | None) -> ModelEntry:
     """Returns the entry for the user's own file. Raises InvalidRequestError, ModelFileError."""
     whole = path.expanduser().absolute()
-    return entry_of(whole, name_for(name, str(path)), PathSource(whole), "", Catalog.load())
+    return entry_of(whole, name_for(name, str(path)), PathSource(whole), "")
 
 
 def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntry, str]:
@@ -109,5 +109,4 @@ def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntr
 
 def completed(entry: ModelEntry, path: Path, licence: str) -> ModelEntry:
     """Returns the entry completed from the header of its downloaded file."""
-    whole = entry_of(path, entry.name, entry.sources[0], licence, Catalog.load())
-    return replace(whole, bytes=entry.bytes)
+    return replace(entry_of(path, entry.name, entry.sources[0], licence), bytes=entry.bytes)
