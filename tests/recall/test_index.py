@@ -176,7 +176,7 @@ elif moment == "half written":
     array_file._write_all = half
 model = FakeModel()
 model.fingerprint = "killed"
-load_or_build_index(Library("ships", Paths(home, home, home, home)), model, die if moment == "tokenized" else None)
+load_or_build_index(Library("ships", Paths(home, home, home, home)), model, *[die] * (moment == "tokenized"))
 """
 
 
