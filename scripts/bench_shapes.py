@@ -45,7 +45,7 @@ from wim_edge.catalog import resolve
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.memory_estimate import estimate
 from wim_edge.engine.protocols import N_SEQUENCES
-from wim_edge.settings import Paths, Settings
+from wim_edge.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = ROOT / "examples" / "gpl-3.0.txt"
@@ -102,11 +102,11 @@ def main() -> None:
 def made(name: str, folder: Path) -> Path:
     """Returns the file of a shape, which is written if it is not there, or of a model on this disk."""
     if name not in SHAPES:
-        return resolve(name, Paths.from_environment()).path
+        return resolve(name).path
     path = folder / f"{name}.gguf"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        write(SHAPES[name], path, resolve("smollm2-135m", Paths.from_environment()).path)
+        write(SHAPES[name], path, resolve("smollm2-135m").path)
     return path
 
 

@@ -76,10 +76,9 @@ def logits(home: Path, out: Path, f16: bool) -> dict[str, Any]:
     from tests.tiny import write_tiny
     from wim_edge.catalog import Catalog, fetch
     from wim_edge.engine.bindings import requantize
-    from wim_edge.settings import Paths
 
-    paths = Paths.from_environment({"WIM_EDGE_HOME": str(home)})
-    files = {name: fetch(Catalog.load(paths).get(name), paths) for name in REAL}
+    os.environ["WIM_EDGE_HOME"] = str(home)
+    files = {name: fetch(Catalog.load().get(name)) for name in REAL}
     files |= {f"tiny {name}": write_tiny(home / f"{name}.gguf", name) for name in TINY}
     for name in REAL if f16 else ():
         files[f"{name} in F16"] = home / f"{name}.F16.gguf"

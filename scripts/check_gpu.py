@@ -124,10 +124,8 @@ def gpu_free() -> int:
 def model_path(name: str) -> Path:
     """Returns the model's file, which is fetched if it is not there."""
     from wim_edge.catalog import Catalog, fetch
-    from wim_edge.settings import Paths
 
-    paths = Paths.from_environment()
-    return Path(name) if Path(name).is_file() else fetch(Catalog.load(paths).get(name), paths)
+    return Path(name) if Path(name).is_file() else fetch(Catalog.load().get(name))
 
 
 def open_model(path: Path, layers: int | None, n_batch: int = 512) -> Any:

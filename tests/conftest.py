@@ -163,10 +163,10 @@ def made_once(shared: Path, path: Path, make: Callable[[Path], object]) -> Path:
 def smollm2_as_it_is() -> Path:
     """SmolLM2-135M-Instruct in Q4_1, the file that users get: plain attention."""
     from wim_edge.catalog import Catalog, locate
-    from wim_edge.settings import Paths
 
-    paths = Paths.from_environment({"WIM_EDGE_HOME": "/nonexistent"})
-    path = locate(Catalog.load(paths).get("smollm2-135m"), paths)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WIM_EDGE_HOME", "/nonexistent")
+        path = locate(Catalog.load().get("smollm2-135m"))
     assert path is not None, "pip install 'wim-edge[dev]'"
     return path
 
@@ -184,11 +184,11 @@ def smollm2(smollm2_as_it_is: Path, shared: Path) -> Path:
 def gemma3(shared: Path) -> Path:
     """Gemma-3-270M: a sliding window of 512."""
     from wim_edge.catalog import Catalog, fetch
-    from wim_edge.settings import Paths
 
-    paths = Paths.from_environment({"WIM_EDGE_HOME": str(shared)})
-    entry = Catalog.load(paths).get("gemma3-270m")
-    return made_once(shared, shared / entry.sources[0].file, lambda path: fetch(entry, paths).replace(path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WIM_EDGE_HOME", str(shared))
+        entry = Catalog.load().get("gemma3-270m")
+        return made_once(shared, shared / entry.sources[0].file, lambda path: fetch(entry).replace(path))
 
 
 @pytest.fixture(scope="session")

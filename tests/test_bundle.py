@@ -20,16 +20,11 @@ from wim_edge.settings import Paths
 
 
 @pytest.fixture
-def paths() -> Paths:
-    return Paths.from_environment()
-
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, paths: Paths, tmp_path: Path) -> ModelEntry:
+def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModelEntry:
     """An entry of the catalog, whose file is a few bytes."""
     (tmp_path / "weights").write_bytes(b"GGUF")
-    monkeypatch.setattr(bundle, "fetch", lambda entry, paths: tmp_path / "weights")
-    return Catalog.load(paths).get("smollm2-135m")
+    monkeypatch.setattr(bundle, "fetch", lambda entry: tmp_path / "weights")
+    return Catalog.load().get("smollm2-135m")
 
 
 @pytest.fixture
@@ -47,10 +42,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return found
 
 
-def test_a_bundle_holds_wheels_models_and_the_script(
-    tmp_path: Path, paths: Paths, model: ModelEntry, asked: list[list[str]]
-) -> None:
-    steps = list(make_bundle(tmp_path / "b", [model], ["documents", "hub"], paths))
+def test_a_bundle_holds_wheels_models_and_the_script(tmp_path: Path, model: ModelEntry, asked: list[list[str]]) -> None:
+    steps = list(make_bundle(tmp_path / "b", [model], ["documents", "hub"]))
     assert steps == [("wheels", 5), ("smollm2-135m", 4)]
     command, bounds = asked
     assert command[:3] == [sys.executable, "-m", "pip"]
@@ -66,18 +59,18 @@ def test_a_bundle_holds_wheels_models_and_the_script(
 
 
 def test_a_model_of_a_repository_lies_where_it_is_looked_for(
-    tmp_path: Path, paths: Paths, asked: list[list[str]], model: ModelEntry
+    tmp_path: Path, asked: list[list[str]], model: ModelEntry
 ) -> None:
     from wim_edge.catalog import locate, own_copy
 
-    entry = Catalog.load(paths).get("qwen3-8b")
-    list(make_bundle(tmp_path / "b", [entry], [], paths))
-    shutil.copytree(tmp_path / "b" / "models", paths.models)
-    assert locate(entry, paths) == own_copy(entry, paths.models)
+    entry = Catalog.load().get("qwen3-8b")
+    list(make_bundle(tmp_path / "b", [entry], []))
+    shutil.copytree(tmp_path / "b" / "models", Paths.from_environment().models)
+    assert locate(entry) == own_copy(entry)
 
 
 @pytest.mark.parametrize("there", ["file", "folder"])
-def test_what_is_there_is_left_alone(tmp_path: Path, paths: Paths, model: ModelEntry, there: str) -> None:
+def test_what_is_there_is_left_alone(tmp_path: Path, model: ModelEntry, there: str) -> None:
     target = tmp_path / "b"
     if there == "file":
         target.write_text("mine")
@@ -85,24 +78,22 @@ def test_what_is_there_is_left_alone(tmp_path: Path, paths: Paths, model: ModelE
         target.mkdir()
         (target / "mine").write_text("mine")
     with pytest.raises(InvalidRequestError, match="not an empty folder"):
-        list(make_bundle(target, [model], [], paths))
+        list(make_bundle(target, [model], []))
 
 
-def test_a_file_of_ones_own_is_refused(tmp_path: Path, paths: Paths, model: ModelEntry) -> None:
+def test_a_file_of_ones_own_is_refused(tmp_path: Path, model: ModelEntry) -> None:
     from dataclasses import replace
 
     own = replace(model, sources=(PathSource(tmp_path / "weights"),))
     with pytest.raises(InvalidRequestError, match="your own"):
-        list(make_bundle(tmp_path / "b", [own], [], paths))
+        list(make_bundle(tmp_path / "b", [own], []))
 
 
-def test_pip_that_fails_is_told(
-    tmp_path: Path, paths: Paths, model: ModelEntry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pip_that_fails_is_told(tmp_path: Path, model: ModelEntry, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = SimpleNamespace(returncode=1, stderr="Retrying\nERROR: No matching distribution\n\n")
     monkeypatch.setattr(subprocess, "run", lambda command, **more: failed)
     with pytest.raises(DownloadError, match="No matching distribution"):
-        list(make_bundle(tmp_path / "b", [model], [], paths))
+        list(make_bundle(tmp_path / "b", [model], []))
 
 
 @pytest.mark.real

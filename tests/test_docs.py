@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import json
 import re
 import shlex
-import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
@@ -155,24 +152,12 @@ def test_the_example_with_a_scripted_model() -> None:
 
 
 def test_the_lines_of_the_worker_are_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.server.slow import SMALL, TEXT, Slow
-    from wim_edge import Runtime
-    from wim_edge.server.worker_protocol import serve
+    from tests.server.slow import TEXT, answers_to
 
     monkeypatch.chdir(tmp_path)
     Path("contract.pdf").write_text(TEXT)
     lines = [line for line in DOCS["worker"].splitlines() if line.startswith('{"id"')]
-    out = io.StringIO()
-
-    def asked() -> Iterator[str]:
-        yield from lines
-        for _ in range(600):
-            if '"completion.finished"' in out.getvalue():
-                break
-            time.sleep(0.05)
-
-    serve(asked(), out, SMALL, open_runtime=lambda settings: Runtime(settings, model=Slow()))
-    told = [json.loads(line) for line in out.getvalue().splitlines()]
+    told = answers_to(lines, finished=2)
     last = {one["id"]: one["type"] for one in told}
     assert (len(lines), set(last)) == (6, {1, 2, 3})
     assert (last[2], last[3]) == ("reading.finished", "completion.finished")

@@ -174,7 +174,7 @@ def test_settings_are_told_with_the_judge_that_reads(house: Path) -> None:
 def test_what_was_tuned_for_the_judge_counts_when_it_judges(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"smollm2-135m": {"n_batch": 64}, "house": {"n_batch": 128}}
     monkeypatch.setattr(
-        "wim_edge.loaded_models.load_tuned", lambda _, path: found["house" if path == house else "smollm2-135m"]
+        "wim_edge.loaded_models.load_tuned", lambda path: found["house" if path == house else "smollm2-135m"]
     )
     roles = roles_for(LoadedModels(Settings(model=str(house))), [DOCUMENT])
     assert roles.writer is not None

@@ -14,7 +14,6 @@ from wim_edge.catalog.catalog import Catalog, held_by
 from wim_edge.engine.gguf import GGUFHeader, read_header
 from wim_edge.engine.memory_estimate import estimate, kv_bytes
 from wim_edge.engine.protocols import MemoryKind
-from wim_edge.settings import Paths
 
 MILLIONS = {"qwen3-0.6b": 596, "llama3.2-1b": 1236, "qwen3-4b": 4022, "gemma3-4b": 3880, "lfm2-1.2b": 1170,
             "granite4.0-h-1b": 1462, "qwen3.5-0.8b": 752}  # fmt: skip
@@ -34,7 +33,7 @@ def header_of(script: ModuleType, name: str) -> GGUFHeader:
 
 @pytest.mark.parametrize("name", MILLIONS)
 def test_a_shape_is_that_of_the_catalogs_model(script: ModuleType, name: str) -> None:
-    header, entry = header_of(script, name), Catalog.load(Paths.from_environment()).get(name)
+    header, entry = header_of(script, name), Catalog.load().get(name)
     assert round(script.SHAPES[name].n_parameters / 1e6) == MILLIONS[name]
     assert (kv_bytes(header, 4096) - kv_bytes(header, 0)) / 4096 == entry.kv_bytes_per_token
 
@@ -42,7 +41,7 @@ def test_a_shape_is_that_of_the_catalogs_model(script: ModuleType, name: str) ->
 @pytest.mark.parametrize("gib", [4, 8])
 @pytest.mark.parametrize("name", MILLIONS)
 def test_a_machine_holds_the_context_that_it_is_told_to(script: ModuleType, name: str, gib: int) -> None:
-    header, entry = header_of(script, name), Catalog.load(Paths.from_environment()).get(name)
+    header, entry = header_of(script, name), Catalog.load().get(name)
     (held,) = held_by(gib << 30, [entry])
     assert entry.bytes + estimate(header, held.context).total < 0.9 * (gib << 30)
 

@@ -26,13 +26,13 @@ def model(tmp_path: Path) -> Path:
 
 
 def found(model: Path) -> dict[str, object]:
-    return tuned.load(Paths.from_environment(), model)
+    return tuned.load(model)
 
 
 @real
 def test_the_users_settings_stand_before(model: Path) -> None:
     found = {"n_threads": 1, "n_batch": 256, "flash_attn": True}
-    tuned.save(Paths.from_environment(), model, found)
+    tuned.save(model, found)
     with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
         assert (opened.settings.n_batch, opened.settings.n_threads, opened.settings.flash_attn) == (64, 1, True)
     with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(flash_attn=False)) as opened:
@@ -42,9 +42,9 @@ def test_the_users_settings_stand_before(model: Path) -> None:
 @real
 @pytest.mark.parametrize("setting", [{"flash_attn": 7}, {"flash_attn": "x"}, {"n_batch": 512.5}, {"kv_type": [1]}])
 def test_settings_of_another_type_are_not_used(model: Path, setting: dict[str, object]) -> None:
-    tuned.save(Paths.from_environment(), model, setting)
+    tuned.save(model, setting)
     assert not found(model)
-    tuned.save(Paths.from_environment(), model, {})
+    tuned.save(model, {})
     loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()).close()
 
 
@@ -53,10 +53,9 @@ def test_settings_of_another_type_are_not_used(model: Path, setting: dict[str, o
 def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     from wim_edge.engine import tune
 
-    paths = Paths.from_environment()
-    tuned.save(paths, model, {"n_threads": 1})
+    tuned.save(model, {"n_threads": 1})
     assert found(model) == {"n_threads": 1}
-    store = paths.config / "tuned.json"
+    store = Paths.from_environment().config / "tuned.json"
     if change == "file":
         os.utime(model, (1, 1))
     elif change == "machine":
@@ -72,11 +71,11 @@ def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.Monke
 
 def three_tuned(folder: Path) -> tuple[Path, list[Path]]:
     """The file of three entries, and the files they are of."""
-    paths, models = Paths.from_environment(), [folder / f"{n}.gguf" for n in (1, 2, 3)]
+    models = [folder / f"{n}.gguf" for n in (1, 2, 3)]
     for n, path in enumerate(models, 1):
         path.write_bytes(b"any file")
-        tuned.save(paths, path, {"n_threads": n})
-    return paths.config / "tuned.json", models
+        tuned.save(path, {"n_threads": n})
+    return Paths.from_environment().config / "tuned.json", models
 
 
 @real
@@ -92,7 +91,7 @@ def test_damage_to_one_entry_costs_no_other_one(tmp_path: Path, damage: Callable
     damaged = damage(store.read_text())
     store.write_text(damaged)
     assert [found(path) for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 2}, {}]
-    tuned.save(Paths.from_environment(), two, {"n_threads": 5})
+    tuned.save(two, {"n_threads": 5})
     assert [found(path) for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 5}, {}]
     assert set(json.loads(store.read_text())) == {str(one), str(two)}
     assert store.with_name("tuned.json.damaged").read_text() == damaged
@@ -111,7 +110,7 @@ def test_an_entry_that_is_none_of_ours_stays_as_it_is(tmp_path: Path, entry: obj
     store, (one, two, three) = three_tuned(tmp_path)
     before = {**json.loads(store.read_text()), str(three): entry, "a later version's": entry}
     store.write_text(json.dumps(before))
-    tuned.save(Paths.from_environment(), two, None)
+    tuned.save(two, None)
     del before[str(two)]
     assert json.loads(store.read_text()) == before
     assert found(one) == {"n_threads": 1}
@@ -121,25 +120,25 @@ def test_an_entry_that_is_none_of_ours_stays_as_it_is(tmp_path: Path, entry: obj
 @real
 @pytest.mark.parametrize("instead", [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, None])
 def test_what_is_no_such_file_is_moved_aside(model: Path, instead: bytes | None) -> None:
-    paths = Paths.from_environment()
-    paths.config.mkdir(parents=True)
-    store = paths.config / "tuned.json"
+    store = Paths.from_environment().config / "tuned.json"
+    store.parent.mkdir(parents=True)
     if instead is None:
         store.mkdir()
     else:
         store.write_bytes(instead)
-    tuned.save(paths, model, {"n_threads": 1})
+    tuned.save(model, {"n_threads": 1})
     assert found(model) == {"n_threads": 1}
     aside = store.with_name("tuned.json.damaged")
     assert aside.is_dir() if instead is None else aside.read_bytes() == instead
 
 
-@pytest.mark.parametrize("damage", ["", "[]", "{", json.dumps({"x": "y"})])
+@pytest.mark.parametrize("damage", ["", "[]", "{", '{"x": "y"}', *(f'{{"MODEL": {speed}}}' for speed in (
+    '"fast"', 0, -5, 1e300, "null", [1]))])  # fmt: skip
 def test_a_damaged_file_is_as_none(tmp_path: Path, damage: str) -> None:
     model = FakeModel(reply)
     tuned.note_speed(model, 2560, 256.0)
     (file,) = tmp_path.rglob("speeds.json")
-    file.write_text(damage)
+    file.write_text(damage.replace("MODEL", model.fingerprint))
     assert tuned.known_speed(model) is None
     tuned.note_speed(model, 2560, 1.0)
     assert tuned.known_speed(model) == 2560.0
@@ -165,12 +164,3 @@ def test_the_last_reading_counts_and_the_oldest_models_are_forgotten() -> None:
     assert [tuned.known_speed(model) for model in models[6:9]] == [7.0, 8.0, 9.0]
     tuned.note_speed(models[6], 1000, 1.0)
     assert tuned.known_speed(models[6]) == 1000.0
-
-
-@pytest.mark.parametrize("speed", ["fast", 0, -5, 1e300, None, [1]])
-def test_a_speed_that_cannot_be_is_none(tmp_path: Path, speed: object) -> None:
-    model = FakeModel(reply)
-    tuned.note_speed(model, 1000, 1.0)
-    (file,) = tmp_path.rglob("speeds.json")
-    file.write_text(json.dumps({model.fingerprint: speed}))
-    assert tuned.known_speed(model) is None

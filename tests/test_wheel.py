@@ -24,7 +24,7 @@ from wim_edge.catalog import Catalog
 from wim_edge.settings import Paths
 (hooks,) = {one for one in entry_points(group="pyinstaller40") if one.module.startswith("wim_edge")}
 print(Path(wim_edge.__file__).parent)
-print(len(list(Catalog.load(Paths.from_environment()))) > 10, all(Path(one).is_dir() for one in hooks.load()()))
+print(len(list(Catalog.load())) > 10, all(Path(one).is_dir() for one in hooks.load()()))
 """
 
 

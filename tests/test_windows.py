@@ -6,6 +6,7 @@ import errno
 import mmap
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -90,24 +91,23 @@ def entry(name: str) -> ModelEntry:
 
 
 def test_models_are_added_one_after_the_other() -> None:
-    paths = Paths.from_environment()
-    own_file(paths).parent.mkdir(parents=True)
-    own_file(paths).write_text("# mine\n", encoding="utf-8")  # by an editor, with its lines
+    own_file().parent.mkdir(parents=True)
+    own_file().write_text("# mine\n", encoding="utf-8")  # by an editor, with its lines
     for name in ("one", "two", "three"):
-        own.add(entry(name), paths)
-    catalog = Catalog.load(paths)
+        own.add(entry(name))
+    catalog = Catalog.load()
     assert [catalog.get(name).name for name in ("one", "two", "three")] == ["one", "two", "three"]
 
 
 def test_a_damaged_file_of_tuned_goes_aside(tmp_path: Path) -> None:
     pytest.importorskip("llama_cpp")
-    paths, model = Paths.from_environment(), tmp_path / "m.gguf"
+    store, model = Paths.from_environment().config / "tuned.json", tmp_path / "m.gguf"
     model.write_bytes(b"GGUF")
-    paths.config.mkdir(parents=True)
-    (paths.config / "tuned.json").write_text("rubbish", encoding="utf-8")
-    tuned.save(paths, model, {"n_threads": 1})
-    assert tuned.load(paths, model) == {"n_threads": 1}
-    assert (paths.config / "tuned.json.damaged").exists()
+    store.parent.mkdir(parents=True)
+    store.write_text("rubbish", encoding="utf-8")
+    tuned.save(model, {"n_threads": 1})
+    assert tuned.load(model) == {"n_threads": 1}
+    assert store.with_name("tuned.json.damaged").exists()
 
 
 def test_rows_that_a_spreadsheet_has_open_are_kept_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -143,11 +143,11 @@ def test_no_name_that_a_user_gives_is_a_device(name: str) -> None:
 
 
 def test_a_model_in_models_toml_is_no_device() -> None:
-    file = own_file(Paths.from_environment())
+    file = own_file()
     file.parent.mkdir(parents=True)
     file.write_text(own.as_toml(entry("aux")), encoding="utf-8")
     with pytest.raises(ModelError, match="not a model name"):
-        Catalog.load(Paths.from_environment())
+        Catalog.load()
 
 
 def test_a_failure_leaves_no_part_behind(tmp_path: Path) -> None:
@@ -175,9 +175,7 @@ def test_what_is_piped_is_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("number", [errno.EPIPE, errno.EINVAL])
 def test_a_pipe_that_nobody_reads_ends_quietly(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    def write(*_: object) -> None:
-        raise OSError(number, "Invalid argument")
-
+    write = Mock(side_effect=OSError(number, "Invalid argument"))
     monkeypatch.setattr("wim_edge.engine.available_memory.require_minimum", write)
     done = CliRunner().invoke(main, ["models", "list"])
     assert (done.exit_code, done.output) == (1, "")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import gguf
 import numpy as np
+
+from tests.attack.models import File, Tensor
 
 N_EMBD, N_LAYER, N_FF, N_HEAD, N_STATE, N_CONV = 64, 4, 128, 4, 8, 4
 N_INNER = 2 * N_EMBD
@@ -14,17 +15,10 @@ DT_RANK = 4
 
 
 def smallest_gguf() -> bytes:
-    """A valid GGUF file by hand: one layer, two tokens, one tensor of 32 floats."""
-
-    def text(value: str) -> bytes:
-        return struct.pack("<Q", len(value)) + value.encode()
-
-    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 3)
-    head += text("general.architecture") + struct.pack("<I", 8) + text("llama")
-    head += text("llama.block_count") + struct.pack("<II", 4, 1)
-    head += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b")
-    head += text("token_embd.weight") + struct.pack("<IQIQ", 1, 32, 0, 0)
-    return head + b"\0" * (-len(head) % 32) + b"\0" * 128
+    """A valid GGUF file: one layer, two tokens, one tensor of 32 floats."""
+    facts = [(b"general.architecture", 8, b"llama"), (b"llama.block_count", 4, 1),
+             (b"tokenizer.ggml.tokens", 9, (8, [b"a", b"b"]))]  # fmt: skip
+    return File(facts, [Tensor(b"token_embd.weight", [32], 0, 0)], bytes(128)).whole()
 
 
 def write_tiny(path: Path, architecture: str, seed: int = 7, *, space_prefix: bool = False) -> Path:

@@ -19,15 +19,13 @@ from wim_edge import offline_install
 from wim_edge.catalog import ModelEntry, PathSource, fetch, own_copy
 from wim_edge.catalog.model_files import write_error
 from wim_edge.errors import DownloadError, InvalidRequestError
-from wim_edge.settings import Paths, check_online
+from wim_edge.settings import check_online
 from wim_edge.system import subprocesses
 
 _NAME = "wim-edge"
 
 
-def make_bundle(
-    target: Path, models: Iterable[ModelEntry], extras: Iterable[str], paths: Paths
-) -> Iterator[tuple[str, int]]:
+def make_bundle(target: Path, models: Iterable[ModelEntry], extras: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Fills a new or empty folder; yields each finished step, and the bytes that it added. Raises InvalidRequestError
     for a folder with contents or a model that is the user's own file, DownloadError."""
     models, extras = list(models), list(extras)
@@ -42,7 +40,7 @@ def make_bundle(
         (target / "wheels").mkdir(parents=True)
         yield "wheels", _gather_wheels(target / "wheels", extras)
         for entry in models:
-            found, place = fetch(entry, paths), own_copy(entry, target / "models")
+            found, place = fetch(entry), own_copy(entry, models=target / "models")
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(found, place)
             yield entry.name, place.stat().st_size

@@ -19,7 +19,7 @@ from wim_edge.errors import InvalidRequestError, ModelFileError
 from wim_edge.reading.chat import ChatFormat, chat_format
 from wim_edge.reading.plan import check_fits, context_limit
 from wim_edge.reading.resolved_settings import ResolvedSettings, resolve as resolve_settings
-from wim_edge.settings import ITSELF, NO_ADAPTER, NO_MODEL, Paths, Settings, adapter_file
+from wim_edge.settings import ITSELF, NO_ADAPTER, NO_MODEL, Settings, adapter_file
 from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.system.journal import templates_digest
 from wim_edge.tuned import load as load_tuned
@@ -157,9 +157,8 @@ class LoadedModels:
         if self._found is None and self._lender is not None:
             self._found, self._tuned = self._lender.find(), self._lender._tuned
         if self._found is None:
-            paths = Paths.from_environment()
-            self._found = resolve(self.settings.model, paths)
-            self._tuned = load_tuned(paths, self._found.path)
+            self._found = resolve(self.settings.model)
+            self._tuned = load_tuned(self._found.path)
         return self._found
 
     def resolved(
@@ -203,7 +202,7 @@ class LoadedModels:
             return False
         if self._given_judge is not None:
             return True
-        if self._is_given or not is_here(EMBEDDED, Paths.from_environment()):
+        if self._is_given or not is_here(EMBEDDED):
             return False
         found = self.find()
         return found.name != EMBEDDED and found.suggested.get("prose") is not False
@@ -214,7 +213,7 @@ class LoadedModels:
         if owner._given_embedder is not None or name is None:
             return owner._given_embedder
         if name not in owner._embedders:
-            opened = owner._embedders[name] = open_embedder(resolve(name, Paths.from_environment()), self.settings)
+            opened = owner._embedders[name] = open_embedder(resolve(name), self.settings)
             owner._opened.callback(opened.close)
         return owner._embedders[name]
 
@@ -224,7 +223,7 @@ class LoadedModels:
         named = self.settings.embedding_model
         if named is not None or self._is_given:
             return None if named == NO_MODEL else named
-        return SCOUT if is_here(SCOUT, Paths.from_environment()) else None
+        return SCOUT if is_here(SCOUT) else None
 
     def context(self, n_ctx: int) -> Context:
         """Returns the context for documents, with at least ``n_ctx`` cells. Raises MemoryBudgetError."""
@@ -273,7 +272,7 @@ def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
     what `engine.rpc.register` raises."""
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
-    tuned = load_tuned(Paths.from_environment(), found.path)
+    tuned = load_tuned(found.path)
     check_model_file(found, settings)
     return Model(found.path, resolve_settings(settings, found.suggested, tuned).settings, found.name)
 
@@ -310,7 +309,7 @@ def _is_unknown(found: ResolvedModel) -> bool:
 def portable_settings(settings: Settings) -> Settings:
     """Returns settings that mean the same on every machine: with the model's name or path, its settings from
     models.toml, and absolute paths. Raises ModelError."""
-    found = resolve(settings.model, Paths.from_environment())
+    found = resolve(settings.model)
     settings = resolve_settings(settings, found.suggested).settings
     templates = settings.templates and settings.templates.absolute()
     model = found.name if found.entry else str(found.path.absolute())
@@ -345,7 +344,7 @@ def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
     from wim_edge.engine.bindings import fingerprint
     from wim_edge.engine.gguf import read_header
 
-    found = resolve(model, Paths.from_environment())
+    found = resolve(model)
     try:
         return found.name, fingerprint(read_header(found.path, embeds=embeds))
     except OSError as error:

@@ -25,9 +25,9 @@ _MAX_SPEEDS = 64
 """The most models whose speeds are kept."""
 
 
-def load(paths: Paths, model: Path) -> dict[str, Any]:
+def load(model: Path) -> dict[str, Any]:
     """Returns the fastest settings for a model's file; empty if the file, the machine or the build has changed."""
-    entry = _read(paths)[0].get(str(model.absolute()))
+    entry = _read()[0].get(str(model.absolute()))
     if not isinstance(entry, dict):
         return {}
     from wim_edge.engine.tune import machine
@@ -42,18 +42,18 @@ def load(paths: Paths, model: Path) -> dict[str, Any]:
         return {}
 
 
-def save(paths: Paths, model: Path, settings: Mapping[str, Any] | None) -> None:
+def save(model: Path, settings: Mapping[str, Any] | None) -> None:
     """Saves the fastest settings for a model's file; None removes its entry. Moves a damaged tuned.json aside, and
     keeps its readable entries. Raises LibraryError."""
     from wim_edge.engine.tune import machine
 
-    entries, damaged = _read(paths)
-    store, name = _store(paths), str(model.absolute())
+    entries, damaged = _read()
+    store, name = _store(), str(model.absolute())
     entries.pop(name, None)
     if settings is not None:
         entries[name] = {"file": _file(model), "machine": machine(), "settings": dict(settings)}
     try:
-        paths.config.mkdir(parents=True, exist_ok=True)
+        store.parent.mkdir(parents=True, exist_ok=True)
         lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
         with replace_file(store) as part:
             part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
@@ -88,10 +88,10 @@ def note_speed(model: Model, tokens: int, seconds: float) -> None:
         write_text(_speeds(), json.dumps(dict(list(speeds.items())[-_MAX_SPEEDS:])))
 
 
-def _read(paths: Paths) -> tuple[dict[str, Any], bool]:
+def _read() -> tuple[dict[str, Any], bool]:
     """Returns the entries by model path, and whether the file is damaged; if so, only the readable entries."""
     try:
-        data = read_small_file(_store(paths))
+        data = read_small_file(_store())
     except OSError as error:
         return {}, not isinstance(error, FileNotFoundError | NotADirectoryError)
     with suppress(ValueError, RecursionError):
@@ -113,8 +113,8 @@ def _object(path: Path) -> dict[str, Any]:
     return {}
 
 
-def _store(paths: Paths) -> Path:
-    return paths.config / "tuned.json"
+def _store() -> Path:
+    return Paths.from_environment().config / "tuned.json"
 
 
 def _speeds() -> Path:

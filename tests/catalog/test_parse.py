@@ -11,7 +11,7 @@ import pytest
 from wim_edge.catalog import EMBEDDED, Catalog, HubSource, PackagePart, PackageSource, PathSource
 from wim_edge.catalog.parse import read_models
 from wim_edge.errors import ModelError
-from wim_edge.settings import Paths, package_file
+from wim_edge.settings import package_file
 
 FACTS = """
 description = "Mine"
@@ -87,26 +87,26 @@ class TestShipped:
 
 
 class TestOwnFile:
-    def test_adds_an_entry(self, own_models: Callable[[str], Path], paths: Paths) -> None:
+    def test_adds_an_entry(self, own_models: Callable[[str], Path]) -> None:
         own_models(entry_text(more='[models."mine".settings]\nsegment_tokens = 512\nrelevance_threshold = 1'))
-        catalog = Catalog.load(paths)
+        catalog = Catalog.load()
         assert catalog.get("mine").settings == {"segment_tokens": 512, "relevance_threshold": 1}
         assert catalog.get(EMBEDDED)
 
-    def test_replaces_a_whole_entry(self, own_models: Callable[[str], Path], paths: Paths) -> None:
+    def test_replaces_a_whole_entry(self, own_models: Callable[[str], Path]) -> None:
         own_models(entry_text("qwen3-8b"))
-        entry = Catalog.load(paths).get("qwen3-8b")
+        entry = Catalog.load().get("qwen3-8b")
         assert entry.description == "Mine"
         assert entry.sources == (HubSource("owner/name", "a.gguf"),)
         assert not entry.chat
 
-    def test_a_path_is_relative_to_the_file(self, own_models: Callable[[str], Path], paths: Paths) -> None:
+    def test_a_path_is_relative_to_the_file(self, own_models: Callable[[str], Path]) -> None:
         file = own_models(entry_text(source='kind = "path"\npath = "sub/a.gguf"'))
-        assert Catalog.load(paths).get("mine").sources == (PathSource(file.parent / "sub/a.gguf"),)
+        assert Catalog.load().get("mine").sources == (PathSource(file.parent / "sub/a.gguf"),)
 
-    def test_numbered_parts(self, own_models: Callable[[str], Path], paths: Paths) -> None:
+    def test_numbered_parts(self, own_models: Callable[[str], Path]) -> None:
         own_models(entry_text(source=PACKAGE))
-        (source,) = Catalog.load(paths).get("mine").sources
+        (source,) = Catalog.load().get("mine").sources
         assert isinstance(source, PackageSource)
         assert len(source.parts) == 12
         assert source.parts[0] == PackagePart("a-part1==1.0", "a_part1", "data/part01.bin")
@@ -121,11 +121,9 @@ class TestOwnFile:
             sources_text(HUB + SUM, PACKAGE + SUM, facts=SUM),
         ],
     )
-    def test_sources_share_a_checksum_written_once(
-        self, own_models: Callable[[str], Path], paths: Paths, text: str
-    ) -> None:
+    def test_sources_share_a_checksum_written_once(self, own_models: Callable[[str], Path], text: str) -> None:
         own_models(text)
-        entry = Catalog.load(paths).get("mine")
+        entry = Catalog.load().get("mine")
         assert [one.sha256 for one in entry.sources] == ["0" * 64] * 2
         assert [one.label for one in entry.sources] == ["Hugging Face", "packages"]
         assert entry.sha256 == "0" * 64
@@ -172,10 +170,10 @@ class TestOwnFile:
             (entry_text(more="[models.mine.settings]\nmax_passages = 0"), "models.mine.settings: max_passages"),
         ],
     )
-    def test_mistakes_are_named(self, own_models: Callable[[str], Path], paths: Paths, text: str, named: str) -> None:
+    def test_mistakes_are_named(self, own_models: Callable[[str], Path], text: str, named: str) -> None:
         file = own_models(text)
         with pytest.raises(ModelError) as caught:
-            Catalog.load(paths)
+            Catalog.load()
         assert str(file) in str(caught.value)
         assert named in str(caught.value)
         assert caught.value.hint

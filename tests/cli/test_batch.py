@@ -16,7 +16,7 @@ from wim_edge.errors import EngineError
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     """Every batch is executed by it."""
     fake = Fake()
-    monkeypatch.setattr("wim_edge.batch.run.run_local", lambda settings, check: fake)
+    monkeypatch.setattr("wim_edge.batch.run.run_local", lambda settings, check, groups: fake(groups))
     monkeypatch.setattr("wim_edge.loaded_models.model_identity", lambda settings: MODEL)
     monkeypatch.setattr("wim_edge.loaded_models.portable_settings", lambda settings: settings)
     return fake

@@ -17,7 +17,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What a bundle was asked for."""
     found: list[Any] = []
 
-    def make(target: Path, models: Any, extras: Any, paths: Any) -> Iterator[tuple[str, int]]:
+    def make(target: Path, models: Any, extras: Any) -> Iterator[tuple[str, int]]:
         found.append((target, [one.name for one in models], list(extras)))
         yield "wheels", 50_000_000
         yield "smollm2-135m", 98_000_000

@@ -15,7 +15,6 @@ from tests.tiny import write_tiny
 from wim_edge.catalog import EMBEDDED, Catalog
 from wim_edge.engine import available_memory
 from wim_edge.engine.memory_estimate import readable
-from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
 MIB = 1 << 20
@@ -107,7 +106,7 @@ def test_the_best_model_that_the_memory_limit_allows_is_recommended(
     limit(monkeypatch, tmp_path, gib * 1024 * MIB)
     machine = psutil.virtual_memory()._replace(total=1 << 40)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
-    models = Catalog.load(Paths.from_environment())
+    models = Catalog.load()
     judge = models.get(EMBEDDED)
     needs = {one.name: one.memory_bytes(judge=judge if one.writes else None) for one in models}
     best = max((one for one in models if needs[one.name] <= 0.8 * gib * 1024 * MIB), key=lambda one: one.rank)
@@ -125,7 +124,7 @@ def test_where_no_model_fits_the_smallest_is_named(monkeypatch: pytest.MonkeyPat
     shown = run("doctor").stdout
     assert f"wim-edge models pull {EMBEDDED} (" in shown
     assert " of 200 MiB, with 8,192 tokens of context: no model of the catalog fits, this is the smallest" in shown
-    answering = [one for one in Catalog.load(Paths.from_environment()) if one.rank]
+    answering = [one for one in Catalog.load() if one.rank]
     assert min(answering, key=lambda one: one.memory_bytes()).name == EMBEDDED
 
 

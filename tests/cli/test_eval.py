@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner, Result
@@ -163,11 +164,7 @@ def test_ctrl_c_before_the_folder_is_known_writes_nothing(
     options = ("multidoc", "--data", data, "--documents", 3, "--pattern", "llm")
     assert evaluate(*options, "--out", out).exit_code == 0
     before = (out / "summary.json").read_bytes()
-
-    def pressed(*_given: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("wim_edge.evaluation.runner._check", pressed)
+    monkeypatch.setattr("wim_edge.evaluation.runner._check", Mock(side_effect=KeyboardInterrupt))
     for folder in (out, tmp_path / "new"):
         assert evaluate(*options, "--seed", 9, "--out", folder).exit_code == 130
     assert (out / "summary.json").read_bytes() == before

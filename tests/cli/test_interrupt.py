@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -79,10 +80,7 @@ def test_enter_reads_on_until_all_is_read(monkeypatch: pytest.MonkeyPatch, tmp_p
 @on_a_terminal
 @pytest.mark.usefixtures("plain")
 def test_the_end_of_the_input_ends_it(monkeypatch: pytest.MonkeyPatch, story: str) -> None:
-    def end(prompt: str = "") -> str:
-        raise EOFError
-
     monkeypatch.setattr("wim_edge.cli.ask.is_terminal", lambda: True)
-    monkeypatch.setattr("builtins.input", end)
+    monkeypatch.setattr("builtins.input", Mock(side_effect=EOFError))
     shown = terminal(*SHALLOW, story, "Which colour has the lighthouse?", monkeypatch=monkeypatch)
     assert "reading on" not in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -111,10 +112,8 @@ def test_json_says_what_came_of_each_file(rows: str) -> None:
 
 
 def test_without_a_model_the_documents_are_kept(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(self: object) -> FakeModel:
-        raise ModelNotFoundError("no model is on this disk")
-
-    monkeypatch.setattr(loaded_models.LoadedModels, "model", none)
+    none = ModelNotFoundError("no model is on this disk")
+    monkeypatch.setattr(loaded_models.LoadedModels, "model", Mock(side_effect=none))
     result = run("library", "add", "--index", rows)
     assert result.exit_code == 0
     assert "not indexed yet" in result.stderr
@@ -243,10 +242,7 @@ def test_a_document_that_is_also_named_is_read_once(tmp_path: Path) -> None:
 
 
 def test_what_goes_wrong_leaves_no_empty_library(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stops(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ingest, "_one", stops)
+    monkeypatch.setattr(ingest, "_one", Mock(side_effect=KeyboardInterrupt))
     assert run("library", "add", rows).exit_code == 130
     assert run("library", "list").stdout.startswith("no libraries")
 

@@ -15,7 +15,6 @@ from wim_edge.catalog import EMBEDDED, SCOUT, HubSource, ModelEntry, own
 from wim_edge.catalog.sources import requantized_copy
 from wim_edge.cli.models import models
 from wim_edge.errors import DownloadError, InvalidRequestError, ModelFileError, ModelNotFoundError
-from wim_edge.settings import Paths
 
 FACTS = 'description = "Mine"\nlicence = "MIT"\nparameters = "1"\ncontext = 128\nrank = 99\nbytes = 1000\n'
 
@@ -92,7 +91,7 @@ def test_pull_of_what_is_here() -> None:
 
 
 def test_pull_prints_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    def fetch(entry: object, paths: object, progress: object) -> Path:
+    def fetch(entry: object, progress: object) -> Path:
         for done in range(0, 1001, 10):
             progress(done * 10**6, 10**9)  # type: ignore[operator]
         return home / "x.gguf"
@@ -113,12 +112,12 @@ class TestPullWithJudge:
     def fetched(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names: list[str] = []
 
-        def fetch(entry: ModelEntry, paths: Paths, progress: object) -> Path:
+        def fetch(entry: ModelEntry, progress: object) -> Path:
             names.append(entry.name)
             if entry.name in self.fails:
                 raise DownloadError("no route to host", "Check the network.")
-            path = catalog.own_copy(entry, paths.models)
-            for made in (path, requantized_copy(entry, paths.models) or path):
+            path = catalog.own_copy(entry)
+            for made in (path, requantized_copy(entry) or path):
                 made.parent.mkdir(parents=True, exist_ok=True)
                 made.write_bytes(smallest_gguf())
             return path
@@ -195,7 +194,7 @@ def test_add_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     source = HubSource("me/model", "m-Q4_K_M.gguf")
     begun = ModelEntry("m", "me/model", "mit", "?", 1, 1, len(smallest_gguf()), (source,))
     monkeypatch.setattr(own, "from_hub", lambda repo, wanted, name: (begun, "mit"))
-    monkeypatch.setattr(catalog, "fetch", lambda entry, paths, progress: file)
+    monkeypatch.setattr(catalog, "fetch", lambda entry, progress: file)
     result = run("add", "me/model")
     assert result.exit_code == 0, result.output
     assert "licence: mit" in result.stderr

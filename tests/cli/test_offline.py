@@ -4,7 +4,6 @@ Python nor native code (see sockets.c)."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.attack.faults import build_shim
 from wim_edge.cli.main import main
 
 Guarded = Callable[..., tuple[int, list[str]]]
@@ -21,13 +21,10 @@ Guarded = Callable[..., tuple[int, list[str]]]
 @pytest.fixture(scope="session")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library that notes what asks for the network."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None or sys.platform != "linux":
-        pytest.skip("needs a C compiler on Linux")
-    made = tmp_path_factory.mktemp("sockets") / "sockets.so"
-    source = Path(__file__).with_name("sockets.c")
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
-    return made
+    try:
+        return build_shim(Path(__file__).with_name("sockets.c"), tmp_path_factory.mktemp("sockets"))
+    except FileNotFoundError as error:
+        pytest.skip(f"needs {error}")
 
 
 @pytest.fixture

@@ -40,11 +40,10 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_line_every_tenth_of_the_way(capsys: pytest.CaptureFixture[str], now: list[float]) -> None:
-    with RunProgress(tally_failures) as watcher:
-        watcher.begin([answered("here")] * 10, 40)
-        for _ in range(30):
+    with RunProgress(tally_failures) as progress:
+        for n in range(10, 41):
+            progress.watch([answered("here")] * n, 40)
             now[0] += 2.0
-            watcher.add(answered("here"))
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "10 of 40 asked before"
     assert [line.partition(",")[0] for line in lines] == [f"{n} of 40 asked" for n in range(12, 41, 4)]
@@ -53,11 +52,10 @@ def test_a_line_every_tenth_of_the_way(capsys: pytest.CaptureFixture[str], now: 
 
 
 def test_a_line_after_half_a_minute(capsys: pytest.CaptureFixture[str], now: list[float]) -> None:
-    watcher = RunProgress(tally_failures)
-    watcher.begin([], 1000)
-    for seconds in (1.0, 40.0, 1.0):
+    progress = RunProgress(tally_failures)
+    for n, seconds in enumerate((0.0, 1.0, 40.0, 1.0)):
         now[0] += seconds
-        watcher.add(answered("here"))
+        progress.watch([answered("here")] * n, 1000)
     assert [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()] == ["2 of 1000 asked"]
 
 
@@ -75,5 +73,5 @@ def test_a_bar_on_a_terminal_only(capsys: pytest.CaptureFixture[str], monkeypatc
         shown(2, 2)
     assert "model: 2 of 2" in capsys.readouterr().err
     monkeypatch.setattr("sys.stderr", None)
-    with RunProgress(tally_failures) as watcher:  # a run that never began ends too
-        watcher.begin([], 1)
+    with RunProgress(tally_failures) as progress:  # a run that never began ends too
+        progress.watch([], 1)

@@ -10,7 +10,6 @@ import pytest
 
 from tests.cli.scripted import run
 from wim_edge import tuned
-from wim_edge.settings import Paths
 
 pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
 
@@ -47,7 +46,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
 
 
 def found(model: Path) -> dict[str, Any]:
-    return tuned.load(Paths.from_environment(), model)
+    return tuned.load(model)
 
 
 def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float, float]]) -> None:

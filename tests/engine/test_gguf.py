@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.tiny import N_EMBD, N_LAYER, write_tiny, write_tiny_embedder
+from tests.attack.models import File
+from tests.tiny import N_EMBD, N_LAYER, smallest_gguf, write_tiny, write_tiny_embedder
 from wim_edge.engine import memory_estimate
 from wim_edge.engine.gguf import is_embedding_model, read_header
 from wim_edge.errors import ModelFileError
@@ -82,72 +84,55 @@ def test_missing_and_directory(tmp_path: Path) -> None:
         read_header(tmp_path)
 
 
-def write_header(path: Path, metadata: list[bytes], tensors: list[bytes] = ()) -> Path:  # type: ignore[assignment]
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
-    path.write_bytes(head + b"".join(metadata) + b"".join(tensors) + b"\0" * 4096)
-    return path
+KINDS = {int: 4, float: 6, bytes: 8, tuple: 9}
 
 
-def text(value: str) -> bytes:
-    return struct.pack("<Q", len(value)) + value.encode()
-
-
-def string(key: str, value: str) -> bytes:
-    return text(key) + struct.pack("<I", 8) + text(value)
-
-
-def number(key: str, value: int) -> bytes:
-    return text(key) + struct.pack("<II", 4, value)
-
-
-def real(key: str, value: float) -> bytes:
-    return text(key) + struct.pack("<If", 6, value)
-
-
-def tokens(*values: str) -> bytes:
-    return text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(values)) + b"".join(map(text, values))
-
-
-TENSOR = text("t") + struct.pack("<IQIQ", 1, 32, 0, 0)
-GOOD = [string("general.architecture", "llama"), number("llama.block_count", 2), tokens("a", "b")]
-
-
-def test_the_smallest_accepted_header(tmp_path: Path) -> None:
-    assert read_header(write_header(tmp_path / "good.gguf", GOOD, [TENSOR])).n_vocab == 2
+def refusal(path: Path, change: Callable[[File], object] = lambda made: None) -> str:
+    """Returns the error for the smallest file after a change; empty for none."""
+    made = File.of(smallest_gguf())
+    change(made)
+    path.write_bytes(made.whole())
+    try:
+        memory_estimate.estimate(read_header(path), 1024)
+    except ModelFileError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize(
-    ("metadata", "tensors", "message"),
+    ("values", "message"),
     [
-        (GOOD[1:], [TENSOR], "names no architecture"),
-        ([GOOD[0], number("llama.block_count", 0), GOOD[2]], [TENSOR], "0 layers"),
-        ([GOOD[0], number("llama.block_count", 513), GOOD[2]], [TENSOR], "513 layers"),
-        ([*GOOD[:2], tokens("a", "a")], [TENSOR], "a token twice"),
-        (GOOD[:2], [TENSOR], "no vocabulary"),
-        (GOOD, [], "no weights"),
-        ([*GOOD, string("llama.rope.scaling.type", "magic")], [TENSOR], "unknown rope scaling"),
-        ([*GOOD, number("llama.expert_count", 2), number("llama.expert_used_count", 3)], [TENSOR], "3 of 2 experts"),
-        ([*GOOD, string("general.type", "adapter")], [TENSOR], "holds a adapter"),
-        ([*GOOD, number("llama.expert_count", 2)], [TENSOR], "0 of 2 experts"),
-        ([*GOOD, real("llama.attention.layer_norm_rms_epsilon", -1.0)], [TENSOR], "epsilon is -1"),
-        ([*GOOD, real("llama.attention.layer_norm_rms_epsilon", float("nan"))], [TENSOR], "epsilon is nan"),
-        (
-            [*GOOD, number("llama.attention.key_length", 8), number("llama.rope.dimension_count", 16)],
-            [TENSOR],
-            "rotates 16 dimensions of heads of 8",
-        ),
-        ([*GOOD, string("llama.attention.sliding_window", "abc")], [TENSOR], "not a number"),
-        ([*GOOD, string("general.alignment", "x")], [TENSOR], "damaged"),
-        ([*GOOD, number("general.alignment", 1)], [TENSOR], "damaged"),
-        ([*GOOD, string("tokenizer.ggml.model", "bert")], [TENSOR], "embedding model"),
-        (GOOD, [text("t") + struct.pack("<IQIQ", 1, 1 << 40, 0, 0)], "cut short"),
+        ({"llama.block_count": 0}, "0 layers"),
+        ({"llama.block_count": 513}, "513 layers"),
+        ({"tokenizer.ggml.tokens": (8, [b"a", b"a"])}, "a token twice"),
+        ({"llama.rope.scaling.type": b"magic"}, "unknown rope scaling"),
+        ({"llama.expert_count": 2, "llama.expert_used_count": 3}, "3 of 2 experts"),
+        ({"general.type": b"adapter"}, "holds a adapter"),
+        ({"llama.expert_count": 2}, "0 of 2 experts"),
+        ({"llama.attention.layer_norm_rms_epsilon": -1.0}, "epsilon is -1"),
+        ({"llama.attention.layer_norm_rms_epsilon": float("nan")}, "epsilon is nan"),
+        ({"llama.attention.key_length": 8, "llama.rope.dimension_count": 16}, "rotates 16 dimensions of heads of 8"),
+        ({"llama.attention.sliding_window": b"abc"}, "not a number"),
+        ({"general.alignment": b"x"}, "damaged"),
+        ({"general.alignment": 1}, "damaged"),
+        ({"tokenizer.ggml.model": b"bert"}, "embedding model"),
     ],
 )
-def test_headers_that_abort_llama_cpp_are_refused(
-    tmp_path: Path, metadata: list[bytes], tensors: list[bytes], message: str
-) -> None:
-    with pytest.raises(ModelFileError, match=message):
-        memory_estimate.estimate(read_header(write_header(tmp_path / "bad.gguf", metadata, tensors)), 1024)
+def test_headers_that_abort_llama_cpp_are_refused(tmp_path: Path, values: dict[str, Any], message: str) -> None:
+    def change(made: File) -> None:
+        for key, value in values.items():
+            made.set(key, value, KINDS[type(value)])
+
+    assert message in refusal(tmp_path / "bad.gguf", change)
+
+
+def test_what_every_file_has(tmp_path: Path) -> None:
+    path = tmp_path / "file.gguf"
+    assert refusal(path) == ""
+    assert "names no architecture" in refusal(path, lambda made: made.metadata.pop(0))
+    assert "no vocabulary" in refusal(path, lambda made: made.metadata.pop())
+    assert "no weights" in refusal(path, lambda made: made.tensors.clear())
+    assert "cut short" in refusal(path, lambda made: made.tensors[0].dims.append(1 << 40))
 
 
 def test_parts_of_a_split_model(tiny: Path, tmp_path: Path) -> None:

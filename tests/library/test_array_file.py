@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -151,9 +152,7 @@ def test_a_file_under_a_wrong_name_is_not_taken(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_disk_that_takes_nothing_is_told_and_the_answer_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
+    full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("wim_edge.library.array_file.os.fsync", full)
     found = ask(TEXT)
     assert [e.text for e in found if isinstance(e, events.Warning) and "No space left" in e.text]

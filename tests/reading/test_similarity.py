@@ -164,7 +164,7 @@ def test_the_usual_scout_helps_with_long_texts_in_latin_letters(
 ) -> None:
     embedder = FakeEmbedder(near)
     monkeypatch.setattr(LoadedModels, "embedder_name", "scout")
-    monkeypatch.setattr(loaded_models, "resolve", lambda name, paths: name)
+    monkeypatch.setattr(loaded_models, "resolve", lambda name: name)
     monkeypatch.setattr(loaded_models, "open_embedder", lambda found, settings: embedder)
     with Runtime(SMALL, model=FakeModel(reply)) as runtime:
         list(runtime.stream(Document("d", text(segments, segments - 2, GOLD)), question))
@@ -190,7 +190,7 @@ def test_a_usual_scout_that_cannot_be_loaded_is_left_out_with_a_warning(
 
 def test_a_scout_is_loaded_once_and_closed_with_the_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[FakeEmbedder] = []
-    monkeypatch.setattr(loaded_models, "resolve", lambda name, paths: name)
+    monkeypatch.setattr(loaded_models, "resolve", lambda name: name)
     monkeypatch.setattr(
         loaded_models, "open_embedder", lambda found, settings: opened.append(FakeEmbedder(near)) or opened[-1]
     )
@@ -202,7 +202,7 @@ def test_a_scout_is_loaded_once_and_closed_with_the_runtime(monkeypatch: pytest.
 
 
 def test_none_is_no_scout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loaded_models, "is_here", lambda name, paths: True)
+    monkeypatch.setattr(loaded_models, "is_here", lambda name: True)
     assert LoadedModels(Settings()).embedder_name == "all-minilm-l6-v2"
     assert LoadedModels(Settings(embedding_model="none")).embedder_name is None
     assert LoadedModels(Settings(embedding_model="e5.gguf")).embedder_name == "e5.gguf"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -123,19 +124,12 @@ def test_a_damaged_index_is_made_anew(library: Library, damage: Callable[[bytes]
 def test_interrupted_while_it_is_written(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     model = FakeModel()
     with monkeypatch.context() as patch:
-
-        def stop(*_args: object) -> None:
-            raise KeyboardInterrupt
-
-        patch.setattr("wim_edge.library.array_file.os.fsync", stop)
+        patch.setattr("wim_edge.library.array_file.os.fsync", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             load_or_build_index(library, model)
     assert list(library.folder.glob("*.part")) == list(library.folder.glob("*.tokens")) == []
+    full = Mock(side_effect=OSError(28, "No space left on device"))
     with monkeypatch.context() as patch:
-
-        def full(*_args: object) -> None:
-            raise OSError(28, "No space left on device")
-
         patch.setattr("wim_edge.library.array_file.os.fsync", full)
         with pytest.raises(LibraryError, match="No space left"):
             load_or_build_index(library, model)
@@ -182,7 +176,7 @@ elif moment == "half written":
     array_file._write_all = half
 model = FakeModel()
 model.fingerprint = "killed"
-load_or_build_index(Library("ships", Paths(home, home, home, home)), model, die if moment == "tokenized" else None)
+load_or_build_index(Library("ships", Paths(home, home, home, home)), model, *[die] * (moment == "tokenized"))
 """
 
 

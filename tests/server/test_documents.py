@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -141,9 +142,7 @@ def test_files_whose_documents_were_removed_elsewhere_go_at_the_next_start(clien
 def test_a_disk_that_takes_no_file_is_told_and_the_text_is_there(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_given: object, **_more: object) -> None:
-        raise OSError(28, "No space left on device")
-
+    full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr("wim_edge.server.uploads.replace_file", full)
     given = client.upload("ferry.pdf", FERRY)
     assert any("cannot be shown as images" in note for note in given["notes"])

@@ -73,9 +73,7 @@ def test_numbers_that_are_none(client: Client) -> None:
 
 
 def test_a_locked_index_is_told_in_our_form(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def locked(*_: object) -> None:
-        raise sqlite3.OperationalError("database is locked")
-
+    locked = Mock(side_effect=sqlite3.OperationalError("database is locked"))
     client.upload()
     client.events("/api/read", "POST", json={"documents": [1]})
     (one,) = client.ok(client.get("/api/readings"))
@@ -92,7 +90,7 @@ Progress = Callable[[int, int | None], None]
 
 
 def test_a_model_is_fetched_with_its_progress(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(entry: Any, paths: Any, progress: Progress) -> None:
+    def fetch(entry: Any, progress: Progress) -> None:
         for n in range(1, 200):
             progress(n << 20, 200 << 20)
 
@@ -121,7 +119,7 @@ def test_a_download_that_nobody_follows_stops(
 ) -> None:
     stopped, going = threading.Event(), threading.Event()
 
-    def fetch(entry: Any, paths: Any, progress: Progress) -> None:
+    def fetch(entry: Any, progress: Progress) -> None:
         going.set()
         try:
             while True:
@@ -145,7 +143,7 @@ def test_a_download_that_nobody_follows_stops(
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_judge_and_scout_come_with_a_writer(client: Client, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
-    def fetch(entry: Any, paths: Any, progress: Progress) -> None:
+    def fetch(entry: Any, progress: Progress) -> None:
         if fails and entry.name == "smollm2-135m":
             raise DownloadError("no network", "Connect.")
         progress(5 << 20, 10 << 20)

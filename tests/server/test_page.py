@@ -164,14 +164,14 @@ def test_a_model_is_fetched_with_its_progress_and_chosen(
     go_on: list[bool] = []
     failing = [True]
 
-    def fetch(entry: ModelEntry, paths: Paths, progress: Callable[[int, int | None], None]) -> Path:
+    def fetch(entry: ModelEntry, progress: Callable[[int, int | None], None]) -> Path:
         progress(entry.bytes // 2, entry.bytes)
         while not go_on:
             time.sleep(0.01)
         if failing.pop() if failing else False:
             go_on.clear()
             raise DownloadError("the network is gone", "Connect it again.")
-        own = paths.models / entry.name / gemma3.name
+        own = Paths.from_environment().models / entry.name / gemma3.name
         own.parent.mkdir(parents=True, exist_ok=True)
         own.symlink_to(gemma3)
         return own

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -43,9 +44,7 @@ def _write(file: Path, *, fail: BaseException | None = None) -> None:
 def test_an_error_leaves_the_old_file(
     file: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, at: str
 ) -> None:
-    def fail(*_: object) -> None:
-        raise error
-
+    fail = Mock(side_effect=error)
     with monkeypatch.context() as patch:
         if at == "sync":
             patch.setattr("os.fsync", fail)

@@ -8,6 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -141,15 +142,11 @@ class Work:
 
 class Watcher:
     def __init__(self) -> None:
-        self.kept: list[str] = []
-        self.added: list[str] = []
-        self.total = 0
+        self.seen: list[str] = []
+        """The keys of the rows at each call, as one text."""
 
-    def begin(self, kept: Sequence[Row], total: int) -> None:
-        self.kept, self.total = [row.key for row in kept], total
-
-    def add(self, row: Row) -> None:
-        self.added.append(row.key)
+    def __call__(self, rows: Sequence[Row], total: int) -> None:
+        self.seen.append("".join(row.key for row in rows) + f" of {total}")
 
 
 def test_a_run_that_was_stopped_continues_and_retries_what_failed(tmp_path: Path) -> None:
@@ -158,13 +155,13 @@ def test_a_run_that_was_stopped_continues_and_retries_what_failed(tmp_path: Path
         run.run(JOBS, work, watcher)
     assert work.closed
     assert [(row.key, row.error) for row in rows_of(tmp_path)] == [("a", "it failed"), ("b", None)]
-    assert (watcher.kept, watcher.added, watcher.total) == ([], ["a", "b"], 3)
+    assert watcher.seen == [" of 3", "a of 3", "ab of 3"]
     work, watcher = Work(), Watcher()
     with opened(tmp_path) as run:
         run.run(JOBS, work, watcher)
     assert work.done == ["A", "C"]
     assert {row.key: row.text for row in rows_of(tmp_path)} == JOBS
-    assert (watcher.kept, watcher.added, watcher.total) == (["b"], ["a", "c"], 3)
+    assert watcher.seen == ["b of 3", "ba of 3", "bac of 3"]
 
 
 def test_a_row_after_a_good_one_is_ignored(tmp_path: Path) -> None:
@@ -177,7 +174,7 @@ def test_a_row_after_a_good_one_is_ignored(tmp_path: Path) -> None:
     with opened(tmp_path) as run:
         run.run({"a": "A"}, work, watcher)
     assert rows_of(tmp_path) == [Row("a", "first")]
-    assert watcher.added == ["a"]
+    assert watcher.seen == [" of 1", "a of 1"]
 
 
 def test_rows_of_other_jobs_stay(tmp_path: Path) -> None:
@@ -187,17 +184,17 @@ def test_rows_of_other_jobs_stay(tmp_path: Path) -> None:
     with opened(tmp_path) as run:
         run.run({"b": "B", "d": "D"}, Work(), watcher)
         assert [row.key for row in run.rows] == ["a", "b", "c", "d"]
-    assert (watcher.kept, watcher.added, watcher.total) == (["b"], ["d"], 2)
+    assert watcher.seen == ["b of 2", "bd of 2"]
 
 
 def test_a_watcher_may_end_the_run(tmp_path: Path) -> None:
-    class Stops(Watcher):
-        def add(self, row: Row) -> None:
+    def stop(rows: Sequence[Row], total: int) -> None:
+        if rows:
             raise KeyboardInterrupt
 
     work = Work()
     with opened(tmp_path) as run, pytest.raises(KeyboardInterrupt):
-        run.run(JOBS, work, Stops())
+        run.run(JOBS, work, stop)
     assert work.closed
     assert rows_of(tmp_path) == [Row("a", "A")]
 
@@ -206,7 +203,7 @@ def test_all_rows_are_replaced_or_none(tmp_path: Path, monkeypatch: pytest.Monke
     with opened(tmp_path) as run:
         run.run(JOBS, Work())
         with monkeypatch.context() as patch:
-            patch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+            patch.setattr("os.fsync", Mock(side_effect=OSError(28, "No space left on device")))
             with pytest.raises(OSError, match="No space left"):
                 run.write(run.rows[::-1])
     assert [row.key for row in rows_of(tmp_path)] == ["a", "b", "c"]

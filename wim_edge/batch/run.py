@@ -31,11 +31,12 @@ _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_
 """Settings that do not change the answers: a run may continue with other values."""
 
 Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
+"""Asks the questions of documents: `run_local` or `run_on_cluster`, with all arguments but the last."""
 
 
 def run(
     questions: Sequence[BatchQuestion], settings: Settings, model: Identity, folder: Path, execute: Executor, *,
-    parquet: bool = False, watcher: Watcher[Result] | None = None,
+    parquet: bool = False, watcher: Watcher[Result] = lambda rows, total: None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
     """Asks the questions that have no result in ``folder`` or failed before. Returns (results in the questions' order,
     whether Ctrl-C stopped the run). Raises InvalidRequestError at once if the folder holds another batch, and
@@ -116,33 +117,27 @@ def answers(asker: Any, given: DocumentGroup, limits: Limits, worker: str) -> It
             yield failed(question, error, worker)
 
 
-def run_local(settings: Settings, check: Callable[[], None] = lambda: None) -> Executor:
-    """Returns an executor that asks one document after the other, in a child process. ``check`` is called if that
-    process has ended, and may raise an error that stops the batch."""
-
-    def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
-        with kept_meanwhile(settings) as used, Worker(**used.to_dict()) as worker:
-            for group in groups:
-                for result in answers(worker, fetch(group, settings), settings, "local"):
-                    if result.error is not None and not worker.running:
-                        check()
-                    yield result
-
-    return execute
+def run_local(
+    settings: Settings, check: Callable[[], None], groups: Sequence[DocumentGroup]
+) -> Generator[Result, None, None]:
+    """Asks one document after the other, in a child process; yields the results. ``check`` is called if that process
+    has ended, and may raise an error that stops the batch."""
+    with kept_meanwhile(settings) as used, Worker(**used.to_dict()) as worker:
+        for group in groups:
+            for result in answers(worker, fetch(group, settings), settings, "local"):
+                if result.error is not None and not worker.running:
+                    check()
+                yield result
 
 
 def run_on_cluster(
-    settings: Settings, model: Identity, cluster: Cluster, log: Callable[[str], None] = lambda _: None
-) -> Executor:
-    """Returns an executor on a cluster's machines; each document goes to a machine that is free."""
-
-    def execute(groups: Sequence[DocumentGroup]) -> Generator[Result, None, None]:
-        try:
-            yield from cluster.run(groups, partial(fetch, limits=settings), partial(_BatchActor, settings, model), log)
-        finally:
-            sweep()  # an actor that Ray kills cannot clean up
-
-    return execute
+    settings: Settings, model: Identity, cluster: Cluster, log: Callable[[str], None], groups: Sequence[DocumentGroup]
+) -> Generator[Result, None, None]:
+    """Asks each document on a machine of the cluster that is free; yields the results."""
+    try:
+        yield from cluster.run(groups, partial(fetch, limits=settings), partial(_BatchActor, settings, model), log)
+    finally:
+        sweep()  # an actor that Ray kills cannot clean up
 
 
 class _BatchActor:

@@ -30,12 +30,12 @@ class Catalog:
     entries: Mapping[str, ModelEntry]
 
     @classmethod
-    def load(cls, paths: Paths) -> Catalog:
+    def load(cls) -> Catalog:
         """Loads the shipped models.toml and the user's own, which adds entries or replaces shipped entries as a whole.
         Raises the errors of `parse.read_models`."""
         from wim_edge.catalog.parse import read_models
 
-        return cls(read_models(package_file("models.toml")) | read_models(own_file(paths)))
+        return cls(read_models(package_file("models.toml")) | read_models(own_file()))
 
     def __iter__(self) -> Iterator[ModelEntry]:
         """Yields the entries from the lowest rank to the highest."""
@@ -50,9 +50,9 @@ class Catalog:
         raise ModelNotFoundError(f"No model is called {name!r}", hint)
 
 
-def own_file(paths: Paths) -> Path:
+def own_file() -> Path:
     """Returns the path of the user's own models.toml, which may not exist."""
-    return paths.config / "models.toml"
+    return Paths.from_environment().config / "models.toml"
 
 
 @dataclass(frozen=True)
@@ -76,45 +76,45 @@ def fits_machine(need: int) -> bool:
     return need <= MEMORY_SHARE * available_memory.total()
 
 
-def recommended(catalog: Catalog, paths: Paths) -> ModelEntry:
+def recommended(catalog: Catalog) -> ModelEntry:
     """Returns the highest ranked model that fits the machine together with its judge; `EMBEDDED` if none fits."""
-    return next(_fitting(catalog, paths), catalog.get(EMBEDDED))
+    return next(_fitting(catalog), catalog.get(EMBEDDED))
 
 
-def _fitting(catalog: Catalog, paths: Paths) -> Iterator[ModelEntry]:
+def _fitting(catalog: Catalog) -> Iterator[ModelEntry]:
     """Yields the models with a rank above 0 (writers and the judge) that fit the machine, the highest rank first."""
     for entry in reversed([one for one in catalog if one.rank]):
-        found = locate(entry, paths)
+        found = locate(entry)
         size = found.stat().st_size if found else None
         if fits_machine(entry.memory_bytes(size, _judge_of(entry, catalog, found))):
             yield entry
 
 
-def resolve(model: str | None, paths: Paths) -> ResolvedModel:
+def resolve(model: str | None) -> ResolvedModel:
     """Returns the model to load. ``model``: a name, or a path, which is not checked; None: the highest ranked model on
     this disk that fits the machine. Raises ModelNotFoundError."""
     if model is not None and (model.endswith(".gguf") or any(one in model for one in (os.sep, os.altsep) if one)):
         path = Path(os.path.expanduser(model))
         return ResolvedModel(path.stem, path, None)
-    catalog = Catalog.load(paths)
+    catalog = Catalog.load()
     if model is None:
-        for entry in (*_fitting(catalog, paths), catalog.get(EMBEDDED)):  # a tight fit is better than no model
-            if found := locate(entry, paths):
+        for entry in (*_fitting(catalog), catalog.get(EMBEDDED)):  # a tight fit is better than no model
+            if found := locate(entry):
                 return ResolvedModel(entry.name, found, entry)
         raise ModelNotFoundError("No model that fits is on this disk", f"wim-edge models pull {EMBEDDED}")
     if model not in catalog.entries and os.path.isfile(model):
         return ResolvedModel(Path(model).stem, Path(model), None)
     entry = catalog.get(model)
-    found = locate(entry, paths)
+    found = locate(entry)
     if found is None:
         raise ModelNotFoundError(f"{model} is not on this disk", f"wim-edge models pull {model}")
     return ResolvedModel(entry.name, found, entry)
 
 
-def is_here(name: str, paths: Paths) -> bool:
+def is_here(name: str) -> bool:
     """Returns whether the model of this name is on this disk."""
-    entry = Catalog.load(paths).entries.get(name)
-    return entry is not None and locate(entry, paths) is not None
+    entry = Catalog.load().entries.get(name)
+    return entry is not None and locate(entry) is not None
 
 
 def _judge_of(entry: ModelEntry, catalog: Catalog, found: Path | None) -> ModelEntry | None:
@@ -131,16 +131,16 @@ def _embeds(entry: ModelEntry, found: Path | None) -> bool:
     return entry.embeds or (found is not None and is_embedding_model(found))
 
 
-def companions(entry: ModelEntry, catalog: Catalog, paths: Paths) -> list[ModelEntry]:
+def companions(entry: ModelEntry, catalog: Catalog) -> list[ModelEntry]:
     """Returns the models that work with this model, on this disk or not: a writer's judge, and the judge's scout."""
-    judge = _judge_of(entry, catalog, locate(entry, paths))
+    judge = _judge_of(entry, catalog, locate(entry))
     scout = catalog.entries.get(SCOUT) if judge is not None or entry.name == EMBEDDED else None
     return [one for one in (judge, scout) if one is not None]
 
 
-def facts(entry: ModelEntry, catalog: Catalog, paths: Paths) -> dict[str, Any]:
+def facts(entry: ModelEntry, catalog: Catalog) -> dict[str, Any]:
     """Returns a model's facts by name. ``bytes`` is the file's size if the file is here; memory includes the judge."""
-    found = locate(entry, paths)
+    found = locate(entry)
     judge, embeds = _judge_of(entry, catalog, found), _embeds(entry, found)
     size = found.stat().st_size if found else entry.bytes
     need = entry.memory_bytes(size, judge)

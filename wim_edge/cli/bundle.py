@@ -8,7 +8,6 @@ import click
 
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import model_names
-from wim_edge.settings import Paths
 
 
 @click.command(short_help="Gather wheels, models and an installer for a machine without a network.")
@@ -29,15 +28,14 @@ def bundle(folder: Path, models: tuple[str, ...], alone: bool, extras: tuple[str
     from wim_edge.bundle import make_bundle
     from wim_edge.catalog import Catalog, companions, resolve
 
-    paths = Paths.from_environment()
-    catalog = Catalog.load(paths)
-    named = [catalog.get(name) for name in models or (resolve(None, paths).name,)]
-    for other in [] if alone else [other for one in named for other in companions(one, catalog, paths)]:
+    catalog = Catalog.load()
+    named = [catalog.get(name) for name in models or (resolve(None).name,)]
+    for other in [] if alone else [other for one in named for other in companions(one, catalog)]:
         if other not in named:
             click.echo(f"{other.name} is included ({megabytes(other.bytes)})", err=True)
             named.append(other)
     total = 0
-    for what, nbytes in make_bundle(folder, named, extras, paths):
+    for what, nbytes in make_bundle(folder, named, extras):
         click.echo(f"{what}: {megabytes(nbytes)}", err=True)
         total += nbytes
     click.echo(f"{folder}: {megabytes(total)}; on the other machine: python3 {folder.name}/install.py")

@@ -37,15 +37,15 @@ def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
     if machine_name is not None:
         _show_held(machine_name, as_json)
         return
-    settings, paths = settings_from(options), Paths.from_environment()
+    settings = settings_from(options)
     from wim_edge.engine import probe
 
-    report: dict[str, Any] = {"machine": probe.machine(), "recommended": _recommended(paths)}
+    report: dict[str, Any] = {"machine": probe.machine(), "recommended": _recommended()}
     if not as_json:
-        _show_machine(report["machine"], paths)
+        _show_machine(report["machine"])
         _show_recommended(report["recommended"])
     try:
-        report |= _use(settings, paths) if settings.rpc is None else _with_rpc(settings)
+        report |= _use(settings) if settings.rpc is None else _with_rpc(settings)
     finally:
         if as_json:
             print_json(report)
@@ -70,7 +70,7 @@ def _show_held(machine_name: str, as_json: bool) -> None:
     from wim_edge.catalog.catalog import Catalog, held_by, memory_of
 
     memory = memory_of(machine_name)
-    held = held_by(memory, Catalog.load(Paths.from_environment()))
+    held = held_by(memory, Catalog.load())
     lines = (
         f"{machine_name}: {megabytes(memory)} of memory; computed from the files' headers, none was run there",
         "Each model that writes leaves room for the judge.",
@@ -79,25 +79,25 @@ def _show_held(machine_name: str, as_json: bool) -> None:
     print_lines({"memory": memory, "models": [asdict(one) for one in held]}, lines, as_json)
 
 
-def _recommended(paths: Paths) -> dict[str, Any]:
+def _recommended() -> dict[str, Any]:
     """Returns facts about the catalog's best model that fits in memory with its judge; it need not be on this disk."""
     from wim_edge.catalog.catalog import Catalog, facts, recommended
     from wim_edge.engine import available_memory
 
-    models = Catalog.load(paths)
-    known = facts(recommended(models, paths), models, paths)
+    models = Catalog.load()
+    known = facts(recommended(models), models)
     kept = {name: known[name] for name in ("name", "judge", "bytes", "memory_bytes", "fits", "path")}
     return {**kept, "context": min(known["context"], USUAL_CONTEXT), "memory_total": available_memory.total()}
 
 
-def _use(settings: Settings, paths: Paths) -> dict[str, Any]:
+def _use(settings: Settings) -> dict[str, Any]:
     """Returns JSON values: ``use`` (the model that `ask` would use), ``roles``, ``settings``, ``speed`` (measured)."""
     from wim_edge.catalog import resolve
     from wim_edge.engine.tune import measure_speed
     from wim_edge.loaded_models import LoadedModels, open_model
     from wim_edge.roles import resolved_settings, roles_for
 
-    with open_model(resolve(settings.model, paths), settings) as model:
+    with open_model(resolve(settings.model), settings) as model:
         used, info = model.settings, model.info
         n_ctx = min(used.n_ctx or model.largest_n_ctx(), info.n_ctx_train)
         need = model.need(n_ctx)
@@ -156,12 +156,12 @@ def _in_child(given: dict[str, Any]) -> dict[str, Any]:
     try:
         rpc.register(settings.rpc)
         remote = [asdict(device) for device in bindings.devices() if device.name not in own]
-        return {"remote": remote, **_use(settings, Paths.from_environment())}
+        return {"remote": remote, **_use(settings)}
     except WimEdgeError as error:
         return error.to_dict()
 
 
-def _show_machine(machine: dict[str, Any], paths: Paths) -> None:
+def _show_machine(machine: dict[str, Any]) -> None:
     build = machine["build"]
     _section(
         "This machine",
@@ -175,6 +175,7 @@ def _show_machine(machine: dict[str, Any], paths: Paths) -> None:
     )
     for device in machine["devices"]:
         _show_device("device", device)
+    paths = Paths.from_environment()
     _line("files in", f"{paths.models}, {paths.config}")
 
 

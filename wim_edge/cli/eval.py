@@ -146,18 +146,19 @@ def eval_command(
     with exit_on_signals(), ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         if is_recall:
-            watcher = stack.enter_context(RunProgress(partial(tally_scores, "recall_at_1")))
+            progress = stack.enter_context(RunProgress(partial(tally_scores, "recall_at_1")))
             on_index = stack.enter_context(Progress("indexing: "))
             summary, stopped = commands.run_recall(
                 recall.parse_retrievers(retrievers), wanted, size, recall.SearchLimits(prefix, titles), settings,
-                folder, ctx.meta["command"], watcher, on_index, report=report,
+                folder, ctx.meta["command"], progress.watch, on_index, report=report,
             )  # fmt: skip
         else:
             task, chosen = task_named(task_name), parse_conditions(patterns)
-            watcher = stack.enter_context(RunProgress(partial(tally_scores, task.metric)))
+            progress = stack.enter_context(RunProgress(partial(tally_scores, task.metric)))
             summary, stopped = commands.run_task(
-                task, chosen, wanted, settings, folder, ctx.meta["command"], watcher, report=report, cluster=cluster
-            )
+                task, chosen, wanted, settings, folder, ctx.meta["command"], progress.watch, report=report,
+                cluster=cluster,
+            )  # fmt: skip
     _show(summary, recall.table_of(summary) if is_recall else rows(summary), as_json)
     if out is None:
         click.echo("the examples are not kept; with --out DIR they are, and a stopped run can continue", err=True)

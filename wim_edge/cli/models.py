@@ -35,9 +35,8 @@ def models() -> None:
 @models.command("list", help="List the models that can be named, from the lowest rank up.\n\n" + _MEMORY)
 @json_option
 def list_models(as_json: bool) -> None:
-    paths = Paths.from_environment()
-    entries = Catalog.load(paths)
-    rows = [catalog.facts(entry, entries, paths) for entry in entries]
+    entries = Catalog.load()
+    rows = [catalog.facts(entry, entries) for entry in entries]
     if as_json:
         print_json(rows)
         return
@@ -48,24 +47,23 @@ def list_models(as_json: bool) -> None:
     ]  # fmt: skip
     print_table(head, cells, head[1:5])
     with suppress(ModelNotFoundError):
-        click.echo(f"Without --model: {catalog.resolve(None, paths).name}")
-    if catalog.is_here(catalog.EMBEDDED, paths):
+        click.echo(f"Without --model: {catalog.resolve(None).name}")
+    if catalog.is_here(catalog.EMBEDDED):
         click.echo(f"{catalog.EMBEDDED} judges for the models that write")
     for name, role in ((catalog.EMBEDDED, "judge"), (catalog.SCOUT, "scout")):
-        if not catalog.is_here(name, paths):
+        if not catalog.is_here(name):
             click.echo(f"No {role} is on this disk: wim-edge models pull {name}")
-    click.echo(f"wim-edge keeps models in {paths.models}")
-    click.echo(f"Your own entries belong in {catalog.own_file(paths)}")
+    click.echo(f"wim-edge keeps models in {Paths.from_environment().models}")
+    click.echo(f"Your own entries belong in {catalog.own_file()}")
 
 
 @models.command(help="Show all facts about a model, with its file's header if it is on this disk.\n\n" + _MEMORY)
 @_name
 @json_option
 def info(name: str, as_json: bool) -> None:
-    paths = Paths.from_environment()
-    entries = Catalog.load(paths)
+    entries = Catalog.load()
     entry = entries.get(name)
-    facts = catalog.facts(entry, entries, paths) | {
+    facts = catalog.facts(entry, entries) | {
         "kv_bytes_per_token": entry.kv_bytes_per_token, "rank": entry.rank,
         "sources": [str(source) for source in entry.sources], "sha256": entry.sha256,
         "settings": dict(entry.settings), "chat": dict(entry.chat),
@@ -95,38 +93,37 @@ def pull(name: str, alone: bool) -> None:
     A model that writes answers brings the judge, smollm2-135m (98 MB), which finds the passages that answer. The
     judge brings its scout, all-minilm-l6-v2 (25 MB), which chooses where to begin in a long text.
     """
-    paths = Paths.from_environment()
-    models = Catalog.load(paths)
+    models = Catalog.load()
     entry = models.get(name)
-    _pull(entry, paths)
-    for other in [] if alone else catalog.companions(entry, models, paths):
-        if catalog.is_ready(other, paths):
+    _pull(entry)
+    for other in [] if alone else catalog.companions(entry, models):
+        if catalog.is_ready(other):
             continue
-        size = "" if catalog.locate(other, paths) else f"; fetching it too ({megabytes(other.bytes)})"
+        size = "" if catalog.locate(other) else f"; fetching it too ({megabytes(other.bytes)})"
         click.echo(f"{other.name} {_WORK[other.name]}{size}", err=True)
         try:
-            _pull(other, paths)
+            _pull(other)
         except ModelError as error:  # only a warning: the requested model is here
             why = f"{one_line(str(error)).rstrip('.')}. {one_line(error.hint)}"
             click.echo(f"warning: couldn't fetch {other.name}: {why}", err=True)
 
 
-def _pull(entry: ModelEntry, paths: Paths) -> None:
-    here = catalog.locate_source(entry, paths)
+def _pull(entry: ModelEntry) -> None:
+    here = catalog.locate_source(entry)
     if here is None:
         click.echo(f"licence: {entry.licence}", err=True)
-    path = _fetch(entry, paths)
-    located = catalog.locate_source(entry, paths)
+    path = _fetch(entry)
+    located = catalog.locate_source(entry)
     if here != located and located is not None:
         click.echo(f"from {located[0]}", err=True)
     click.echo(f"{entry.name} is {'already ' if here and here == located else ''}on this disk, and verified: {path}")
-    if entry.requantized and (used := catalog.locate(entry, paths)) != path:
+    if entry.requantized and (used := catalog.locate(entry)) != path:
         click.echo(f"used with its weights as {entry.requantized}, which compute faster: {used}")
 
 
-def _fetch(entry: ModelEntry, paths: Paths) -> Path:
+def _fetch(entry: ModelEntry) -> Path:
     with Progress(f"{entry.name}: ", size=megabytes) as progress:
-        return catalog.fetch(entry, paths, progress)
+        return catalog.fetch(entry, progress)
 
 
 @models.command()
@@ -144,14 +141,13 @@ def add(what: str, name: str | None, wanted: str | None) -> None:
     """
     from wim_edge.catalog import own
 
-    paths = Paths.from_environment()
     if wanted is None and (what.endswith(".gguf") or Path(what).expanduser().exists() or what.count("/") != 1):
-        entry = own.from_file(Path(what), name, paths)
+        entry = own.from_file(Path(what), name)
     else:
         begun, licence = own.from_hub(what, wanted, name)
         click.echo(f"{begun.sources[0]}, {megabytes(begun.bytes)}, licence: {begun.licence}", err=True)
-        entry = own.completed(begun, _fetch(begun, paths), licence, paths)
-    file = own.add(entry, paths)
+        entry = own.completed(begun, _fetch(begun), licence)
+    file = own.add(entry)
     click.echo(f"{entry.name}: {entry.parameters}, context {entry.context:,}, {megabytes(entry.bytes)}, "
                f"{entry.kv_bytes_per_token or 0:,} KV bytes a token, rank {entry.rank}; in {file}")  # fmt: skip
 
@@ -160,8 +156,7 @@ def add(what: str, name: str | None, wanted: str | None) -> None:
 @_name
 def path(name: str) -> None:
     """Print the path of a model's file, and nothing else."""
-    paths = Paths.from_environment()
-    found = catalog.locate(Catalog.load(paths).get(name), paths)
+    found = catalog.locate(Catalog.load().get(name))
     if found is None:
         raise ModelNotFoundError(f"{name} is not on this disk", f"wim-edge models pull {name}")
     click.echo(found)
@@ -172,11 +167,10 @@ def path(name: str) -> None:
 @yes_option
 def remove(name: str, yes: bool) -> None:
     """Delete a model's file, if wim-edge fetched it."""
-    paths = Paths.from_environment()
-    entry = Catalog.load(paths).get(name)
-    file = catalog.removable(entry, paths)
+    entry = Catalog.load().get(name)
+    file = catalog.removable(entry)
     confirm(f"Delete {file} ({megabytes(file.stat().st_size)})?", yes)
-    click.echo(f"{megabytes(catalog.remove(entry, paths))} freed")
+    click.echo(f"{megabytes(catalog.remove(entry))} freed")
 
 
 def _header(path: Path) -> dict[str, Any]:

@@ -54,9 +54,8 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 def model_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from wim_edge.catalog import Catalog
-    from wim_edge.settings import Paths
 
-    names = [entry.name for entry in Catalog.load(Paths.from_environment())]
+    names = [entry.name for entry in Catalog.load()]
     files = [CompletionItem(incomplete, type="file")] if "/" in incomplete or "." in incomplete else []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)] + files
 

@@ -140,25 +140,20 @@ class Progress:
 
 
 class RunProgress(Progress):
-    """Shows how many questions of a run were asked, and a ``tally`` of their rows: a `system.journal.Watcher`."""
+    """Shows how many questions of a run were asked, and a ``tally`` of their rows."""
 
     def __init__(self, tally: Callable[[Sequence[Any]], str]) -> None:
         super().__init__(after=" asked")
-        self._tally, self._total = tally, 0
-        self._rows: list[Any] = []
+        self._tally, self._has_begun = tally, False
 
-    def begin(self, kept: Sequence[Any], total: int) -> None:
-        """Starts with the rows that an earlier run ``kept``, out of ``total`` questions."""
-        self._rows, self._total = list(kept), total
-        if kept:
-            click.echo(f"{len(kept)} of {total} asked before", err=True)
-        self.start(len(kept))
-        self(len(kept), total, self._tally(self._rows))  # draws the bar before the first answer
-
-    def add(self, row: Any) -> None:
-        """Counts the row of a question that was answered or failed."""
-        self._rows.append(row)
-        self(self._done + 1, self._total, self._tally(self._rows))
+    def watch(self, rows: Sequence[Any], total: int) -> None:
+        """Shows the rows so far: a `system.journal.Watcher`."""
+        if not self._has_begun:
+            self._has_begun = True
+            if rows:
+                click.echo(f"{len(rows)} of {total} asked before", err=True)
+            self.start(len(rows))
+        self(len(rows), total, self._tally(rows))
 
 
 def tally_scores(metric: str, rows: Iterable[Record]) -> str:

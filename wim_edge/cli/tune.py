@@ -9,7 +9,7 @@ import click
 
 from wim_edge.cli.options import debug_option, json_option, model_names
 from wim_edge.cli.terminal import print_json
-from wim_edge.settings import Paths, Settings
+from wim_edge.settings import Settings
 
 if TYPE_CHECKING:
     from wim_edge.engine.tune import RunConfig
@@ -30,10 +30,9 @@ def tune(model: str, forget: bool, as_json: bool) -> None:
     from wim_edge import tuned
     from wim_edge.catalog import resolve
 
-    paths = Paths.from_environment()
-    found = resolve(model, paths)
+    found = resolve(model)
     if forget:
-        tuned.save(paths, found.path, None)
+        tuned.save(found.path, None)
         click.echo(f"{found.path.name} runs with the defaults again")
         return
     from wim_edge.engine import tune as engine
@@ -48,7 +47,7 @@ def tune(model: str, forget: bool, as_json: bool) -> None:
             speeds = way.error or f"{way.prefill:9,.0f}{way.decode:9,.1f}{way.cost:9,.1f}"
             click.echo(f"{way.label:24}{speeds}")
     chosen = tuned.changes(best.settings)
-    tuned.save(paths, found.path, chosen)
+    tuned.save(found.path, chosen)
     if as_json:
         print_json({"ways": [_facts(way) for way in measured], "chosen": {"settings": chosen}})
         return

@@ -234,18 +234,14 @@ def fingerprint(header: GGUFHeader) -> str:
     """Returns the fingerprint of a model with this header, in hexadecimal. Raises OSError."""
     digest = hashlib.blake2b(BUILD.encode(), digest_size=16)
     weights = sum(tensor.nbytes or 0 for tensor in header.tensors)
-    for number, path in enumerate(shards(header.path)):  # the header lists the weights of the first one alone
-        _update(digest, path, _BLOCK if number else max(0, path.stat().st_size - weights))
+    for number, path in enumerate(shards(header.path)):
+        size = path.stat().st_size
+        head = _BLOCK if number else max(0, size - weights)  # the header lists the weights of the first shard alone
+        digest.update(size.to_bytes(8, "little"))
+        with path.open("rb") as file:
+            while file.tell() < head and (block := file.read(min(1 << 20, head - file.tell()))):
+                digest.update(block)
+            for at in range(_BLOCKS):
+                file.seek(head + (size - head) * at // _BLOCKS)
+                digest.update(file.read(_BLOCK))
     return digest.hexdigest()
-
-
-def _update(digest: hashlib.blake2b, path: Path, head: int) -> None:
-    """Adds the file's size, its first ``head`` bytes and evenly spaced blocks of the rest to the digest."""
-    size = path.stat().st_size
-    digest.update(size.to_bytes(8, "little"))
-    with path.open("rb") as file:
-        while file.tell() < head and (block := file.read(min(1 << 20, head - file.tell()))):
-            digest.update(block)
-        for number in range(_BLOCKS):
-            file.seek(head + (size - head) * number // _BLOCKS)
-            digest.update(file.read(_BLOCK))

@@ -40,7 +40,9 @@ class Context:
         params.kv_unified = params.no_perf = True
         params.swa_full = swa_full
         params.type_k = params.type_v = _KV_TYPES[settings.kv_type]
-        self._flash = _flash_attention(settings.flash_attn, settings.kv_type, model.n_gpu_layers != 0)
+        # llama.cpp's types: -1 its own choice, 0 off, 1 on, which a quantized V cache requires
+        wanted = True if settings.kv_type.startswith("q") else settings.flash_attn
+        self._flash = int(wanted) if wanted is not None else -1 if model.n_gpu_layers else 0
         params.flash_attn_type = self._flash
         last_errors()
         with signals_held():
@@ -80,6 +82,12 @@ class Context:
         if not self._free_ids:
             raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
         return Sequence(self, self._free_ids.pop())
+
+    def release(self, sequence: Sequence) -> None:
+        """Frees a sequence's cells and its id; a closed context has none."""
+        if self._handle:
+            self.rollback.erase(sequence)
+            self._free_ids.append(sequence.id)
 
     # Evaluation
 
@@ -163,15 +171,6 @@ class Context:
             lib.llama_batch_free(self._batch)
             self._handle = None
             self.model.forget(self)
-
-
-def _flash_attention(wanted: bool | None, kv_type: str, gpu: bool) -> int:
-    """Returns llama.cpp's flash attention type: -1 its own choice, 0 off, 1 on. A quantized V cache requires 1."""
-    if kv_type.startswith("q"):
-        return 1
-    if wanted is not None:
-        return int(wanted)
-    return -1 if gpu else 0
 
 
 class Sequence(AbstractContextManager["Sequence"]):
@@ -276,9 +275,8 @@ class Sequence(AbstractContextManager["Sequence"]):
 
     def close(self) -> None:
         """Frees the sequence's cells; harmless if closed already."""
-        if self.id >= 0 and self.context._handle:
-            self.context.rollback.erase(self)
-            self.context._free_ids.append(self.id)
+        if self.id >= 0:
+            self.context.release(self)
         self.id = -1
 
     def __exit__(self, *exc: object) -> None:

@@ -99,7 +99,13 @@ def search_beams(
         branches = [stack.enter_context(prompt.fork())]
         live = [(first, prompt.logits[None])]
         while steps := advance(live):
-            branches = _branches(branches, [branches[step.parent] for step in steps], stack)
+            parents = [branches[step.parent] for step in steps]
+            for one in branches:
+                if one not in parents:
+                    one.close()
+            # The last child of a parent gets the parent's sequence, others get a fork
+            branches = [one if one not in parents[at + 1 :] else stack.enter_context(one.fork())
+                        for at, one in enumerate(parents)]  # fmt: skip
             parts = [(branch, step.tokens) for branch, step in zip(branches, steps, strict=True)]
             rows, live = context.append_each(parts, all_rows=True), []
             for step in steps:
@@ -107,15 +113,6 @@ def search_beams(
                 rows = rows[len(step.tokens) :]
                 spent += len(step.tokens)
     return spent
-
-
-def _branches(live: Seq[Sequence], parents: Seq[Sequence], stack: ExitStack) -> list[Sequence]:
-    """Returns a sequence for each child, given its parent's sequence. The last child of a parent gets that sequence,
-    others get a fork, which ``stack`` closes. First closes the ``live`` sequences without children."""
-    for one in live:
-        if one not in parents:
-            one.close()
-    return [one if one not in parents[at + 1 :] else stack.enter_context(one.fork()) for at, one in enumerate(parents)]
 
 
 def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:

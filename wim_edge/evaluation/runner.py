@@ -45,7 +45,7 @@ def evaluate(
     out_dir: Path,
     *,
     options: TaskOptions | None = None,
-    watcher: Watcher[Record] | None = None,
+    watcher: Watcher[Record] = lambda rows, total: None,
     cluster: Cluster | None = None,
 ) -> list[Record]:
     """Asks all examples without a record in ``out_dir``, here or on a cluster. Returns all records of the run.

@@ -32,10 +32,9 @@ _FACTS = (
     "read_segments", "segments", "unread_probability",
 )  # fmt: skip
 _runtimes: dict[Settings, Runtime] = {}
-_turns: WeakKeyDictionary[Runtime, threading.Lock] = WeakKeyDictionary()
 _holders: WeakKeyDictionary[Runtime, int] = WeakKeyDictionary()
-"""The id of the thread that holds a runtime's lock, if it is not free."""
-_guard = threading.Lock()
+"""The id of the thread whose request runs, for each runtime that is not free."""
+_guard = threading.Condition()
 
 
 @dataclass(frozen=True)
@@ -233,15 +232,16 @@ def runtime_of(settings: Settings) -> Runtime:
 
 @contextmanager
 def _turn(runtime: Runtime) -> Iterator[None]:
-    """Holds the runtime's lock: one request runs at a time. Raises InvalidRequestError if this thread holds it."""
+    """Waits until the runtime is free, and holds it. Raises InvalidRequestError if this thread holds it already."""
     here = threading.get_ident()
     with _guard:
-        turn = _turns.setdefault(runtime, threading.Lock())
-    if _holders.get(runtime) == here:
-        raise InvalidRequestError("the last answer is still being streamed", "Read its stream to the end first.")
-    with turn:
+        if _holders.get(runtime) == here:
+            raise InvalidRequestError("the last answer is still being streamed", "Read its stream to the end first.")
+        _guard.wait_for(lambda: runtime not in _holders)
         _holders[runtime] = here
-        try:
-            yield
-        finally:
+    try:
+        yield
+    finally:
+        with _guard:
             del _holders[runtime]
+            _guard.notify_all()

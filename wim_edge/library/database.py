@@ -38,3 +38,11 @@ def transaction(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connecti
             raise
         if db.in_transaction:
             db.execute("COMMIT")
+
+
+def is_corrupt(error: Exception) -> bool:
+    """Returns whether an error means a damaged database, rather than a locked or inaccessible one."""
+    if isinstance(error, sqlite3.OperationalError):
+        return "Could not decode" in str(error)  # a text in it is no longer valid
+    # Exactly this class: a broken constraint, for example, means that another process dropped the row
+    return type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)

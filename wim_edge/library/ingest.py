@@ -76,20 +76,20 @@ def add(
 
 
 def sync(
-    library: Library, *, prune: bool = True, remove_missing: bool = False, limits: Limits = DEFAULTS,
-    seconds: float = math.inf, written: Container[str] = (),
+    library: Library, *, remove_missing: bool = False, limits: Limits = DEFAULTS, seconds: float = math.inf,
+    written: Container[str] = (),
 ) -> Iterator[IngestResult]:  # fmt: skip
-    """Updates a library from the files and folders that were added to it; yields each file's result.
+    """Updates a library from the files and folders that were added to it; yields each file's result. Removes the
+    documents of missing and excluded files, which can be restored (`Library.restore`). Documents of a folder that is
+    now empty or missing stay, because its disk may not be mounted.
 
     Args:
-        prune: removes the documents of missing and excluded files; they can be restored (`Library.restore`). Documents
-            of a folder that is now empty or missing stay, because its disk may not be mounted.
         remove_missing: removes the documents of empty and missing folders, too.
         seconds: the time limit. Files that would take longer wait for the next call. While a file waits nothing is
             removed, because it may be a missing file under another name.
         written: paths of files that were just written: they are compared even if size and times are unchanged.
     """
-    options = _Options(prune, remove_missing, limits, time.monotonic() + seconds, written)
+    options = _Options(True, remove_missing, limits, time.monotonic() + seconds, written)
     for root in library.roots():
         yield from _compare(library, root, options)
 

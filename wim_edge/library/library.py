@@ -26,7 +26,7 @@ from wim_edge.documents import Document
 from wim_edge.documents.document import with_file_name
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library import documents_db
-from wim_edge.library.database import connected, transaction
+from wim_edge.library.database import connected, is_corrupt, transaction
 from wim_edge.library.documents_db import FileState
 from wim_edge.settings import NO_DEVICE, Paths
 from wim_edge.words import any_of_its_words, searchable
@@ -283,8 +283,7 @@ class Library:
             yield
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             hint = "Check the disk, or try again."
-            damaged = type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
-            if damaged or re.match("Could not decode|.*(exists|no such)", str(error)):
+            if is_corrupt(error) or re.search("exists|no such", str(error)):
                 hint = f"Remove it (wim-edge library remove {self.name}) and add the documents again."
             elif "fts5" in str(error):
                 hint = "The SQLite of this Python has no FTS5; use another build of Python."

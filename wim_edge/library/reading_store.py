@@ -24,6 +24,7 @@ from wim_edge.documents import Document
 from wim_edge.engine.protocols import Sequence as Cached, Snapshot, Vector
 from wim_edge.errors import LibraryError
 from wim_edge.library.array_file import ENDING, DamagedError, is_state_file, read_state, write_state
+from wim_edge.library.database import is_corrupt
 from wim_edge.library.readings_db import ReadingsDatabase
 from wim_edge.settings import Paths, Settings
 from wim_edge.system.atomic_files import move_over
@@ -275,14 +276,6 @@ class SavedReading:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
-
-
-def is_corrupt(error: Exception) -> bool:
-    """Returns whether an error means a damaged index, rather than a locked or inaccessible one."""
-    if isinstance(error, sqlite3.OperationalError):
-        return "Could not decode" in str(error)  # a text in it is no longer valid
-    # Exactly this class: a broken constraint, for example, means that another process dropped the reading
-    return type(error) is sqlite3.DatabaseError or isinstance(error, UnicodeDecodeError)
 
 
 def common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:

@@ -67,7 +67,7 @@ class ReadingRecord:
 
 
 class ReadingsDatabase:
-    """The index of a folder of readings. Methods raise sqlite3.Error; see `reading_store.is_corrupt`."""
+    """The index of a folder of readings. Methods raise sqlite3.Error; see `database.is_corrupt`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -98,7 +98,7 @@ def _opened(path: Path, about: dict[str, str] | None) -> TokenIndex | None:
     return None
 
 
-def load_or_build_index(library: Library, model: Model, told: Told | None = None) -> TokenIndex:
+def load_or_build_index(library: Library, model: Model, told: Told = lambda done, of: None) -> TokenIndex:
     """Returns the library's index for a model, building it if there is none. Raises LibraryError if that fails."""
     known = load_index(library, model)
     if known is not None:
@@ -140,7 +140,7 @@ class _IndexArrays:
     chars: Ints
 
 
-def _build(library: Library, model: Model, before: TokenIndex | None, told: Told | None) -> TokenIndex:
+def _build(library: Library, model: Model, before: TokenIndex | None, told: Told) -> TokenIndex:
     dtype = np.uint16 if model.info.n_vocab < end_of(np.zeros(0, np.uint16)) else np.uint32
     listed = library.digests()
     old = {before.digests[16 * at : 16 * at + 16].tobytes(): at for at in range(len(before.ids))} if before else {}
@@ -153,8 +153,7 @@ def _build(library: Library, model: Model, before: TokenIndex | None, told: Told
                 parts[number] = _taken(before, old[digest])
         for kept in library.documents([number for number, _ in some if number not in parts]):
             parts[kept.id] = _tokenized(model, piece, kept.title, kept.document.text, dtype)
-        if told is not None:
-            told(begin + len(some), len(listed))
+        told(begin + len(some), len(listed))
     ids = [number for number, _ in listed if number in parts]
     each = [parts[number] for number in ids]
     heads = np.cumsum([0, *(len(part.tokens) for part in each)], dtype=np.uint32)

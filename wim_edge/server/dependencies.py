@@ -23,7 +23,7 @@ from wim_edge.server.guard import SHELF
 from wim_edge.server.history import AskedQuestion, History
 from wim_edge.server.job_queue import BusyError, Job, JobQueue
 from wim_edge.server.uploads import LIBRARY, Uploads, digest_of
-from wim_edge.settings import ANSWERS, ITSELF, PATTERNS, RELEVANCES, WITHIN_PATTERN, Paths, Settings, from_dict
+from wim_edge.settings import ANSWERS, ITSELF, PATTERNS, RELEVANCES, WITHIN_PATTERN, Settings, from_dict
 
 T = TypeVar("T")
 _WRITERS, _MAX_WRITING = 2, 32
@@ -102,7 +102,7 @@ class Service:
         options = from_dict(options)  # renames the options of a question that an older version stored
         own = {"model": (None, self.settings.model, self.queue.model), "judge": (None, self.settings.judge, ITSELF)}
         for name in (options.get(role) for role, known in own.items() if options.get(role) not in known):
-            if not catalog.is_here(str(name), Paths.from_environment()):
+            if not catalog.is_here(str(name)):
                 raise ModelNotFoundError(f"no model of that name is on this disk: {name}", "GET /v1/models lists them.")
         return self.settings.with_changes(**options)
 

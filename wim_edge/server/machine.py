@@ -27,7 +27,7 @@ from wim_edge.reading.events import Event
 from wim_edge.roles import resolved_settings
 from wim_edge.server.dependencies import ERRORS, Served, sse_events
 from wim_edge.server.job_queue import Failed, Job
-from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, RETRIEVERS, Paths
+from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, RETRIEVERS
 
 _LOG = logging.getLogger(__name__)
 
@@ -151,26 +151,24 @@ def list_models(served: Served) -> list[ModelView]:
 
 def catalog_facts() -> list[dict[str, Any]]:
     """Returns the facts about each model of the catalog (`catalog.facts`)."""
-    paths = Paths.from_environment()
-    models = Catalog.load(paths)
-    return [catalog.facts(entry, models, paths) for entry in models]
+    models = Catalog.load()
+    return [catalog.facts(entry, models) for entry in models]
 
 
 def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
     """Returns the running download of a model, or starts one in a thread. It stops when no client follows it."""
-    paths = Paths.from_environment()
-    models = Catalog.load(paths)
+    models = Catalog.load()
     entry = models.get(name)
-    missing = [one for one in catalog.companions(entry, models, paths) if not catalog.is_ready(one, paths)]
+    missing = [one for one in catalog.companions(entry, models) if not catalog.is_ready(one)]
     with served.lock:
         job = served.pulls.get(name)
         if job is None or job.is_finished:
             job = served.pulls[name] = Job(state="running")
-            threading.Thread(target=_pull, args=(job, paths, entry, missing), name="wim-edge pull", daemon=True).start()
+            threading.Thread(target=_pull, args=(job, entry, missing), name="wim-edge pull", daemon=True).start()
     return job
 
 
-def _pull(job: Job, paths: Paths, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None:
+def _pull(job: Job, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None:
     """Fetches a model and its companions (judge, scout). If a companion cannot be fetched, it only warns."""
     begun = time.monotonic()
 
@@ -184,7 +182,7 @@ def _pull(job: Job, paths: Paths, entry: ModelEntry, companions: Sequence[ModelE
 
     def fetch(one: ModelEntry) -> None:
         job.tell(PullProgress(one.name, 0, one.bytes))
-        catalog.fetch(one, paths, partial(progress, one.name))
+        catalog.fetch(one, partial(progress, one.name))
 
     try:
         fetch(entry)

@@ -34,19 +34,11 @@ class JournalRow(Protocol):
 
 
 R = TypeVar("R", bound=JournalRow)
-R_contra = TypeVar("R_contra", contravariant=True)
 J = TypeVar("J")
 MayChange = Callable[[str, Any, Any], bool]
-
-
-class Watcher(Protocol[R_contra]):
-    """An observer of a run."""
-
-    def begin(self, kept: Sequence[R_contra], total: int) -> None:
-        """Receives the finished rows and the total number of jobs, before the first job."""
-
-    def add(self, row: R_contra) -> None:
-        """Receives the row of a job that finished or failed."""
+Watcher = Callable[[Sequence[R], int], None]
+"""A callback with the rows so far and the number of jobs: before the first job, with the rows that an earlier run
+finished, and after each job."""
 
 
 class Journal(Generic[R]):
@@ -90,13 +82,13 @@ class Journal(Generic[R]):
 
     def run(
         self, jobs: Mapping[Any, J], work: Callable[[list[J]], Generator[R, None, None]],
-        watcher: Watcher[R] | None = None,
+        watcher: Watcher[R] = lambda rows, total: None,
     ) -> None:  # fmt: skip
         """Runs the jobs that have no row yet, or one with an error. ``jobs``: by the key of their row. ``work`` yields
         a row per job, in any order; it is closed however the run ends."""
         done = {row.key: row for row in self.rows if row.error is None}
-        if watcher:
-            watcher.begin([done[key] for key in jobs if key in done], len(jobs))
+        watched = [done[key] for key in jobs if key in done]
+        watcher(watched, len(jobs))
         with closing(work([job for key, job in jobs.items() if key not in done])) as rows:
             for row in rows:
                 if row.key in done:  # a machine that was lost may have sent it before
@@ -104,8 +96,8 @@ class Journal(Generic[R]):
                 self.add(row)
                 if row.error is None:
                     done[row.key] = row
-                if watcher:
-                    watcher.add(row)
+                watched.append(row)
+                watcher(watched, len(jobs))
 
     def add(self, row: R) -> None:
         """Appends a row and flushes the file."""

@@ -30,7 +30,7 @@ from wim_edge.server.job_queue import Job
 from wim_edge.server.machine import catalog_facts
 from wim_edge.server.openai import schemas
 from wim_edge.server.openai.routing import MessageTurn, RoutedRequest, as_request, file_part
-from wim_edge.settings import Paths, Settings
+from wim_edge.settings import Settings
 
 _MAX_FILES = 64
 router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)
@@ -256,9 +256,8 @@ def _settings_for(settings: Settings, model: str) -> tuple[str, Settings]:
     own = _embedding_name(settings)
     if model in (*schemas.DEFAULTS, own):
         return own or model, settings
-    paths = Paths.from_environment()
-    entry = Catalog.load(paths).entries.get(model)
-    path = catalog.locate(entry, paths) if entry else None
+    entry = Catalog.load().entries.get(model)
+    path = catalog.locate(entry) if entry else None
     if path is None:
         raise ModelNotFoundError(f"no embedding model of that name is on this disk: {model}",
                                  "GET /v1/models lists them.")  # fmt: skip
