@@ -42,7 +42,7 @@ def test_where_every_noun_has_a_capital_none_is_taken_for_a_name() -> None:
 
 def ask(
     writes: str | Callable[[str], str], *, support: SupportWeights = SURE, short: str = "4,000 crowns",
-    confirmation: Confirmation | None = None, **changes: object,
+    confirmation: Confirmation | None = None, text: str = MILL, **changes: object,
 ) -> events.AnswerFinished:  # fmt: skip
     """Asks what was paid of a judge that points at the short answer, and a model that writes this."""
     settings = Settings(pattern="wim-shallow", save=False).with_changes(**changes)
@@ -52,7 +52,7 @@ def ask(
         assert judge is not None
         judge.support = support
         runtime._loaded.confirmation = confirmation or Confirmation(writer=0.0)
-        return runtime.ask(Document("mill.txt", MILL), PAID)
+        return runtime.ask(Document("mill.txt", text), PAID)
 
 
 def test_a_sentence_with_the_run_is_the_answer_with_its_quotation() -> None:
@@ -82,6 +82,13 @@ def test_a_sentence_of_another_place_brings_its_quotation() -> None:
     own, judged = (quote.text for quote in answer.quotes)
     assert (judged, own) == ("Dr. A. Brandt bought it in 1921.", "The mill stood by the river.")
     assert answer.text == f"Perhaps: The mill stood by the river.\n\n“{own}”\n“{judged}”"
+
+
+def test_a_sentence_of_a_list_brings_the_whole_list() -> None:
+    text = f"{MILL}\n\nShe bought:\n- two sieves\n- a cart\n- three ropes\n"
+    answer = ask("Two sieves, a cart and three ropes.", short="in 1921", text=text, short_answer="writer")
+    assert answer.quotes[0].text == "- two sieves\n- a cart\n- three ropes"
+    assert ask("A cart.", short="in 1921", text=text, short_answer="writer").quotes[0].text == "- a cart"
 
 
 @pytest.mark.usefixtures("ungrounded")

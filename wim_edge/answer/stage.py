@@ -90,9 +90,8 @@ class AnswerStage:
     def _wants_summary(self) -> bool:
         """Returns whether a writer whose answer comes first takes the question for a request to sum up."""
         judged, reading = self._judged, self.reading
-        if self.writer is None or not comes_first(reading, self.writer) or reading.kind != "auto" or not self._points:
-            return False
-        if judged is None or judged.status == "answered":
+        may_ask = self.writer is not None and comes_first(reading, self.writer) and self._points
+        if not may_ask or reading.kind != "auto" or judged is None or judged.status == "answered":
             return False
         with self._turn(()) as turn:
             return (turn.yes("wants_summary", reading.plan.query) or 0.0) > _WANTED

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence as Seq
 from dataclasses import dataclass, replace
 
 from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of, judge, not_found, pointed_answer
-from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, quote_at
+from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, quote, quote_at
 from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
+from wim_edge.documents.units import lists
 from wim_edge.engine.protocols import PLAIN_LETTERS
 from wim_edge.reading import events
 from wim_edge.reading.generate import VALUE, Grounding
@@ -187,17 +188,20 @@ def worded_answer(
 
 
 def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | None:
-    """Returns the quotation that contains most of a text's words (`best_holder`), or None."""
-    plan = reading.plan
-    spans = [(index, *span) for index in used for span in sentences(plan.segments[index].segment.text)]
-    units = [without_endings(plan.segments[index].segment.text[start:end]) for index, start, end in spans]
-    best = best_holder(text, units)
+    """Returns the quotation, a sentence or a list, that contains most of a text's words (`best_holder`), or None."""
+    plan, spans = reading.plan, list[tuple[int, int, int, bool]]()
+    for index in used:
+        document, own = plan.document_of(index), plan.segments[index].segment
+        spans += [(index, own.start + start, own.start + end, False) for start, end in sentences(own.text)]
+        below = (items for _, items in lists(document.text) if own.start <= items[0][0] < own.end)
+        spans += [(index, items[0][0], items[-1][1], True) for items in below]
+    best = best_holder(text, [without_endings(plan.document_of(at).text[start:end]) for at, start, end, _ in spans])
     if best is None:
         return None
-    index, start, end = spans[best]
-    segment = plan.segments[index].segment
-    at = segment.start + end - len(segment.text[start:end].lstrip())
-    return quote_at(reading, index, at, at + 1)
+    index, start, end, is_list = spans[best]
+    document = plan.document_of(index)
+    at = end - len(document.text[start:end].lstrip())
+    return quote(document, start, end) if is_list else quote_at(reading, index, at, at + 1)
 
 
 def written_answer(reading: Reading, used: Seq[int], text: str, judged: Judged | None) -> Answer:
