@@ -32,8 +32,7 @@ from wim_edge.support import sigmoid
 
 _WORD = re.compile(r"\w+")
 _LEAST = 1e-6
-MAX_ROWS = 6
-"""The most rows that are read alone, of about 60 tokens each."""
+MAX_ROWS = 6  # the most rows that are read alone, of about 60 tokens each
 _INTRODUCES, _LESS = 3.0, 2.0  # nats: an introduction without its list seldom seems to answer (docs/choices.md)
 _LONGEST = 600  # the most characters read of a row or a list
 

@@ -14,8 +14,7 @@ from wim_edge.reading.quotation import on_one_line
 from wim_edge.reading.reading import Reading
 from wim_edge.words import without_endings
 
-_ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")
-"""A quotation needs no ellipsis where it ends with one of these, or follows one."""
+_ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")  # a quotation that ends with or follows these is whole
 _LEAST = 0.5  # the least share of a sentence's words, weighted by rarity, that its passage contains
 
 

@@ -114,10 +114,8 @@ def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, cont
     prompts = Prompts(settings.templates, chat=chat.is_chat)
     opening = chat.opening(model, prompts.system(margins=False))
     most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx).tokens - room - _SLACK
-    tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
-    while len(tokens) > most and len(passages) > 1:
+    while len(tokens := [*opening, *model.tokenize(BLANK_LINE.join(passages))]) > most and len(passages) > 1:
         passages = passages[1:]
-        tokens = [*opening, *model.tokenize(BLANK_LINE.join(passages))]
     context = writer.context(padded(len(tokens) + room + _SLACK))
     control.add(context)
     sequence = prefilled(context.sequence(), tokens)

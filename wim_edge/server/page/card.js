@@ -124,7 +124,7 @@ export class Card {
 
   // A quotation, and its place below it: both lead there
   quote(one, tag = "li") {
-    const said = labelled(one) ?? `“${one.text}”`;
+    const said = labelled(one) ?? `“${one.text.replace(/^[-*•–] /, "").replace(/\s*\n\s*[-*•–] /g, " · ")}”`;  // a list on one line
     return make(tag, { className: "quotation" }, button(said, () => this.page.go(this, one), "link quoted"), this.place(one));
   }
 

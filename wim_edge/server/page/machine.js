@@ -21,7 +21,7 @@ export async function showMachine() {
     $("pattern").append(...status.patterns.map((name) => new Option(name)));
   }
   const here = models.filter((one) => one.here && !one.embeds), model = status.model ?? status.settings.model?.value ?? here.filter((one) => one.fits).at(-1)?.name;
-  $("able").textContent = here.length ? `Answers come from ${model.split(/[\\/]/).at(-1)}.` : "There is no model on this machine yet. Download one under “Models”.";
+  $("able").textContent = here.length ? `Answers come from ${model.split(/[\\/]/).at(-1)}.${here.find((one) => one.name === model)?.writes === false ? " It quotes; one that writes, under “Models”, finds and explains more." : ""}` : "There is no model on this machine yet. Download one under “Models”.";
   const few = recommended(models, here), listOf = (one) => (one.embeds ? "scouts" : few.has(one.name) ? "models" : "models-more");
   const shown = models.map((one) => ({ ...one, asked: one.name === (options.model ?? model), judges: one.name === status.judge }));
   if (!fetching) for (const id of ["models", "models-more", "scouts"]) fill($(id), shown.filter((one) => listOf(one) === id), modelItem, redraw);
