@@ -95,8 +95,7 @@ def columns_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> 
             break
         columns = _merge(sorted([*columns, *((cell.left, cell.right) for cell in row)]))
         end += 1
-    table = rows[start:end]
-    texts = [[[cell for cell in row if _overlap(cell, column) > 0] for row in table] for column in columns]
+    texts = [[[cell for cell in row if _overlap(cell, column) > 0] for row in rows[start:end]] for column in columns]
     texts = [[*filter(None, text)] for text in texts]
     if len(columns) < 2 or not all(map(_is_text, texts)):
         return None

@@ -107,8 +107,7 @@ def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: fl
     """Returns (end, tokens) for the best break before an end that nearly fills the budget."""
     end, tokens = _fit(text, start, budget, tokenize, ratio)
     if end < len(text):
-        half = start + round((end - start) * budget / 2 / max(1, len(tokens)))
-        for cut in _cuts(text, start, half, end):
+        for cut in _cuts(text, start, start + round((end - start) * budget / 2 / max(1, len(tokens))), end):
             fewer = tokens if cut == end else tuple(tokenize(text[start:cut]))
             if len(fewer) <= budget:
                 return cut, fewer

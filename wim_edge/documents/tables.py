@@ -118,8 +118,7 @@ def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
     for start, end in zip(edges[::2], edges[1::2], strict=True) if len(edges) > 2 else ():
         part = inner[start:end]
         left = at + begin + start + len(part) - len(part.lstrip())
-        right = max(left, at + begin + start + len(part.rstrip()))
-        cells.append((left, right))
+        cells.append((left, max(left, at + begin + start + len(part.rstrip()))))
     return cells
 
 

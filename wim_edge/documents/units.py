@@ -121,7 +121,7 @@ def _is_alone(text: str, start: int, end: int) -> bool:
 def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
     """Returns for each list the span of the line above it, and those of its items. Indented lines belong to an item."""
     above, found = (0, 0), []
-    for are_items, run in groupby(_item_lines(text), key=lambda line: _is_item(text, line)):
+    for are_items, run in groupby(_item_lines(text), key=lambda one: ITEM.match(text[slice(*one)].strip()) is not None):
         lines = [inked(text, *line) for line in run]
         # After bullets, a number is the next section's
         number = next((n for n, (start, _) in enumerate(lines) if text[start].isdigit()), 0) if are_items else 0
@@ -156,10 +156,6 @@ def _item_lines(text: str) -> list[tuple[int, int]]:
             found.append((start, end))
             is_open = ITEM.match(line.strip()) is not None
     return found
-
-
-def _is_item(text: str, line: tuple[int, int]) -> bool:
-    return ITEM.match(text[slice(*line)].strip()) is not None
 
 
 def is_numbered_title(line: str, following: str) -> bool:
