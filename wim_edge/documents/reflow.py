@@ -21,7 +21,8 @@ from wim_edge.documents.rows import line_of, names_columns, table_text
 from wim_edge.documents.segments import PAGE
 
 _ITEM = re.compile(r"\s*(?:[-*•‣◦–▪]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)]|\[\d+\])\s")
-_OF_CONTENTS = re.compile(r"(?<!\.)(?<!\.\s)(?:\.\s?){4,}+\s*+(?:\d+|[ivxl]+)\s*$")
+_AMOUNT = re.compile(r"[^\w\s]{0,2}\d[\d.,]*(?:\s?(?:[^\W\d]{1,3}|[%€$£¥]))?$")
+_OF_CONTENTS = re.compile(rf"(?<!\.)(?<!\.\s)(?:\.\s?){{4,}}+\s*+(?:{_AMOUNT.pattern}|[ivxl]+\s*$)")
 _NUMBER = (
     rf"[-–—|\s]*(?:(?:{PAGE}|p\.|s\.)\s*)?(?:\d{{1,4}}|[ivxlc]{{1,6}})"
     r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*"
@@ -129,8 +130,7 @@ def _apart(rows: Sequence[Sequence[Line]], heads: Set[int]) -> Sequence[int]:
     first = next((at for at in range(len(rows)) if at not in heads), 0)
     last = next((at for at in range(len(rows), 0, -1) if at - 1 not in heads), len(rows))
     top = max((at for at in breaks if at <= first), default=0)
-    bottom = min((at for at in breaks if at >= last), default=len(rows))
-    return [*range(top), *range(bottom, len(rows))]
+    return [*range(top), *range(min((at for at in breaks if at >= last), default=len(rows)), len(rows))]
 
 
 def _repeated(pages: Sequence[Sequence[Line]]) -> set[int]:
@@ -315,9 +315,11 @@ def _goes_on(line: Line, following: Line, margin: float, is_sure: bool) -> bool:
 
 
 def _is_row(line: Line) -> bool:
-    """Returns whether a line belongs to a table of contents, or to a table: at least half of its words have a digit."""
+    """Returns whether a line belongs to a table, a menu or a bill, or at least half of its words have a digit."""
     words = line.text.split()
     figures = sum(_DIGITS.search(word) is not None for word in words) if _DIGITS.search(line.text) else 0
     if _OF_CONTENTS.search(line.text) or (len(words) > 2 and 2 * figures >= len(words)):
         return True
-    return _PAGE_NUMBER.fullmatch(words[-1]) is not None and len(fragments(line)) > 1
+    is_number = _PAGE_NUMBER.fullmatch(words[-1]) is not None
+    parts = fragments(line) if is_number or (figures and _AMOUNT.search(line.text)) else [line]
+    return len(parts) > 1 and (is_number or _AMOUNT.fullmatch(parts[-1].text) is not None)

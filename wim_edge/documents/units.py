@@ -113,8 +113,7 @@ def _each_row(text: str) -> Iterator[Row]:
 def _is_alone(text: str, start: int, end: int) -> bool:
     """Returns whether the lines above and below a row have no cells: it may belong to a letterhead."""
     above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
-    below = text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
-    return "|" not in above and "|" not in below
+    return "|" not in above and "|" not in text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
 
 
 @lru_cache(maxsize=8)
