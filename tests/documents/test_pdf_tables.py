@@ -85,7 +85,10 @@ def test_a_cell_that_touches_the_next_column_is_cut() -> None:
     assert first_table([*lines, *wide]).cells[:3] == [list(row) for row in rows]
 
 
-def test_lists_programs_contents_and_stretched_lines_are_no_tables() -> None:
+def test_lists_programs_contents_and_stretched_lines_are_no_tables_and_a_paragraph_ends_one() -> None:
+    rows = ("Item", "Price"), ("Rope", "24.90"), ("Lamp", "8.00")
+    long = ("A sentence that goes over both of the columns here", "")
+    assert table(*rows, long, ("Oar", "9")) == [list(row) for row in rows]
     assert table(("1.", "an item"), ("2.", "another"), ("Two more",), ("•", "a third"), ("•", "a fourth")) is None
     assert table(("1", "\\begin{x}"), ("2", "", "\\item"), ("3", "\\end{x}")) is None
     assert table(("Care", "3"), ("Light", "7"), ("Water", "12")) is None
@@ -93,9 +96,3 @@ def test_lists_programs_contents_and_stretched_lines_are_no_tables() -> None:
     assert table(("stretched", "to", "the"), ("right", "by", "force")) is None
     assert table(("one", "row", "alone")) is None
     assert table(("E = mc", "(1)"), ("which", "(2)")) is None
-
-
-def test_a_paragraph_between_ends_it() -> None:
-    rows = ("Item", "Price"), ("Rope", "24.90"), ("Lamp", "8.00")
-    long = ("A sentence that goes over both of the columns here", "")
-    assert table(*rows, long, ("Oar", "9")) == [list(row) for row in rows]

@@ -70,6 +70,14 @@ def test_columns_of_few_lines_are_read_one_after_the_other(n_columns: int, n_lin
     assert [word for word in made.split() if not word.islower()] == [*names, "Heading", *names]
 
 
+def test_a_box_beside_running_text_is_read_after_it() -> None:
+    body = [f"it goes on in C{n} and in the next" for n in range(5)]
+    box = ["Built: 1932", "Length: 120 m", "Height: 9 m"]
+    lines = [line(text, row, 240 * at) for at, some in enumerate((body, box)) for row, text in enumerate(some)]
+    (made,) = reflow([sorted(lines, key=lambda line: -line.bottom)])
+    assert made == "\n\n".join([" ".join(body), "\n".join(box)])
+
+
 def test_a_table_is_rows() -> None:
     rows = [("Item", "Price", "Note"), ("Rope of hemp", "24.90", "20 m"), ("Lamp", "8.00", "")]
     lines = [line(WIDE, 0), line(WIDE, 1)]

@@ -172,8 +172,7 @@ class _Writer:
         elif tag in _ITEMS:
             kind = self._style.list_kind(tag, attributes, "decimal" * (tag == "ol"))
             step = -1 if "reversed" in attributes else 1
-            first = _integer(attributes, "start", next(self._n_items, 1) if step < 0 else 1)
-            self._lists.append((kind, first, step))
+            self._lists.append((kind, _integer(attributes, "start", next(self._n_items, 1) if step < 0 else 1), step))
         elif tag == "li":
             self._begin_item(attributes)
         elif tag in _FIELDS:

@@ -171,8 +171,7 @@ class _Labels:
         ]  # fmt: skip
         near = self._beside(one)
         over = min(above, key=lambda at: self._parts[at].bottom, default=None)
-        end = left if near is None else self._parts[near].right
-        is_next = near is not None and not self._has_field(end, left, one)
+        is_next = near is not None and not self._has_field(left if near is None else self._parts[near].right, left, one)
         if near is not None and over is not None and not one.hint and (not is_next or self._is_followed(one)):
             return [], f"{self._parts[near].text}, {self._parts[over].text}"  # row label, column header
         if near is not None and (is_next or not one.hint):  # or one of several fields for a date or a number

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 from statistics import median, median_low
 from typing import NamedTuple
 
@@ -95,13 +95,12 @@ def in_columns(lines: Sequence[Line]) -> list[Line]:
     """Returns a page's lines with the left column of text before the right one; a line across both divides them into
     upper and lower parts. Pages without columns, or drawn column by column, stay as they are."""
     drawn = [fragments(line) for line in lines]
-    gutter = _gutter([part for parts in drawn for part in parts])
+    gutter = _gutter([*chain.from_iterable(drawn)])
     # Few lines across both columns are tables or headings: the page is drawn column by column
     if gutter is None or sum(one[0].right < gutter < one[-1].left for one in drawn) < _DRAWN_ACROSS * len(lines):
         return list(lines)
     made: list[Line] = []
-    every = (part for parts in drawn for part in parts)
-    for _, band in groupby(every, key=lambda part: part.left < gutter < part.right):
+    for _, band in groupby(chain.from_iterable(drawn), key=lambda part: part.left < gutter < part.right):
         made += sorted(band, key=lambda part: part.left > gutter)  # keeps the order within a column
     return made
 

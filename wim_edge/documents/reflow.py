@@ -306,8 +306,7 @@ def _goes_on(line: Line, following: Line, margin: float, is_sure: bool) -> bool:
         return True
     if _ITEM.match(following.text) or _is_row(line) or _is_row(following):
         return False
-    starts = following.left > line.left + _INDENT * line.height and not _ITEM.match(line.text)
-    if starts and _ENDED.search(line.text):
+    if following.left > line.left + _INDENT * line.height and not _ITEM.match(line.text) and _ENDED.search(line.text):
         return False
     is_long = len(line.text) >= _PROSE or (is_sure and line.right > margin - _SAME_EDGE * line.height)
     word = following.words[0]

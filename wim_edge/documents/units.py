@@ -106,8 +106,7 @@ def _each_row(text: str) -> Iterator[Row]:
             header = cells_of(text[slice(*table.header)], table.header[0])
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
-        shown = tuple(labels) if len(labels) == len(cells) else ("",) * len(cells)
-        yield Row(tuple(cells), texts, shown, group, table)
+        yield Row(tuple(cells), texts, tuple(labels) if len(labels) == len(cells) else ("",) * len(cells), group, table)
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:
