@@ -191,7 +191,8 @@ def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
     """Returns the headings on each page, in order, without running heads."""
     lines = [line for page in pages for line in page for _ in line.words]
     size = median_low([line.height for line in lines] or [0])
-    found = [_on_page(page, size, median_low([line.weight for line in lines] or [0])) for page in pages]
+    weight = median_low([line.weight for line in lines] or [0])
+    found = [_on_page(page, size, weight) for page in pages]
     times = Counter(title for titles in found for title in set(titles))
     return [[one for one in titles if times[one] < _TIMES] for titles in found]
 
