@@ -312,8 +312,8 @@ def drawings(page: Any) -> tuple[list[Box], int]:
                 solids.append((box, len(texts), _colour(raw, shape)))
     is_tried = len(solids) <= _SOLIDS and any(_doubtful(raw, page, texts, solids, max(1, len(texts) // _TRIED)))
     doubtful = [*enumerate(_doubtful(raw, page, texts, solids, 1))] if is_tried else []
-    passages = islice(groupby(doubtful, key=lambda one: one[1][0] - one[0]), _GROUPS)
-    return thin, sum(_hides(raw, page, [text for _, (_, text) in passage]) for _, passage in passages)
+    passages = islice(groupby(doubtful, key=lambda one: (one[1][0] - one[0], one[1][1])), _GROUPS)
+    return thin, sum(_hides(raw, page, [text for _, (*_, text) in passage]) for _, passage in passages)
 
 
 def _box(raw: Any, shape: Any) -> Box | None:
@@ -326,8 +326,8 @@ def _colour(raw: Any, shape: Any) -> bytes:
     return bytes([level.value for level in _LEVELS[:3]]).translate(_SHADES)
 
 
-def _doubtful(raw: Any, page: Any, texts: list[int], solids: list[_Solid], step: int) -> Iterator[tuple[int, Any]]:
-    """Yields (number, text) of those at multiples of ``step`` below a later solid, or in the colour behind them."""
+def _doubtful(raw: Any, page: Any, texts: list[int], solids: list[_Solid], step: int) -> Iterator[tuple[Any, ...]]:
+    """Yields (number, last solid in its place, text) of each ``step``-th text in the colour behind it, or covered."""
     n_below, colours = max((n for _, n, _ in solids), default=0), {_WHITE, *(colour for *_, colour in solids)}
     for at in range(0, len(texts), step):
         text = raw.FPDFPage_GetObject(page.raw, texts[at])
@@ -338,7 +338,7 @@ def _doubtful(raw: Any, page: Any, texts: list[int], solids: list[_Solid], step:
             behind = [_WHITE, *(shade for _, n_before, shade in here if n_before <= at)]
             is_drawn = raw.FPDFTextObj_GetTextRenderMode(text) != raw.FPDF_TEXTRENDERMODE_INVISIBLE
             if is_drawn and (len(behind) <= len(here) or behind[-1] == colour):
-                yield at, text
+                yield at, here[-1:], text
 
 
 def _struck(raw: Any, page: Any) -> Iterator[Box]:
