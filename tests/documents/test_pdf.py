@@ -6,8 +6,8 @@ from reportlab.pdfgen.canvas import Canvas
 from tests.documents.make import ENCRYPTED, pdf, place_of, placed
 from tests.documents.scanned import said, scripted
 from wim_edge.documents import scans
-from wim_edge.documents.pdf import headings, read_page
-from wim_edge.documents.pdf_lines import Line, line_of
+from wim_edge.documents.pdf import read_page
+from wim_edge.documents.pdf_lines import Line, headings, line_of
 from wim_edge.documents.pdf_words import Word
 
 pdfium = pytest.importorskip("pypdfium2")
@@ -22,6 +22,7 @@ def test_pages(read) -> None:
     assert document.place(0, 5).page == 1
     assert document.place(start - 2, start + 3).page == 2
     assert document.place(start - 4, start + 3).page == 1
+    assert read("a.txt", pdf(b"Page")).text == "Page"  # content goes before the name
 
 
 @pytest.mark.parametrize(("given", "title"), [
@@ -57,15 +58,12 @@ def test_pages_have_the_numbers_that_they_print(read) -> None:
     assert {mark.page_label for mark in read("b.pdf", data).marks} == {None}
 
 
-def test_content_goes_before_the_name(read) -> None:
-    assert read("a.txt", pdf(b"Page")).text == "Page"
-
-
-def test_a_page_without_text_is_noted(read) -> None:
+def test_pages_without_text_and_pages_that_do_not_exist_are_noted(read) -> None:
     document = read("a.pdf", pdf(b"", b"two", b""))
     assert document.place(0, 3).page == 2
     assert document.notes == ("pages 1, 3 have no text layer",)
     assert read("b.pdf", pdf(b"one", b"")).notes == ("page 2 has no text layer",)
+    assert read("d.pdf", pdf(b"x", count=3)).notes == ("pages 2, 3 have damage, and could not be read",)
     assert read("c.pdf", pdf(b"one", *[b""] * 9)).notes == ("pages 2, 3, 4, 5, 6 and 4 more have no text layer",)
 
 
@@ -110,17 +108,27 @@ def test_letters_without_a_meaning_are_noted_and_the_page_is_recognised(read, mo
     assert document.notes[0].endswith("The text was recognised, with confidence 0.90")
 
 
-def test_words_off_the_page_are_left_out(read) -> None:
-    assert read("a.pdf", pdf(b"(On it) Tj 0 900 Td (Off it) Tj")).text == "On it"
+BOX = b"40 730 300 16 re "  # around the second line of a page
+PICTURE = b"q 300 0 0 16 40 730 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q "
+AGAIN = b"BT /F1 12 Tf 50 736 Td "
+
+
+@pytest.mark.parametrize(("drawn", "is_shown"), [
+    (b"0 900 Td (Two) Tj", False), (b"T* 1 g (Two) Tj", False), (b"T* (Two) Tj ET " + PICTURE + b"BT", False),
+    (b"T* (Two) Tj ET " + BOX + b"f .5 g 50 751 40 5 re f BT", False), (b"T* 1 g 3 Tr (Two) Tj", True),
+    (b"ET .5 g " + BOX + b"f " + AGAIN + b"(Two) Tj", False), (b"ET 1 g " + BOX + b"f " + AGAIN + b"(Two) Tj", False),
+    (b"ET 0 g " + BOX + b"f 1 g " + AGAIN + b"(Two) Tj", True), (b"T* (Two) Tj ET " + BOX + b"S BT", True),
+    (b"ET " + PICTURE + b"1 g " + AGAIN + b"(Two) Tj", True), (b"T* (Two) Tj ET .5 g 50 737 50 5 re f BT", True),
+])  # fmt: skip
+def test_text_that_a_page_does_not_show_is_left_out(read, drawn: bytes, is_shown: bool) -> None:
+    document = read("a.pdf", pdf(b"(One) Tj " + drawn + b" 0 0 Td"))
+    assert document.text.split() == ["One", "Two"][: 1 + is_shown]
+    assert document.notes == ("1 hidden passage was left out (page 1)",)[is_shown:]
 
 
 def test_struck_out_words_are_noted(read) -> None:
-    canvas = Canvas("")
-    canvas.drawString(72, 700, "no more")
-    canvas.line(72, 704, 72 + canvas.stringWidth("no"), 704)
-    document = read("a.pdf", canvas.getpdfdata())
-    assert document.text == "more"
-    assert document.notes == ("1 struck-out word was left out (page 1)",)
+    document = read("a.pdf", pdf(b"(no more) Tj ET 50 754 13 1 re f BT 0 0 Td"))
+    assert (document.text, document.notes) == ("more", ("1 struck-out word was left out (page 1)",))
 
 
 def test_refused(refuse) -> None:
@@ -130,10 +138,6 @@ def test_refused(refuse) -> None:
     assert "damaged" in str(refuse("a.pdf", b"%PDF-1.4\n" + b"[" * 100_000))
     assert "damaged" in str(refuse("a.pdf", pdf(b"x")[:300]))
     assert "1,000,000 pages" in str(refuse("a.pdf", pdf(b"x", count=1_000_000)))
-
-
-def test_pages_that_do_not_exist_are_noted(read) -> None:
-    assert read("a.pdf", pdf(b"x", count=3)).notes == ("pages 2, 3 have damage, and could not be read",)
 
 
 def line(text: str, height: float = 10, weight: int = 400, gap: float = 4) -> Line:
@@ -195,7 +199,7 @@ def test_what_a_reader_strikes_out_is_left_out() -> None:
     made = canvas.getpdfdata().replace(b"/Highlight", b"/StrikeOut")
     page = read_page(pdfium.PdfDocument(made), 0)
     assert [line.text for line in page.lines] == ["The fee is 40 euros"]
-    assert (page.n_struck, page.n_lost) == (1, 0)
+    assert (page.left_out["struck-out word"], page.n_lost) == (1, 0)
 
 
 def test_text_in_layers_that_are_off_is_left_out(read) -> None:

@@ -17,7 +17,7 @@ def lines_of(page: bytes, turn: int = 0) -> list[Line]:
     return page_lines(page_words(document[0]))
 
 
-def test_words_have_their_places() -> None:
+def test_words_have_their_places_wide_gaps_part_cells_and_a_hyphen_that_broke_the_line_ends_it() -> None:
     first, second = lines_of(placed((0, 0, "Two words"), (0, 14, "Below")))
     assert (first.text, second.text) == ("Two words", "Below")
     assert first.left == pytest.approx(50, abs=1)
@@ -25,16 +25,17 @@ def test_words_have_their_places() -> None:
     assert 0 < second.bottom < second.top < first.top
     assert first.is_beside(first)
     assert not first.is_beside(second)
+    (row,) = lines_of(placed((0, 0, "Oak worktop"), (200, 0, "744.00")))
+    assert [part.text for part in fragments(row)] == ["Oak worktop", "744.00"]
+    first, second = lines_of(placed((0, 0, "An exam-"), (0, 14, "ple")))
+    assert first.text[:-1] == "An exam"
+    assert first.text[-1] in "\ufffe\x02"
+    assert second.text == "ple"
 
 
 @pytest.mark.parametrize("turn", [90, 180, 270])
 def test_a_page_that_is_turned_is_read_in_the_direction_of_its_text(turn: int) -> None:
     assert lines_of(placed((0, 0, "Two words")), turn) == lines_of(placed((0, 0, "Two words")))
-
-
-def test_wide_gaps_part_cells() -> None:
-    (row,) = lines_of(placed((0, 0, "Oak worktop"), (200, 0, "744.00")))
-    assert [part.text for part in fragments(row)] == ["Oak worktop", "744.00"]
 
 
 def test_columns_are_read_one_after_the_other_however_they_were_drawn() -> None:
@@ -47,10 +48,3 @@ def test_columns_are_read_one_after_the_other_however_they_were_drawn() -> None:
         assert texts[0].startswith("A title")
         assert texts[1:9] == [text for *_, text in left]
         assert [text for text in texts[9:] if text.startswith("right")] == [text for *_, text in right]
-
-
-def test_a_hyphen_that_only_broke_the_line_ends_it() -> None:
-    first, second = lines_of(placed((0, 0, "An exam-"), (0, 14, "ple")))
-    assert first.text[:-1] == "An exam"
-    assert first.text[-1] in "\ufffe\x02"
-    assert second.text == "ple"

@@ -21,6 +21,8 @@ def test_rows_and_columns() -> None:
     assert table(*rows) == [list(row) for row in rows]
     right_to_left = [[*reversed(row)] for row in rows]
     assert table(*map(tuple, right_to_left)) == right_to_left
+    rows = ("Item", "Text", "Price"), (), ("Rope", "of hemp", "24.90"), ("Lamp", "of brass", "8.00")
+    assert (table(*rows, ("", "Total", "32.90")) or [])[-1] == ["", "Total", "32.90"]
 
 
 def test_columns_that_most_rows_leave_empty_stay_apart() -> None:
@@ -55,11 +57,6 @@ def test_cells_that_are_centred_beside_two_lines_are_in_their_row() -> None:
     assert first_table(lines).cells[1:] == [["Child (under 12)", "00", "00"], ["Senior (weekdays)", "20", "20"]]
 
 
-def test_sums_below_rows_are_rows() -> None:
-    rows = ("Item", "Text", "Price"), (), ("Rope", "of hemp", "24.90"), ("Lamp", "of brass", "8.00")
-    assert (table(*rows, ("", "Total", "32.90")) or [])[-1] == ["", "Total", "32.90"]
-
-
 def test_a_heading_parts_two_tables_of_other_columns() -> None:
     first = [("Meter", 20), ("Units (kWh)", 150), ("Charge", 300)], [("E17K", 20), ("746", 150), ("204.03", 300)]
     rows = [*first, [("Standing charge", 20), ("91 days", 150), ("27.84", 300)]]
@@ -88,7 +85,10 @@ def test_a_cell_that_touches_the_next_column_is_cut() -> None:
     assert first_table([*lines, *wide]).cells[:3] == [list(row) for row in rows]
 
 
-def test_lists_programs_contents_and_stretched_lines_are_no_tables() -> None:
+def test_lists_programs_contents_and_stretched_lines_are_no_tables_and_a_paragraph_ends_one() -> None:
+    rows = ("Item", "Price"), ("Rope", "24.90"), ("Lamp", "8.00")
+    long = ("A sentence that goes over both of the columns here", "")
+    assert table(*rows, long, ("Oar", "9")) == [list(row) for row in rows]
     assert table(("1.", "an item"), ("2.", "another"), ("Two more",), ("•", "a third"), ("•", "a fourth")) is None
     assert table(("1", "\\begin{x}"), ("2", "", "\\item"), ("3", "\\end{x}")) is None
     assert table(("Care", "3"), ("Light", "7"), ("Water", "12")) is None
@@ -96,9 +96,3 @@ def test_lists_programs_contents_and_stretched_lines_are_no_tables() -> None:
     assert table(("stretched", "to", "the"), ("right", "by", "force")) is None
     assert table(("one", "row", "alone")) is None
     assert table(("E = mc", "(1)"), ("which", "(2)")) is None
-
-
-def test_a_paragraph_between_ends_it() -> None:
-    rows = ("Item", "Price"), ("Rope", "24.90"), ("Lamp", "8.00")
-    long = ("A sentence that goes over both of the columns here", "")
-    assert table(*rows, long, ("Oar", "9")) == [list(row) for row in rows]

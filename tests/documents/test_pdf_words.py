@@ -8,7 +8,7 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.documents.make import pdf
-from wim_edge.documents.pdf import rules
+from wim_edge.documents.pdf import drawings
 from wim_edge.documents.pdf_words import WordRows, as_read, page_words
 
 pdfium = pytest.importorskip("pypdfium2")
@@ -19,7 +19,7 @@ def read(draw: Callable[[Canvas], None]) -> WordRows:
     canvas.setFont("Helvetica", 12)
     draw(canvas)
     page = pdfium.PdfDocument(canvas.getpdfdata())[0]
-    return page_words(page, list(rules(page)))
+    return page_words(page, drawings(page)[0])
 
 
 def texts(found: WordRows) -> list[str]:

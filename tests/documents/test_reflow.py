@@ -15,7 +15,7 @@ ENDS = -60 * 1.2 * LINE, 0.0  # the bottom and top of a page of sixty rows
 def line(text: str, row: float, left: float = 0) -> Line:
     words, at = [], left
     for word in text.split(" "):
-        words.append(Word(word, at, at + LETTER * len(word)))
+        words += [Word(word, at, at + LETTER * len(word))] if word else []
         at += LETTER * (len(word) + 1)
     return line_of(words, -LINE * 1.2 * row - LINE, -LINE * 1.2 * row)
 
@@ -36,6 +36,8 @@ JOINED = " ".join([WIDE] * 6)
      " goes on in the next one, as lines of a paragraph do; so example is broken."),
     ("1. an item\n2. another one", "\n1. an item\n2. another one"),
     ("What is not to be found . . . . . . . . . . . . . . . . . . . . 12\nMore", None),
+    ("Soup of the day, with bread . . . . . . . . . . . . . . . . . 5.50\nSalad", None),
+    ("Discount on all that was bought in May and in June    -0.50\nCoffee", None),
     ("Year 2021 4,000 crowns 17.5% of all that was paid 12 13 14 15\n2022 5,100 crowns 18.1%", None),
     ("\nwhat stands apart", "\n\nwhat stands apart"),
 ])  # fmt: skip
@@ -66,6 +68,14 @@ def test_columns_of_few_lines_are_read_one_after_the_other(n_columns: int, n_lin
     below = [one._replace(bottom=one.bottom - 200, top=one.top - 200) for one in lines]
     (made,) = reflow([[*lines, line("Heading", n_lines + 1.5), *below]])
     assert [word for word in made.split() if not word.islower()] == [*names, "Heading", *names]
+
+
+def test_a_box_beside_running_text_is_read_after_it() -> None:
+    body = [f"it goes on in C{n} and in the next" for n in range(5)]
+    box = ["Built: 1932", "Length: 120 m", "Height: 9 m"]
+    lines = [line(text, row, 240 * at) for at, some in enumerate((body, box)) for row, text in enumerate(some)]
+    (made,) = reflow([sorted(lines, key=lambda line: -line.bottom)])
+    assert made == "\n\n".join([" ".join(body), "\n".join(box)])
 
 
 def test_a_table_is_rows() -> None:
@@ -100,7 +110,7 @@ def test_a_table_over_a_page_break_is_one(above: list[tuple[str, ...]], below: l
     assert second.endswith("\n\nThe end of the list")
 
 
-def test_a_table_of_words_over_a_page_break_is_one_if_only_its_own_header_is_bold() -> None:
+def test_a_table_of_words_over_a_page_break_is_one_if_only_its_own_header_is_bold_and_another_table_is_none() -> None:
     first = rows(0, ("Name", "Place", "Deputy"), ("Ann", "gate", "Ben"), ("Ben", "shop", "Ann"))
     more = rows(0, ("Cara", "roof", "Dora"), ("Dora", "cellar", "Emil"), ("Emil", "bar", "Cara"))
     assert reflow([first, more])[1].startswith("| Cara")  # it may be a header
@@ -109,6 +119,8 @@ def test_a_table_of_words_over_a_page_break_is_one_if_only_its_own_header_is_bol
     )
     assert reflow([bold, more])[1].startswith("\nCara")
     assert reflow([bold, other])[1].startswith("| Cara")
+    _, second = reflow([rows(0, HEAD, ROPE, LAMP), rows(0, ("Town", "People", "Since"), ("Alder", "900", "1412"), OAR)])
+    assert second.startswith("| Town | People | Since\nAlder")
 
 
 def test_a_row_that_a_page_break_cuts_is_whole() -> None:
@@ -129,11 +141,6 @@ def test_what_is_between_the_parts_of_a_table_is_not_lost() -> None:
     assert second == "\nOar | 1 | 9\nRope | 0.5 | 24.90\n\nHarbour Company"
     titled = [[line(f"Prices on page {n}", 0), *rows(1.5, HEAD, ROPE, LAMP)] for n in (1, 2)]
     assert [text.split("\n\n")[0] for text in reflow(titled)] == ["Prices on page 1", "Prices on page 2"]
-
-
-def test_another_table_on_the_next_page_stays_one() -> None:
-    _, second = reflow([rows(0, HEAD, ROPE, LAMP), rows(0, ("Town", "People", "Since"), ("Alder", "900", "1412"), OAR)])
-    assert second.startswith("| Town | People | Since\nAlder")
 
 
 def book(head: str = "", foot: str = "", below: int = 55, step: int = 0) -> list[str]:

@@ -13,8 +13,7 @@ import zlib
 from functools import cached_property
 from typing import Any
 
-from wim_edge.documents.document import require
-from wim_edge.documents.limits import check_size, mebibytes
+from wim_edge.documents.document import check_size, mebibytes, require
 from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 

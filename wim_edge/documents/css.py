@@ -108,8 +108,7 @@ def _applies(head: str) -> bool:
 def sheet_of(page: str, css: str = "") -> StyleSheet:
     """Returns the style sheet of a page's markup. ``css``: style sheets from outside the page."""
     parts = map(_STYLE.search, re.split("</style", _FRAMED.sub("", page), flags=re.IGNORECASE)[:-1])
-    sheets = (found[2] for found in parts if found and _fits_screen(found[1] or ""))
-    return StyleSheet("\n".join([css, *sheets]))
+    return StyleSheet("\n".join([css, *(found[2] for found in parts if found and _fits_screen(found[1] or ""))]))
 
 
 def _fits_screen(queries: str) -> bool:

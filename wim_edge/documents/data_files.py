@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wim_edge.documents.limits import read_whole
+from wim_edge.documents.document import read_whole
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import Limits
 
@@ -91,5 +91,4 @@ def _line(path: Path, number: int, line: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        hint = "It takes JSON lines or one JSON file."
-        raise InvalidRequestError(f"{path}, line {number}: {error}", hint) from error
+        raise InvalidRequestError(f"{path}, line {number}: {error}", "It takes JSON lines or one JSON file.") from error

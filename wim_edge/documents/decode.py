@@ -110,7 +110,8 @@ def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
         good = len(text) - len(text.encode("ascii", "ignore")) - bad
         n_good += good > bad
         if bad and good <= 10 * bad:
-            n_other, text = n_other + 1, _ESCAPED.sub(_as_windows, line.decode("utf-8", "surrogateescape"))
+            text, n_other = line.decode("utf-8", "surrogateescape"), n_other + 1
+            text = _ESCAPED.sub(lambda one: one[0].encode("utf-8", "surrogateescape").decode("cp1252", "replace"), text)
         else:
             n_bad += bad
         lines.append(text)
@@ -135,10 +136,6 @@ def _by_letters(data: bytes) -> str:
         if n_high >= _ENOUGH and 2 * n_high >= n_letters and (best := from_bytes(sample, cp_isolation=_OLD).best()):
             return best.encoding
     return ""
-
-
-def _as_windows(escaped: re.Match[str]) -> str:
-    return escaped[0].encode("utf-8", "surrogateescape").decode("cp1252", "replace")
 
 
 def _binary(name: str) -> DocumentError:

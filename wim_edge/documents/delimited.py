@@ -42,5 +42,4 @@ def _dialect(text: str, delimiter: str) -> type[csv.Dialect]:
     try:
         return csv.Sniffer().sniff(text, delimiter or _DELIMITERS)
     except csv.Error:  # for example, because other lines precede the table
-        sign = delimiter or max(_DELIMITERS, key=text.count)
-        return type("Common", (csv.excel,), {"delimiter": sign})
+        return type("Common", (csv.excel,), {"delimiter": delimiter or max(_DELIMITERS, key=text.count)})

@@ -3,6 +3,7 @@ Offsets are in characters of ``Document.text``; spans are half-open: ``text[star
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import re
 from bisect import bisect_right
@@ -11,14 +12,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
+from typing import IO
 
 from wim_edge.documents.formats import FORMATS, PICTURE
 from wim_edge.errors import DocumentError
+from wim_edge.settings import Limits
 
+DEFAULTS = Limits()
 INSTALL_HINT = "pip install charset-normalizer lxml openpyxl pypdfium2 python-pptx striprtf"
 
 _SECTION_CHARS = 200
 _PLACES = 5  # most places in a note
+_BLOCK = 1 << 20
 _CONVERTED = (".jsonl", ".gz", *(end for one in (*FORMATS, PICTURE) if not one.has_lines for end in one.endings))
 """The endings of files whose lines differ from the lines of the document's text, so that a place has no line number."""
 _OF_ROWS = (".jsonl", ".ndjson", ".json", ".gz")
@@ -263,6 +268,31 @@ def require(module: str, name: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError:
         raise DocumentError(f"{name}: reading this format needs the package {module}", INSTALL_HINT) from None
+
+
+def above(name: str, what: str, limit: str) -> DocumentError:
+    """Returns the error "name: what" for a document above ``limit``, which names a field of `Limits`."""
+    return DocumentError(f"{name}: {what}", f"Split it and give the parts, or set WIM_EDGE_{limit.upper()} higher.")
+
+
+def check_size(name: str, size: int, limits: Limits, limit: str, what: str = "larger than") -> None:
+    """Raises DocumentError if a size in bytes is above the field ``limit`` of ``limits``."""
+    if size > (most := getattr(limits, limit)):
+        raise above(name, f"{what} {mebibytes(most)}", limit)
+
+
+def read_whole(name: str, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> bytes:
+    """Returns all bytes of an open file, up to its end. Raises DocumentError above ``document_bytes``."""
+    blocks, size = [], 0
+    while block := file.read(_BLOCK):  # in blocks: one large read would allocate the whole limit
+        blocks.append(block)
+        size += len(block)
+        check_size(name, size, limits, "document_bytes")
+    return b"".join(blocks)
+
+
+def mebibytes(size: int) -> str:
+    return f"{size / 2**20:,.0f} MiB" if size >= 2**20 else f"{size:,} bytes"
 
 
 def with_file_name(title: str, path: str | Path | None) -> str:

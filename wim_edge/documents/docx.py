@@ -13,19 +13,7 @@ from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import Numbering, value_of, written
 from wim_edge.documents.rows import Span, add_rows, grid, repeated, span_of
-from wim_edge.documents.runs import (
-    COMMENT,
-    HEIGHTS,
-    HIDDEN,
-    LOWERED,
-    RAISED,
-    STRUCK,
-    Look,
-    in_font,
-    name_of,
-    shown,
-    symbol,
-)
+from wim_edge.documents.runs import COMMENT, HIDDEN, LOWERED, RAISED, STRUCK, Look, in_font, name_of, shown, symbol
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN, _BOX = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r", "txbxContent"))
@@ -212,7 +200,8 @@ class _BodyWriter:
             if one.tag == _STYLE:
                 look = self._look_of(one.get(_VALUE, "")) | look
             elif one.tag == _HEIGHT:
-                look |= {RAISED: False, LOWERED: False, HEIGHTS.get(one.get(_VALUE, ""), ""): True}
+                height = one.get(_VALUE)
+                look |= {RAISED: height == "superscript", LOWERED: height == "subscript"}
             elif one.tag == f"{_W}position":  # in half points
                 height = one.get(_VALUE, "0")
                 look |= {RAISED: height[:1] in "+123456789", LOWERED: height[:1] == "-"}
@@ -224,8 +213,7 @@ class _BodyWriter:
 def _chosen(form: Any) -> str:
     """Returns what a field of an old form shows: a box, or an entry of its list; nothing for a text."""
     if (box := form.find(f"{_W}checkBox")) is not None:
-        states = [is_on(one) for one in box if one.tag in (f"{_W}default", f"{_W}checked")]
-        return "☒" if any(states[-1:]) else "☐"
+        return "☒" if any([is_on(one) for one in box if one.tag in (f"{_W}default", f"{_W}checked")][-1:]) else "☐"
     entries = {str(at): str(one.get(_VALUE, "")) for at, one in enumerate(form.iterfind(f"{_W}ddList/{_W}listEntry"))}
     chosen = [value_of(form.find(f"{_W}ddList"), name) for name in ("result", "default")]
     return entries.get(chosen[0] or chosen[1] or "0", "")

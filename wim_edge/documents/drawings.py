@@ -97,8 +97,7 @@ def text_of(paragraph: Any, omit: Callable[[str], object]) -> str:
     runs = list(paragraph.iterchildren(*_RUNS))
     texts = ["\n" if one.tag == f"{_A}br" else in_font(_font(one), one.findtext(f"{_A}t") or "") for one in runs]
     texts = [linear(one) if one.tag == FORMULA else text for one, text in zip(runs, texts, strict=True)]
-    looks = [_look(one.find(f"{_A}rPr")) for one in runs]
-    return shown_runs(zip(texts, looks, strict=True), omit)
+    return shown_runs(zip(texts, [_look(one.find(f"{_A}rPr")) for one in runs], strict=True), omit)
 
 
 def _font(run: Any) -> str:

@@ -9,10 +9,9 @@ from itertools import chain
 
 from wim_edge.documents.css import StyleSheet, sheet_of
 from wim_edge.documents.decode import decode_markup
-from wim_edge.documents.document import Document, DocumentBuilder, require
+from wim_edge.documents.document import Document, DocumentBuilder, above, require
 from wim_edge.documents.formulas import with_formulas
 from wim_edge.documents.html_tables import MARK, Block, Cell, LayoutTable
-from wim_edge.documents.limits import above
 from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import span_of
 from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
@@ -173,8 +172,7 @@ class _Writer:
         elif tag in _ITEMS:
             kind = self._style.list_kind(tag, attributes, "decimal" * (tag == "ol"))
             step = -1 if "reversed" in attributes else 1
-            first = _integer(attributes, "start", next(self._n_items, 1) if step < 0 else 1)
-            self._lists.append((kind, first, step))
+            self._lists.append((kind, _integer(attributes, "start", next(self._n_items, 1) if step < 0 else 1), step))
         elif tag == "li":
             self._begin_item(attributes)
         elif tag in _FIELDS:

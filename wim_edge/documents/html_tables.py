@@ -57,8 +57,7 @@ class LayoutTable:
                     first = Block(f"{first.text} {more.pop(0).text}", False, first.quoted)
                 yield from (first, *more)
             return
-        texts = [[cell.text for cell in row] for row in rows]
-        table = grid(texts, [[cell.span for cell in row] for row in rows])
+        table = grid([[cell.text for cell in row] for row in rows], [[cell.span for cell in row] for row in rows])
         has_heads = any(cell.tag == "th" for row in rows for cell in row)
         is_headed = {cell.tag for cell in rows[0] if cell.blocks} == {"th"} if has_heads else None
         yield from (Block(text, False, quoted, True) for text in table_text(table, is_headed))

@@ -83,8 +83,7 @@ class Numbering:
             own, properties = style, self._styles[style].find(f"{_W}pPr")
             style = value_of(self._styles[style], "basedOn")
         if level is None and own is not None and number in self._lists:  # a level may name the style that uses it
-            levels = self._lists[number][0].items()
-            level = next((at for at, one in levels if value_of(one, "pStyle") == own), None)
+            level = next((at for at, one in self._lists[number][0].items() if value_of(one, "pStyle") == own), None)
         return number or "", _integer(level or "0")
 
 

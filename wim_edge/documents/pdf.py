@@ -8,23 +8,21 @@ import re
 import threading
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
-from statistics import median_low
 from typing import Any
 
 from wim_edge.documents import scans
 from wim_edge.documents.archive import damaged, encrypted
 from wim_edge.documents.decode import tidy
-from wim_edge.documents.document import Document, DocumentBuilder, require, short
-from wim_edge.documents.limits import above
+from wim_edge.documents.document import Document, DocumentBuilder, above, require, short
 from wim_edge.documents.pdf_forms import take_fields, with_fields
-from wim_edge.documents.pdf_lines import Line, fragments, page_lines
+from wim_edge.documents.pdf_lines import Line, headings, page_lines
 from wim_edge.documents.pdf_words import Box, as_read, page_words
-from wim_edge.documents.reflow import in_blocks, reflow
+from wim_edge.documents.reflow import reflow
 from wim_edge.documents.runs import HIDDEN
 from wim_edge.settings import Limits
 
@@ -37,18 +35,18 @@ _STAMP, _MOST, _PICTURES = 150, 0.5, 20
 _NO_TITLE = re.compile(  # what programs write without a title: "untitled", a URL, or the file's name
     r"^(untitled|\(anonymous\)|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I
 )
-_LARGER, _HEAVIER, _ALIKE = 1.2, 1.2, 0.05
-"""The least size and weight of a heading relative to body text, and the tolerance between sizes that count as equal."""
-_LONGEST, _LINES, _BODY = 120, 3, 40
-"""The most characters and lines of a heading, and the least characters of a line of text below it."""
-_TIMES = 3  # a title on at least this many pages is a running head
-_NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,;:。，；：]$|(?:\.\s?){4}")
 _THICKEST = 4.0  # points; a line through words is not thicker
 _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
 _LAYERS, _PACKED = re.compile(rb"/OCProperties|/Encrypt"), re.compile(rb"/ObjStm\b[^>]{0,300}>>\s*stream\r?\n")
 _STREAMS, _UNPACKED = 2000, 200_000  # the most streams in which layers are searched for, and bytes of each
 _LAYER, _OBJECTS, _GROUPS, _PIXELS = "OC\0".encode("utf-16-le"), 100_000, 200, 1000
 """The name of a layer's mark; the most objects and groups of texts on a page; the size of the picture of a group."""
+_SHADES, _WHITE = bytes(level >> 4 for level in range(256)), b"\x0f\x0f\x0f"  # levels that look alike are one shade
+_SOLIDS, _TRIED = 200, 60  # the most solids on a page whose texts may be hidden; how many texts are tried before all
+_Solid = tuple[Box, int, bytes | None]  # a drawing that may cover texts: its place, how many are before, its colour
+_EDGES, _LEVELS = [ctypes.c_float() for _ in range(4)], [ctypes.c_uint() for _ in range(4)]
+_FLAGS = ctypes.c_int(), ctypes.c_int()
+"""PDFium writes a place, a colour, and whether a path is filled and outlined to these."""
 _PDFIUM = threading.Lock()  # it is not thread-safe
 _LOST_LETTERS = "some letters that cannot be read: its fonts do not say what they are"
 _XFA_FULL = 2  # PDFium's number for XFA forms: their pages are drawn from XML, which its wheels cannot do
@@ -57,13 +55,11 @@ logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would pri
 
 @dataclass
 class PdfPage:
-    """A page's lines in reading order, and its numbers of struck-out words, unreadable letters, and so on."""
+    """A page's lines in reading order, its unreadable letters, and how often text of each kind is left out."""
 
     lines: list[Line]
-    n_struck: int = 0
     n_lost: int = 0
-    n_unread: int = 0
-    n_hidden: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
     ends: tuple[float, float] = 0.0, 0.0
     """The bottom and top of the page, in its lines' coordinates."""
     is_broken: bool = False
@@ -109,10 +105,9 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
             draft.paragraph(shown, sections(shown, page.titles), joins=text.startswith("\n"))
         elif not page.is_broken:
             silent.append(number)
-    if draft.empty and silent:
-        raise scans.unread(f"{name}: scanned, its pages are pictures without a text layer", drawn)
     if draft.empty:
-        raise damaged(name)
+        what = f"{name}: scanned, its pages are pictures without a text layer"
+        raise scans.unread(what, drawn) if silent else damaged(name)
     draft.notes += scans.on_pages(silent, "no text layer")
     broken = [number for number, page in enumerate(pages, 1) if page.is_broken]
     draft.notes += scans.on_pages(broken, "damage, and could not be read")
@@ -121,8 +116,7 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
             recognised = scanned.pop(number, None)
             how = f". The text was recognised, with confidence {recognised.confidence:.2f}" if recognised else ""
             draft.notes += scans.on_pages([number] * (page.n_lost > 0), _LOST_LETTERS + how)
-            left_out = {"struck-out word": page.n_struck, "field": page.n_unread, HIDDEN: page.n_hidden}
-            for what in Counter(left_out).elements():
+            for what in page.left_out.elements():
                 draft.omit(what, f"page {number}")
     covered = [number for number in drawn if number not in scanned and number not in silent]
     draft.notes += scans.on_pages(covered, "a picture over most of it, in which text is not recognised")
@@ -203,7 +197,7 @@ def _pages(pdf: Any, has_layers: bool) -> list[PdfPage]:
 
 
 def _letters(lines: Iterable[Line]) -> int:
-    return sum(len(word.text) for line in lines for word in line.words)
+    return sum(len(line.text) - line.text.count(" ") for line in lines)
 
 
 def _is_picture(pdf: Any, index: int) -> bool:
@@ -240,26 +234,25 @@ def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
             loaded.close()
             page = loaded.enter_context(closing(load_page(pdf, index)))
         n_hidden = _hide_layers(raw, page) if has_layers else 0
-        found = page_words(page, [*strikes, *rules(page)], len(strikes))
+        rules, n_unseen = drawings(page)
+        found = page_words(page, [*strikes, *rules], len(strikes))
         lines = page_lines(found)
         lines = with_fields(lines, fields, page.get_rotation(), found.from_right) if fields else lines
-    return PdfPage(lines, found.n_struck, found.n_lost, n_unread, n_hidden + found.n_outside, (bottom, top))
+    n_hidden += n_unseen + found.n_outside
+    left_out = Counter({"struck-out word": found.n_struck, "field": n_unread, HIDDEN: n_hidden})
+    return PdfPage(lines, found.n_lost, left_out, (bottom, top))
 
 
 def _hide_layers(raw: Any, page: Any) -> int:
-    """Switches off a page's texts in hidden layers, which PDFium reads but does not draw: it draws the texts of each
-    form and layer alone. Returns how many of these groups leave no trace."""
+    """Switches off a page's texts in hidden layers, which PDFium reads but does not draw, and all that is no text.
+    Returns how many groups of texts, of one form and layer, are hidden."""
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for one in islice(page.get_objects(), _OBJECTS):
-        raw.FPDFPageObj_SetIsActive(one, one.type == raw.FPDF_PAGEOBJ_FORM)
+        raw.FPDFPageObj_SetIsActive(one, one.type in (raw.FPDF_PAGEOBJ_FORM, raw.FPDF_PAGEOBJ_TEXT))
         if one.type == raw.FPDF_PAGEOBJ_TEXT:
             _, bottom, _, top = one.get_bounds()
             groups[(one.container, *_layers(raw, one)) if bottom < top else ()].append(one)  # (): blanks
-    hidden = {key for key in [*groups][:_GROUPS] if any(key) and not _draws(raw, page, groups[key])}
-    for key, texts in groups.items():
-        for one in texts:
-            raw.FPDFPageObj_SetIsActive(one, key not in hidden)
-    return len(hidden)
+    return sum(any(key) and _hides(raw, page, groups[key]) for key in [*groups][:_GROUPS])
 
 
 def _layers(raw: Any, one: Any) -> Iterator[int]:
@@ -272,15 +265,18 @@ def _layers(raw: Any, one: Any) -> Iterator[int]:
             yield ctypes.addressof(mark.contents)
 
 
-def _draws(raw: Any, page: Any, texts: Iterable[Any]) -> bool:
-    for one in texts:
-        raw.FPDFTextObj_SetTextRenderMode(one, raw.FPDF_TEXTRENDERMODE_FILL)  # recognised text is not drawn either
-        raw.FPDFPageObj_SetIsActive(one, True)
-    scale = _PIXELS / max(page.get_size())
-    drawn = page.render(scale=scale, fill_color=(0, 0, 0, 0), may_draw_forms=False, draw_annots=False)
-    for one in texts:
+def _hides(raw: Any, page: Any, texts: Iterable[Any]) -> bool:
+    """Switches off texts if the page looks the same without them. Returns whether it does."""
+    scale, pictures = _PIXELS / max(page.get_size()), list[bytes]()
+    for is_on in (False, True):
+        for one in texts:
+            raw.FPDFTextObj_SetTextRenderMode(one, raw.FPDF_TEXTRENDERMODE_FILL)  # recognised text is not drawn either
+            raw.FPDFPageObj_SetIsActive(one, is_on)
+        drawn = page.render(scale=scale, may_draw_forms=False, draw_annots=False)
+        pictures.append(bytes(drawn.buffer).translate(_SHADES))
+    for one in texts if pictures[0] == pictures[1] else ():
         raw.FPDFPageObj_SetIsActive(one, False)
-    return bool(bytes(drawn.buffer).strip(b"\0"))
+    return pictures[0] == pictures[1]
 
 
 def load_page(pdf: Any, index: int) -> Any:
@@ -292,17 +288,57 @@ def load_page(pdf: Any, index: int) -> Any:
         pdf.formenv = form
 
 
-def rules(page: Any) -> Iterator[Box]:
-    """Yields the boxes of a page's thin drawings: rules, and lines that may strike words out."""
+def drawings(page: Any) -> tuple[list[Box], int]:
+    """Returns the boxes of a page's thin drawings: rules, and lines that may strike words out. Switches off the texts
+    without which the page looks the same, and returns how many passages these are."""
     import pypdfium2.raw as raw
 
-    edges = [ctypes.c_float() for _ in range(4)]
+    thin: list[Box] = []
+    solids: list[_Solid] = []
+    texts: list[int] = []  # by number: thousands of pointers would slow down the garbage collector
+    left, bottom, right, top = page.get_bbox()
     for at in range(raw.FPDFPage_CountObjects(page.raw)):
         shape = raw.FPDFPage_GetObject(page.raw, at)
-        if raw.FPDFPageObj_GetType(shape) == raw.FPDF_PAGEOBJ_PATH and raw.FPDFPageObj_GetBounds(shape, *edges):
-            left, bottom, right, top = (edge.value for edge in edges)
-            if min(right - left, top - bottom) <= _THICKEST:
-                yield left, bottom, right, top
+        if (kind := raw.FPDFPageObj_GetType(shape)) == raw.FPDF_PAGEOBJ_TEXT:
+            texts.append(at)
+        elif box := _box(raw, shape):
+            width, height, is_path = box[2] - box[0], box[3] - box[1], kind == raw.FPDF_PAGEOBJ_PATH
+            is_page = width * height > _MOST * (right - left) * (top - bottom)
+            if min(width, height) <= _THICKEST:
+                thin += [box] if is_path else []
+            elif not is_path:  # what is recognised in a picture may be text below it
+                solids.append((box, 0 if is_page else len(texts), None))
+            elif raw.FPDFPath_GetDrawMode(shape, *_FLAGS) and _FLAGS[0].value:
+                solids.append((box, len(texts), _colour(raw, shape)))
+    is_tried = len(solids) <= _SOLIDS and any(_doubtful(raw, page, texts, solids, max(1, len(texts) // _TRIED)))
+    doubtful = [*enumerate(_doubtful(raw, page, texts, solids, 1))] if is_tried else []
+    passages = islice(groupby(doubtful, key=lambda one: (one[1][0] - one[0], one[1][1])), _GROUPS)
+    return thin, sum(_hides(raw, page, [text for _, (*_, text) in passage]) for _, passage in passages)
+
+
+def _box(raw: Any, shape: Any) -> Box | None:
+    left, bottom, right, top = _EDGES
+    return (left.value, bottom.value, right.value, top.value) if raw.FPDFPageObj_GetBounds(shape, *_EDGES) else None
+
+
+def _colour(raw: Any, shape: Any) -> bytes:
+    raw.FPDFPageObj_GetFillColor(shape, *_LEVELS)
+    return bytes([level.value for level in _LEVELS[:3]]).translate(_SHADES)
+
+
+def _doubtful(raw: Any, page: Any, texts: list[int], solids: list[_Solid], step: int) -> Iterator[tuple[Any, ...]]:
+    """Yields (number, last solid in its place, text) of each ``step``-th text in the colour behind it, or covered."""
+    n_below, colours = max((n for _, n, _ in solids), default=0), {_WHITE, *(colour for *_, colour in solids)}
+    for at in range(0, len(texts), step):
+        text = raw.FPDFPage_GetObject(page.raw, texts[at])
+        colour = _colour(raw, text)
+        if (at < n_below or colour in colours) and (box := _box(raw, text)) and box[0] < box[2]:
+            x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+            here = [one for one in solids if one[0][0] < x < one[0][2] and one[0][1] < y < one[0][3]]
+            behind = [_WHITE, *(shade for _, n_before, shade in here if n_before <= at)]
+            is_drawn = raw.FPDFTextObj_GetTextRenderMode(text) != raw.FPDF_TEXTRENDERMODE_INVISIBLE
+            if is_drawn and (len(behind) <= len(here) or behind[-1] == colour):
+                yield at, here[-1:], text
 
 
 def _struck(raw: Any, page: Any) -> Iterator[Box]:
@@ -318,44 +354,3 @@ def _struck(raw: Any, page: Any) -> Iterator[Box]:
                 yield left, (bottom + top) / 2, right, (bottom + top) / 2
                 yield (left + right) / 2, bottom, (left + right) / 2, top  # strikes out turned text
         raw.FPDFPage_CloseAnnot(note)
-
-
-def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
-    """Returns the headings on each page, in order, without running heads."""
-    lines = [line for page in pages for line in page for _ in line.words]
-    size = median_low([line.height for line in lines] or [0])
-    weight = median_low([line.weight for line in lines] or [0])
-    found = [_on_page(page, size, weight) for page in pages]
-    times = Counter(title for titles in found for title in set(titles))
-    return [[one for one in titles if times[one] < _TIMES] for titles in found]
-
-
-def _on_page(page: Sequence[Line], size: float, weight: float) -> list[str]:
-    """Returns the headings above body text, and a single one at the page's end if body text is above it."""
-    found: list[str] = []
-    waiting: list[str] = []
-    has_text = False
-    of_kind = groupby(page, key=lambda line: (_rank(line, size, weight), round(line.height / size / _ALIKE)))
-    for (rank, _), some in of_kind:
-        lines = list(some)
-        if not rank:
-            if any(len(line.text) >= _BODY for line in lines):
-                found, waiting, has_text = found + waiting, [], True
-        elif len(lines) <= _LINES:
-            texts = [" ".join(line.text for line in block) for block in in_blocks(lines)]
-            waiting += [text for text in texts if len(text) <= _LONGEST and _is_title(text, rank)]
-    return found + (waiting if has_text and len(waiting) == 1 else [])
-
-
-def _rank(line: Line, size: float, weight: float) -> int:
-    """Returns 2 for a line larger than body text, 1 for a bolder one, and 0 for other lines and for table rows."""
-    is_bold = line.weight >= _HEAVIER * weight > 0
-    rank = 2 if line.height >= _LARGER * size else int(is_bold and line.height > (1 - 2 * _ALIKE) * size)
-    first, *cells = fragments(line) if rank else [line]
-    return 0 if cells and (len(cells) > 1 or not _NUMBER.fullmatch(first.text)) else rank
-
-
-def _is_title(text: str, rank: int) -> bool:
-    """Returns whether a text may be a title; one of ``rank`` 1 has no colon, and no digits after its own number."""
-    own = text[_NUMBER.match(text).end() :]  # type: ignore[union-attr]
-    return any(map(str.isalpha, own)) and not _NO_HEADING.search(text) and (rank > 1 or not re.search(r"[\d:]", own))

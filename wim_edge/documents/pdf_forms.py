@@ -151,8 +151,7 @@ class _Labels:
         says = "" if caption is None else self._parts[caption].text
         if one.is_radio and one.value != _NO:
             of_name = [other for other in self._fields if other.name == one.name]
-            first = min(of_name, key=lambda other: (-round(other.place[3]), other.place[0]))
-            used, label = self._label(first)
+            used, label = self._label(min(of_name, key=lambda other: (-round(other.place[3]), other.place[0])))
             return [*used, *([] if caption is None else [caption])], label or one.name, says or one.value
         if caption is not None:
             asked = None if one.is_radio or one.hint else self._beside(one)
@@ -172,8 +171,7 @@ class _Labels:
         ]  # fmt: skip
         near = self._beside(one)
         over = min(above, key=lambda at: self._parts[at].bottom, default=None)
-        end = left if near is None else self._parts[near].right
-        is_next = near is not None and not self._has_field(end, left, one)
+        is_next = near is not None and not self._has_field(left if near is None else self._parts[near].right, left, one)
         if near is not None and over is not None and not one.hint and (not is_next or self._is_followed(one)):
             return [], f"{self._parts[near].text}, {self._parts[over].text}"  # row label, column header
         if near is not None and (is_next or not one.hint):  # or one of several fields for a date or a number
@@ -222,5 +220,4 @@ def _both(text: str, hint: str) -> str:
 
 def _is_level(part: Line, one: Field) -> bool:
     _, bottom, _, top = one.place
-    middle = (part.bottom + part.top) / 2
-    return bottom < middle < top or part.bottom < (bottom + top) / 2 < part.top
+    return bottom < (part.bottom + part.top) / 2 < top or part.bottom < (bottom + top) / 2 < part.top

@@ -5,10 +5,12 @@ Lines stay as PDFium drew them, unless many are drawn across two columns of text
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice, pairwise
-from statistics import median
+from itertools import chain, groupby, islice, pairwise
+from statistics import median, median_low
 from typing import NamedTuple
 
 from wim_edge.documents.pdf_words import Word, WordRow, WordRows
@@ -21,6 +23,13 @@ _STRADDLING = 0.15  # the largest share of lines that cross the gutter, such as 
 _FAR = 100_000  # points; text in another direction is placed this far below the page
 _DRAWN_BACK = 6  # the number of last rows that a line may join
 _DRAWN_ACROSS = 0.3  # the columns are separated if at least this share of the lines is drawn across both
+SAME_SIZE, APART = 0.15, 1.35  # the tolerance of equal sizes, and the step to another block in line heights
+_LARGER, _HEAVIER, _ALIKE = 1.2, 1.2, 0.05
+"""The least size and weight of a heading relative to body text, and the tolerance between sizes that count as equal."""
+_LONGEST, _LINES, _BODY = 120, 3, 40
+"""The most characters and lines of a heading, and the least characters of a line of text below it."""
+_TIMES = 3  # a title on at least this many pages is a running head
+_NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,;:。，；：]$|(?:\.\s?){4}")
 
 
 class Line(NamedTuple):
@@ -46,17 +55,16 @@ class Line(NamedTuple):
         if not places:
             return [self]
         ends = zip([0, *places], [*places, len(self.words)], strict=True)
-        parts = [line_of(self.words[begin:end], self.bottom, self.top) for begin, end in ends]
-        return [part._replace(weight=self.weight) for part in parts]
+        return [line_of(self.words[begin:end], self.bottom, self.top, self.weight) for begin, end in ends]
 
     def is_beside(self, other: Line) -> bool:
         """Returns whether two lines are at the same height."""
         return abs(self.top + self.bottom - other.top - other.bottom) < min(self.height, other.height)
 
 
-def line_of(words: Sequence[Word], bottom: float, top: float) -> Line:
+def line_of(words: Sequence[Word], bottom: float, top: float, weight: int = 0) -> Line:
     left, right = min([word.left for word in words]), max([word.right for word in words])
-    return Line(tuple(words), bottom, top, left, right, " ".join([word.text for word in words]))
+    return Line(tuple(words), bottom, top, left, right, " ".join([word.text for word in words]), False, weight)
 
 
 def page_lines(found: WordRows) -> list[Line]:
@@ -87,13 +95,12 @@ def in_columns(lines: Sequence[Line]) -> list[Line]:
     """Returns a page's lines with the left column of text before the right one; a line across both divides them into
     upper and lower parts. Pages without columns, or drawn column by column, stay as they are."""
     drawn = [fragments(line) for line in lines]
-    gutter = _gutter([part for parts in drawn for part in parts])
+    gutter = _gutter([*chain.from_iterable(drawn)])
     # Few lines across both columns are tables or headings: the page is drawn column by column
     if gutter is None or sum(one[0].right < gutter < one[-1].left for one in drawn) < _DRAWN_ACROSS * len(lines):
         return list(lines)
     made: list[Line] = []
-    every = (part for parts in drawn for part in parts)
-    for _, band in groupby(every, key=lambda part: part.left < gutter < part.right):
+    for _, band in groupby(chain.from_iterable(drawn), key=lambda part: part.left < gutter < part.right):
         made += sorted(band, key=lambda part: part.left > gutter)  # keeps the order within a column
     return made
 
@@ -104,8 +111,7 @@ def _gutter(parts: Sequence[Line]) -> float | None:
     if len(prose) < 2 * _FEW:
         return None
     left, right = min(part.left for part in prose), max(part.right for part in prose)
-    least = _GUTTER * median(part.height for part in prose)
-    for begin, end in _free(prose, least):
+    for begin, end in _free(prose, _GUTTER * median(part.height for part in prose)):
         middle = (begin + end) / 2
         if not 0.3 < (middle - left) / (right - left) < 0.7:
             continue
@@ -162,3 +168,61 @@ def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
             rows.insert(at, [line])
             spans[id(rows[at])] = [(line.left, line.right)]
     return rows
+
+
+def in_blocks(lines: Sequence[Line], usual: float = 0.0) -> list[list[Line]]:
+    """Returns the lines of each block. ``usual``: the usual distance between lines, in points."""
+    blocks = [[lines[0]]]
+    for one, other in pairwise(lines):
+        blocks += [[]] if _is_apart(one, other, usual) else []
+        blocks[-1].append(other)
+    return blocks
+
+
+def _is_apart(one: Line, other: Line, usual: float) -> bool:
+    """Returns whether two lines are in different blocks: far apart, in two columns, or of two sizes."""
+    if one.is_beside(other):
+        return False
+    step, sizes = one.bottom - other.bottom, sorted((one.height, other.height))
+    return step < 0 or step > APART * max(usual, sizes[1]) or sizes[1] > (1 + SAME_SIZE) * sizes[0]
+
+
+def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
+    """Returns the headings on each page, in order, without running heads."""
+    lines = [line for page in pages for line in page for _ in line.words]
+    size = median_low([line.height for line in lines] or [0])
+    weight = median_low([line.weight for line in lines] or [0])
+    found = [_on_page(page, size, weight) for page in pages]
+    times = Counter(title for titles in found for title in set(titles))
+    return [[one for one in titles if times[one] < _TIMES] for titles in found]
+
+
+def _on_page(page: Sequence[Line], size: float, weight: float) -> list[str]:
+    """Returns the headings above body text, and a single one at the page's end if body text is above it."""
+    found: list[str] = []
+    waiting: list[str] = []
+    has_text = False
+    of_kind = groupby(page, key=lambda line: (_rank(line, size, weight), round(line.height / size / _ALIKE)))
+    for (rank, _), some in of_kind:
+        lines = list(some)
+        if not rank:
+            if any(len(line.text) >= _BODY for line in lines):
+                found, waiting, has_text = found + waiting, [], True
+        elif len(lines) <= _LINES:
+            texts = [" ".join(line.text for line in block) for block in in_blocks(lines)]
+            waiting += [text for text in texts if len(text) <= _LONGEST and _is_title(text, rank)]
+    return found + (waiting if has_text and len(waiting) == 1 else [])
+
+
+def _rank(line: Line, size: float, weight: float) -> int:
+    """Returns 2 for a line larger than body text, 1 for a bolder one, and 0 for other lines and for table rows."""
+    is_bold = line.weight >= _HEAVIER * weight > 0
+    rank = 2 if line.height >= _LARGER * size else int(is_bold and line.height > (1 - 2 * _ALIKE) * size)
+    first, *cells = fragments(line) if rank else [line]
+    return 0 if cells and (len(cells) > 1 or not _NUMBER.fullmatch(first.text)) else rank
+
+
+def _is_title(text: str, rank: int) -> bool:
+    """Returns whether a text may be a title; one of ``rank`` 1 has no colon, and no digits after its own number."""
+    own = text[_NUMBER.match(text).end() :]  # type: ignore[union-attr]
+    return any(map(str.isalpha, own)) and not _NO_HEADING.search(text) and (rank > 1 or not re.search(r"[\d:]", own))

@@ -27,9 +27,9 @@ _TITLE = 45
 _FILLED = 0.55  # least share of a table's cells that are not empty
 _ROOM, _MANY = 0.45, 5  # least gap between columns, in line heights; in more columns, single words are a paragraph
 _LOOSE = 0.4  # least gap between words of two columns, in line heights
-_LINES, _PROSE, _FULL, _GOES_ON = 3, 20, 0.6, 0.4
+_LINES, _PROSE, _FULL, _GOES_ON, _RUNNING = 3, 20, 0.6, 0.4, 0.8
 """The least values for a column of text: lines, characters a line, the median line's width as a share of the column's,
-and the share of lines that begin in lower case."""
+the share of lines that begin in lower case, and in running text that of full lines."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,12 @@ def columns_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> 
             break
         columns = _merge(sorted([*columns, *((cell.left, cell.right) for cell in row)]))
         end += 1
-    table = rows[start:end]
-    texts = [[[cell for cell in row if _overlap(cell, column) > 0] for row in table] for column in columns]
+    texts = [[[cell for cell in row if _overlap(cell, column) > 0] for row in rows[start:end]] for column in columns]
     texts = [[*filter(None, text)] for text in texts]
-    if len(columns) < 2 or not all(map(_is_text, texts)):
+    # A box beside running text has lines of their own; a table's text runs on over fewer rows than it has
+    are_lines = (2 * sum(line[0].text[:1].isupper() for line in text) > len(text) or _runs_on(text) for text in texts)
+    is_beside = 2 * min(map(len, texts)) >= end - start and any(map(_runs_on, texts)) and all(are_lines)
+    if len(columns) < 2 or not (is_beside or all(map(_is_text, texts))):
         return None
     return end, [
         line_of([word for cell in cells for word in cell.words], cells[0].bottom, cells[0].top)
@@ -115,6 +117,13 @@ def _is_text(lines: Sequence[Sequence[Line]]) -> bool:
         and median(widths) >= _FULL * max(widths)
         and sum(cell[:1].islower() for cell in cells) >= _GOES_ON * (len(cells) - 1)
     )
+
+
+def _runs_on(lines: Sequence[Sequence[Line]]) -> bool:
+    """Returns whether a column's lines are running text: hardly any has room for the first word of the next one."""
+    words, edge = [line[0].words[0] for line in lines[1:]], max(line[-1].right for line in lines)
+    n_full = sum(line[-1].right + word.right - word.left > edge for line, word in zip(lines, words, strict=False))
+    return _is_text(lines) and n_full >= _RUNNING * len(words)
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
@@ -253,8 +262,7 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
             was_open = not cells[0] and not is_rest and after < middle
         else:
             filled = [number for number, cell in enumerate(cells) if cell]
-            is_last = at == len(rows) - 1 and cells[0][:1].islower()
-            is_rest = before < _CLOSE and (not cells[0] or is_last)
+            is_rest = before < _CLOSE and (not cells[0] or (at == len(rows) - 1 and cells[0][:1].islower()))
             is_rest = is_rest and len(filled) == 1 and not cells[filled[0]][:1].isdigit()
             is_rest = is_rest and bool(made) and bool(made[-1][filled[0]])
         is_centred = at > 0 and _overlap_rows(rows[at - 1][1], rows[at][1])

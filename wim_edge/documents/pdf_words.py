@@ -167,7 +167,7 @@ def as_read(box: Box, turn: int) -> Box:
 
 
 def _placed_word(text: str, box: Box, turn: int, joins: bool = False, start: int = -1) -> Word:
-    left, bottom, right, top = as_read(box, turn)
+    left, bottom, right, top = as_read(box, turn) if turn else box  # without a call: of each word
     return Word(text, left, right, bottom, top, box, joins, start)
 
 
@@ -236,7 +236,7 @@ class _Chars:
         import pypdfium2.raw as raw
 
         self._raw, self._page, self.n_struck = raw, page.get_textpage(), 0
-        self._handle, self._place = self._page.raw, raw.FS_RECTF()
+        self._handle, self._place, self._read_box = self._page.raw, raw.FS_RECTF(), raw.FPDFText_GetLooseCharBox
         self._name = create_string_buffer(_LONGEST_NAME)
         text = self._page.get_text_range()
         n_chars = self._page.count_chars()
@@ -264,8 +264,9 @@ class _Chars:
         return max(0, known)
 
     def box(self, at: int) -> Box:
-        self._raw.FPDFText_GetLooseCharBox(self._handle, at, self._place)
-        return self._place.left, self._place.bottom, self._place.right, self._place.top
+        place = self._place
+        self._read_box(self._handle, at, place)
+        return place.left, place.bottom, place.right, place.top
 
     def rows(self, from_right: bool) -> Iterator[tuple[int, list[Word]]]:
         """Yields (turn, words) for PDFium's rows. ``turn``: by how many degrees to turn the page to read the words."""

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from wim_edge.documents.decode import decode
-from wim_edge.documents.document import Document, DocumentBuilder, Mark, require, short, well_formed
+from wim_edge.documents.document import DEFAULTS, Document, DocumentBuilder, Mark, require, short, well_formed
 from wim_edge.documents.formats import MARKDOWN
 from wim_edge.documents.html import add_html
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.runs import STRUCK
 from wim_edge.documents.tables import line_spans
 from wim_edge.documents.units import titles_of

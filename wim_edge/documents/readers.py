@@ -11,9 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from wim_edge.documents.document import Document, title_of, with_unique_names
+from wim_edge.documents.document import DEFAULTS, Document, check_size, read_whole, title_of, with_unique_names
 from wim_edge.documents.formats import DELIMITED, HTML, ICS_START, MAIL, PICTURE_START, RTF_START, is_pdf
-from wim_edge.documents.limits import DEFAULTS, check_size, read_whole
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.settings import Limits
 
@@ -148,8 +147,7 @@ def bytes_of(path: Path, limits: Limits = DEFAULTS) -> bytes:
         with path.open("rb") as file:
             return read_whole(name, file, limits)
     except FileNotFoundError:
-        where = _printable(str(path.absolute()))
-        raise DocumentError(f"{name}: no such file", f"Looked for {where}.") from None
+        raise DocumentError(f"{name}: no such file", f"Looked for {_printable(str(path.absolute()))}.") from None
     except PermissionError:
         raise DocumentError(f"{name}: permission denied", "Make it readable for your user.") from None
     except (OSError, ValueError) as error:

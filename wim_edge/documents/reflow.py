@@ -14,14 +14,15 @@ from dataclasses import replace
 from itertools import groupby, pairwise, takewhile
 from statistics import median
 
-from wim_edge.documents.pdf_lines import Line, fragments, rows_of
+from wim_edge.documents.pdf_lines import APART, SAME_SIZE, Line, fragments, in_blocks, rows_of
 from wim_edge.documents.pdf_tables import TableRows, column_of, columns_at, more_rows, row_cells, table_at
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.documents.rows import line_of, names_columns, table_text
 from wim_edge.documents.segments import PAGE
 
 _ITEM = re.compile(r"\s*(?:[-*•‣◦–▪]|\(?\d{1,3}[.)]|\d{1,3}(?:\.\d{1,3})+[.)]?|\(?[a-z][.)]|\[\d+\])\s")
-_OF_CONTENTS = re.compile(r"(?<!\.)(?<!\.\s)(?:\.\s?){4,}+\s*+(?:\d+|[ivxl]+)\s*$")
+_AMOUNT = re.compile(r"[^\w\s]{0,2}\d[\d.,]*(?:\s?(?:[^\W\d]{1,3}|[%€$£¥]))?$")
+_OF_CONTENTS = re.compile(rf"(?<!\.)(?<!\.\s)(?:\.\s?){{4,}}+\s*+(?:{_AMOUNT.pattern}|[ivxl]+\s*$)")
 _NUMBER = (
     rf"[-–—|\s]*(?:(?:{PAGE}|p\.|s\.)\s*)?(?:\d{{1,4}}|[ivxlc]{{1,6}})"
     r"(?:\s*(?:/|of|von|de|sur|di)\s*\d{1,4})?[-–—|\s]*"
@@ -44,7 +45,7 @@ _TIMES, _DENSE = 3, 0.3  # a running head is on this many pages at least, and on
 _PROSE = 40  # least characters of a full line in running text; a form has shorter ones
 _SHORT, _FEW, _FULL = 20, 5, 0.8  # prose has _FEW lines over _SHORT characters; a fifth of these have _PROSE
 _MOST = 300  # most lines that define a page's margins; most blocks that may continue in another column
-_SAME_SIZE, _SAME_EDGE, _INDENT, _APART = 0.15, 0.15, 0.8, 1.35  # equal size or edge, indent, new block; relative
+_SAME_EDGE, _INDENT = 0.15, 0.8  # the tolerance of equal edges, and the least indent; in line heights
 
 
 def reflow(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]] = ()) -> list[str]:
@@ -129,8 +130,7 @@ def _apart(rows: Sequence[Sequence[Line]], heads: Set[int]) -> Sequence[int]:
     first = next((at for at in range(len(rows)) if at not in heads), 0)
     last = next((at for at in range(len(rows), 0, -1) if at - 1 not in heads), len(rows))
     top = max((at for at in breaks if at <= first), default=0)
-    bottom = min((at for at in breaks if at >= last), default=len(rows))
-    return [*range(top), *range(bottom, len(rows))]
+    return [*range(top), *range(min((at for at in breaks if at >= last), default=len(rows)), len(rows))]
 
 
 def _repeated(pages: Sequence[Sequence[Line]]) -> set[int]:
@@ -191,7 +191,7 @@ def _join_tables(pages: Sequence[list[_Stretch]], heads: Container[int]) -> None
         if not isinstance(table, TableRows) or not following:
             continue
         after = [line for one in page[tables[-1] + 1 :] if not isinstance(one, TableRows) for line in one]
-        feet = {id(line) for line in after if id(line) in heads and table.bottom - line.top >= _APART * line.height}
+        feet = {id(line) for line in after if id(line) in heads and table.bottom - line.top >= APART * line.height}
         below = [line for line in after if id(line) not in feet]
         columns = [column_of(line, table.columns) for line in below]
         rest = _rest(following, table, heads)
@@ -218,7 +218,7 @@ def _rest(page: list[_Stretch], table: TableRows, heads: Container[int]) -> Tabl
     above = [] if isinstance(page[0], TableRows) else [*takewhile(lambda line: id(line) in heads, page[0])]
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):
-        is_apart = not above or above[-1].bottom - first.top >= _APART * above[-1].height
+        is_apart = not above or above[-1].bottom - first.top >= APART * above[-1].height
         pairs = zip(first.columns, table.columns, strict=False)
         are_alike = all(min(one[1], other[1]) > max(one[0], other[0]) for one, other in pairs)
         return first if is_apart and are_alike and len(first.columns) == len(table.columns) else None
@@ -259,24 +259,7 @@ def _is_column_before(block: Sequence[Line], other: Sequence[Line]) -> bool:
     """Returns whether ``block`` may continue in ``other``: it ends lower and to the left, in letters of equal size."""
     last, first = block[-1], other[0]
     sizes = sorted((last.height, first.height))
-    return last.bottom < first.bottom and last.right < first.left and sizes[1] <= (1 + _SAME_SIZE) * sizes[0]
-
-
-def in_blocks(lines: Sequence[Line], usual: float = 0.0) -> list[list[Line]]:
-    """Returns the lines of each block. ``usual``: the usual distance between lines, in points."""
-    blocks = [[lines[0]]]
-    for one, other in pairwise(lines):
-        blocks += [[]] if _is_apart(one, other, usual) else []
-        blocks[-1].append(other)
-    return blocks
-
-
-def _is_apart(one: Line, other: Line, usual: float) -> bool:
-    """Returns whether two lines are in different blocks: far apart, in two columns, or of two sizes."""
-    if one.is_beside(other):
-        return False
-    step, sizes = one.bottom - other.bottom, sorted((one.height, other.height))
-    return step < 0 or step > _APART * max(usual, sizes[1]) or sizes[1] > (1 + _SAME_SIZE) * sizes[0]
+    return last.bottom < first.bottom and last.right < first.left and sizes[1] <= (1 + SAME_SIZE) * sizes[0]
 
 
 def _margin(block: Sequence[Line], page: Sequence[Line]) -> tuple[float, bool]:
@@ -323,8 +306,7 @@ def _goes_on(line: Line, following: Line, margin: float, is_sure: bool) -> bool:
         return True
     if _ITEM.match(following.text) or _is_row(line) or _is_row(following):
         return False
-    starts = following.left > line.left + _INDENT * line.height and not _ITEM.match(line.text)
-    if starts and _ENDED.search(line.text):
+    if following.left > line.left + _INDENT * line.height and not _ITEM.match(line.text) and _ENDED.search(line.text):
         return False
     is_long = len(line.text) >= _PROSE or (is_sure and line.right > margin - _SAME_EDGE * line.height)
     word = following.words[0]
@@ -332,9 +314,11 @@ def _goes_on(line: Line, following: Line, margin: float, is_sure: bool) -> bool:
 
 
 def _is_row(line: Line) -> bool:
-    """Returns whether a line belongs to a table of contents, or to a table: at least half of its words have a digit."""
+    """Returns whether a line belongs to a table, a menu or a bill, or at least half of its words have a digit."""
     words = line.text.split()
-    figures = sum(_DIGITS.search(word) is not None for word in words)
+    figures = sum(_DIGITS.search(word) is not None for word in words) if _DIGITS.search(line.text) else 0
     if _OF_CONTENTS.search(line.text) or (len(words) > 2 and 2 * figures >= len(words)):
         return True
-    return _PAGE_NUMBER.fullmatch(words[-1]) is not None and len(fragments(line)) > 1
+    is_number = _PAGE_NUMBER.fullmatch(words[-1]) is not None
+    parts = fragments(line) if is_number or (figures and _AMOUNT.search(line.text)) else [line]
+    return len(parts) > 1 and (is_number or _AMOUNT.fullmatch(parts[-1].text) is not None)

@@ -46,8 +46,7 @@ def add_shown_rows(
     draft: DocumentBuilder, rows: list[list[str] | None], hidden: Set[int], name: str, *, is_sheet: bool
 ) -> None:
     """Appends the rows without ``hidden`` columns (numbers from 1), and notes those with text. None: a hidden row."""
-    filled = {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}
-    for at in sorted(hidden & filled):
+    for at in sorted(hidden & {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}):
         draft.omit("hidden column", f"{name}, {letters(at)}")
     if hidden:
         rows = [row and [cell for at, cell in enumerate(row, 1) if at not in hidden] for row in rows]

@@ -6,8 +6,7 @@ import re
 from itertools import product
 
 from wim_edge.documents.archive import damaged
-from wim_edge.documents.document import Document, DocumentBuilder, require
-from wim_edge.documents.limits import check_size
+from wim_edge.documents.document import Document, DocumentBuilder, check_size, require
 from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import add_rows
 from wim_edge.documents.runs import HIDDEN, LETTERS, LOWERED, RAISED, STRUCK, Look, in_font, name_of, shown

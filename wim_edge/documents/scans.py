@@ -260,8 +260,7 @@ def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQ
 
 def sureness(boxes: Sequence[Box]) -> float:
     """Returns the mean confidence of a page's characters; 0 if there are none."""
-    letters = sum(len(box[0]) for box in boxes)
-    return sum(len(box[0]) * box[-1] for box in boxes) / max(1, letters)
+    return sum(len(box[0]) * box[-1] for box in boxes) / max(1, sum(len(box[0]) for box in boxes))
 
 
 def _lines(boxes: Sequence[Box]) -> list[Line]:

@@ -99,16 +99,14 @@ def _at_once(
     end = guess if guess == len(text) else next(_cuts(text, start, (start + guess) // 2, guess))
     tokens = tuple(tokenize(text[start:end]))
     filled = len(tokens) * (guess - start) / (end - start)  # the tokens of the whole guess, at this density
-    is_good = len(tokens) <= budget and (end == len(text) or filled >= _FULL_AT_ONCE * budget)
-    return (end, tokens) if is_good else None
+    return (end, tokens) if len(tokens) <= budget and (end == len(text) or filled >= _FULL_AT_ONCE * budget) else None
 
 
 def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
     """Returns (end, tokens) for the best break before an end that nearly fills the budget."""
     end, tokens = _fit(text, start, budget, tokenize, ratio)
     if end < len(text):
-        half = start + round((end - start) * budget / 2 / max(1, len(tokens)))
-        for cut in _cuts(text, start, half, end):
+        for cut in _cuts(text, start, start + round((end - start) * budget / 2 / max(1, len(tokens))), end):
             fewer = tokens if cut == end else tuple(tokenize(text[start:cut]))
             if len(fewer) <= budget:
                 return cut, fewer
@@ -190,7 +188,9 @@ def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         space = match["after"] or match["blank"] or ""
         if match.end() > end or (match.start() == start and not match["stop"]):
             continue
-        if has_rows and "\n" not in space and match.end() < len(text) and _in_row(text, match.start()):
+        at = match.start()
+        may_be_in_row = has_rows and "\n" not in space and match.end() < len(text)
+        if may_be_in_row and _CELL in text[text.rfind("\n", 0, at) + 1 : text.find("\n", at) + 1 or len(text)]:
             yield match.end(), _IN_ROW
         elif space.count("\n") > 1:
             yield match.end(), _PARAGRAPH
@@ -198,10 +198,6 @@ def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             yield match.end(), _SENTENCE
         elif space:
             yield match.end(), _WORD
-
-
-def _in_row(text: str, at: int) -> bool:
-    return _CELL in text[text.rfind("\n", 0, at) + 1 : text.find("\n", at) + 1 or len(text)]
 
 
 def _whole(text: str, start: int, end: int) -> int:

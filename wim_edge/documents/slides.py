@@ -93,8 +93,7 @@ def _ordered(shapes: list[_Placed], depth: int = 0) -> list[_Placed]:
     """Returns shapes in reading order: by rows. Rows of as many shapes are a grid, which is read by columns if the file
     has this order, too."""
     rows, columns = _bands(shapes, 1), _bands(shapes, 0)
-    alike = groupby(rows, key=lambda row: len(_bands(row, 0)))
-    blocks = [[one for row in block for one in row] for _, block in alike]
+    blocks = [[one for row in block for one in row] for _, block in groupby(rows, key=lambda row: len(_bands(row, 0)))]
     if len(blocks) == 1:
         in_file = sorted((one[0], column) for column, band in enumerate(columns) for one in band)
         n_runs = sum(1 for _ in groupby(in_file, key=lambda one: one[1]))

@@ -66,8 +66,7 @@ def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:
     plain = YEAR.sub("", header)
     names_columns = not re.search(r"\d", plain) and (plain == header or not YEAR.search(row))
     # Readers put a pipe before a row of headings; before others only if their first cell is empty
-    of_headings = header.startswith("|") and not row.lstrip().startswith("|")
-    if below[2] or of_headings or names_columns:
+    if below[2] or (header.startswith("|") and not row.lstrip().startswith("|")) or names_columns:
         rows = block[2:] if below[2] else block[1:]
         if rows:
             left = start + text[start:end].index(header)
@@ -118,8 +117,7 @@ def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
     for start, end in zip(edges[::2], edges[1::2], strict=True) if len(edges) > 2 else ():
         part = inner[start:end]
         left = at + begin + start + len(part) - len(part.lstrip())
-        right = max(left, at + begin + start + len(part.rstrip()))
-        cells.append((left, right))
+        cells.append((left, max(left, at + begin + start + len(part.rstrip()))))
     return cells
 
 

@@ -106,22 +106,20 @@ def _each_row(text: str) -> Iterator[Row]:
             header = cells_of(text[slice(*table.header)], table.header[0])
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
-        shown = tuple(labels) if len(labels) == len(cells) else ("",) * len(cells)
-        yield Row(tuple(cells), texts, shown, group, table)
+        yield Row(tuple(cells), texts, tuple(labels) if len(labels) == len(cells) else ("",) * len(cells), group, table)
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:
     """Returns whether the lines above and below a row have no cells: it may belong to a letterhead."""
     above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
-    below = text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
-    return "|" not in above and "|" not in below
+    return "|" not in above and "|" not in text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
 
 
 @lru_cache(maxsize=8)
 def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
     """Returns for each list the span of the line above it, and those of its items. Indented lines belong to an item."""
     above, found = (0, 0), []
-    for are_items, run in groupby(_item_lines(text), key=lambda line: _is_item(text, line)):
+    for are_items, run in groupby(_item_lines(text), key=lambda one: ITEM.match(text[slice(*one)].strip()) is not None):
         lines = [inked(text, *line) for line in run]
         # After bullets, a number is the next section's
         number = next((n for n, (start, _) in enumerate(lines) if text[start].isdigit()), 0) if are_items else 0
@@ -156,10 +154,6 @@ def _item_lines(text: str) -> list[tuple[int, int]]:
             found.append((start, end))
             is_open = ITEM.match(line.strip()) is not None
     return found
-
-
-def _is_item(text: str, line: tuple[int, int]) -> bool:
-    return ITEM.match(text[slice(*line)].strip()) is not None
 
 
 def is_numbered_title(line: str, following: str) -> bool:

@@ -15,9 +15,8 @@ from typing import Any, Literal
 
 from wim_edge.documents import Document, read_document
 from wim_edge.documents.data_files import Row, parse_rows, text_of
-from wim_edge.documents.document import short, title_of, well_formed, with_file_name
+from wim_edge.documents.document import DEFAULTS, short, title_of, well_formed, with_file_name
 from wim_edge.documents.formats import FORMATS, MARKDOWN, TEXT
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.documents.plain import plain
 from wim_edge.documents.readers import find_scans
 from wim_edge.errors import DocumentError, InvalidRequestError

@@ -18,9 +18,8 @@ from stat import S_ISREG
 from pydantic import BaseModel, Field
 
 from wim_edge.documents import Document, document_of
-from wim_edge.documents.document import title_of, well_formed
+from wim_edge.documents.document import DEFAULTS, title_of, well_formed
 from wim_edge.documents.formats import is_pdf
-from wim_edge.documents.limits import DEFAULTS
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.library.documents_db import FileState
 from wim_edge.library.ingest import files_of
