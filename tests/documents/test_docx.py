@@ -11,6 +11,7 @@ from wim_edge.errors import DocumentError
 docx = pytest.importorskip("docx")
 REFERENCE = b'First</w:t></w:r><w:r><w:%sReference/></w:r><w:r><w:t xml:space="preserve"> of all.'
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
 M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 
 
@@ -262,3 +263,17 @@ THREE_QUARTERS = "<m:oMath><m:f><m:num><m:t>3</m:t></m:num><m:den><m:t>4</m:t></
 def test_fields_formulas_and_tables_as_a_page_shows_them(read, content: str, text: str) -> None:
     document = read("a.docx", body(f"{content}<w:altChunk/>"))
     assert (document.text, document.notes) == (text, ("1 embedded file was left out",))
+
+
+def test_embedded_files_stand_at_their_places_each_once(read) -> None:
+    chunk = f"<w:altChunk {R} r:id='r{{}}'/>".format
+    cell = f"<w:tbl><w:tr><w:tc>{chunk(2)}</w:tc><w:tc>{chunk(3)}</w:tc></w:tr></w:tbl>"
+    files = {"1.html": "<h1>Fee</h1><p>250", "2.txt": "A", "3.rtf": r"{\rtf1 B}", "4.mht": "x", "5.docx": b""}
+    named = (f'<Relationship Id="r{name[0]}" Type="{R[9:-1]}/aFChunk" Target="{name}"/>' for name in files)
+    relations = {"word/_rels/document.xml.rels": f"<Relationships>{''.join(named)}</Relationships>"}
+    files["5.docx"] = rezip(body(f"{chunk(5)}<w:p><w:r><w:t>Nested</w:t></w:r></w:p>"), relations)
+    data = rezip(body(chunk(1) + cell + "".join(map(chunk, (5, 4, 1, 9)))), relations)
+    document = read("a.docx", rezip(data, {f"word/{name}": content for name, content in files.items()}))
+    assert document.text == "Fee\n\n250\n\nA | B\n\nNested"
+    assert document.notes == ("1 embedded file was left out", "3 embedded files were left out")
+    assert [mark.section for mark in document.marks] == ["Fee"]

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
+from dataclasses import replace
 from itertools import accumulate, chain
+from pathlib import Path
 from typing import Any
 
-from wim_edge.documents.archive import Archive, is_on
+from wim_edge.documents.archive import MALFORMED, Archive, is_on
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, Related, add_drawing
+from wim_edge.documents.formats import DOCX, HTML, RTF
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import Numbering, value_of, written
+from wim_edge.documents.readers import document_of
 from wim_edge.documents.rows import Span, add_rows, grid, repeated, span_of
 from wim_edge.documents.runs import COMMENT, HIDDEN, LOWERED, RAISED, STRUCK, Look, in_font, name_of, shown, symbol
+from wim_edge.errors import DocumentError
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN, _BOX = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r", "txbxContent"))
 _PROPERTIES, _STYLE, _HEIGHT, _VALUE = (_W + tag for tag in ("rPr", "rStyle", "vertAlign", "val"))
 _TEXT, _SIGN, _FIELD, _SKIPPED, _CHUNK = (_W + tag for tag in ("t", "sym", "fldChar", "gridBefore", "altChunk"))
 _FONTS, _ASCII = (_W + tag for tag in ("rFonts", "ascii"))
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_CHUNKS = 100  # most embedded files
+_WHOLE = frozenset({_PARAGRAPH, _TABLE, _CHUNK})
 _PARAGRAPHS, _ROWS, _ROW_CELLS = frozenset({_PARAGRAPH}), frozenset({_ROW}), frozenset({_CELL})
 _LONG, _MARGINS = 300, 216  # most letters of a cell beside one with a table; a cell's margins, in 1/20 of a point
 _DONE = 1 << 40  # behind all text
@@ -39,15 +47,16 @@ _HEADING = re.compile(r"(heading \d|title)\b", re.IGNORECASE)
 _NOTES = {"footnotes": "Footnotes", "endnotes": "Endnotes", "comments": "Comments"}
 
 
-def read_docx(archive: Archive) -> Document:
-    """Returns a DOCX file's text. Headings become sections; each table row is one line."""
+def read_docx(archive: Archive, most: int = _CHUNKS) -> Document:
+    """Returns a DOCX file's text. Headings become sections; each table row is one line. ``most``: embedded files."""
     draft = DocumentBuilder()
     draft.title = archive.title()
     part, body = archive.main
     relations = archive.related(part)
     named = [(kind, member) for kind, member in relations.values() if archive.has(member)]
     parts = {kind: archive.root(member) for kind, member in named if kind in ("styles", "numbering", *_NOTES)}
-    writer = _BodyWriter(draft, parts.get("styles"), parts.get("numbering"))
+    chunks = dict([(one, member) for one, (kind, member) in relations.items() if kind == "aFChunk"][:most])
+    writer = _BodyWriter(draft, parts, lambda one: _embedded(archive, chunks.pop(one)))
     writer.add(body.find(f"{_W}body"), lambda one: archive.root(relations[one][1]))
     for kind, heading in _NOTES.items():
         if kind in parts:
@@ -63,17 +72,18 @@ def read_docx(archive: Archive) -> Document:
 class _BodyWriter:
     """Appends the paragraphs and tables of XML parts to the draft, and resolves styles and list numbers."""
 
-    def __init__(self, draft: DocumentBuilder, styles: Any, lists: Any) -> None:
-        self._draft = draft
+    def __init__(self, draft: DocumentBuilder, parts: dict[str, Any], embedded: Callable[[str], Document]) -> None:
+        self._draft, self._embedded, styles, lists = draft, embedded, parts.get("styles"), parts.get("numbering")
         self._styles = {} if styles is None else {one.get(f"{_W}styleId"): one for one in styles.iterfind(f"{_W}style")}
         self._numbering = None if lists is None else Numbering(lists, self._styles)
         self._looks: dict[str, Look] = {}  # by style id
         self._marks: dict[str, dict[str, str]] = {kind: {} for kind in _NUMBERED}  # of the notes, by id
 
     def add(self, root: Any, related: Related | None = None) -> None:
-        for element in _walk(root, {_PARAGRAPH, _TABLE, _CHUNK}):
+        for element in _walk(root, _WHOLE):
             if element.tag == _CHUNK:
-                self._draft.omit("embedded file")
+                found = self._chunk(element)
+                self._draft.paragraph(found.text, [(one.start, one.section) for one in found.marks if one.section])
                 continue
             if element.tag == _TABLE:
                 cells = [[*_walk(row, _ROW_CELLS)] for row in _walk(element, _ROWS)]
@@ -115,7 +125,7 @@ class _BodyWriter:
                 if merged is not None and merged.get(_VALUE) != "restart" and column in above:
                     text = above[column]
                 else:
-                    text = " ".join(" ".join(self.texts(cell, {_PARAGRAPH, _TABLE})).split())
+                    text = " ".join(" ".join(self.texts(cell, _WHOLE)).split())
                 if merged is not None:
                     begun[column] = repeated(text)
                 if cell.tag == _CELL or span[1] > narrow:
@@ -130,7 +140,9 @@ class _BodyWriter:
     def texts(self, root: Any, wanted: Set[str]) -> Iterator[str]:
         """Yields the texts of paragraphs, each with its text boxes, and of tables, if these are ``wanted``."""
         for element in _walk(root, wanted):
-            if element.tag == _TABLE:
+            if element.tag == _CHUNK:
+                yield self._chunk(element).text
+            elif element.tag == _TABLE:
                 rows = (" ".join(self.texts(row, wanted)).strip() for row in _walk(element, _ROWS))
                 yield "; ".join(filter(None, rows))
             else:
@@ -138,6 +150,16 @@ class _BodyWriter:
                 yield self._text(element, boxes)
                 for box in boxes:
                     yield from self.texts(box, wanted)
+
+    def _chunk(self, element: Any) -> Document:
+        """Returns an embedded file, each once; if it cannot be read, an empty document."""
+        try:
+            found = self._embedded(element.get(_RELATION, ""))
+        except (DocumentError, *MALFORMED):
+            self._draft.omit("embedded file")
+            return Document("", "")
+        self._draft.notes += found.notes
+        return found
 
     def _text(self, paragraph: Any, boxes: list[Any]) -> str:
         """Returns a paragraph's text with its list number or note's mark. Adds runs with other content to ``boxes``."""
@@ -208,6 +230,17 @@ class _BodyWriter:
             elif what := _SWITCHES.get(one.tag):
                 look[what] = is_on(one) or look.get(what, False)
         return look
+
+
+def _embedded(archive: Archive, member: str) -> Document:
+    """Returns a part that is a whole file. Raises DocumentError, one of `MALFORMED`, or KeyError for other formats."""
+    data, limits, ending = archive.read(member), archive.limits, Path(member).suffix.lower()
+    limits = replace(limits, markup_bytes=limits.markup_bytes // 4, scan_pages=0)
+    if ending in DOCX.endings:
+        return read_docx(Archive(archive.name, data, limits), most=0)  # files in files could be without an end
+    if ending not in (*HTML.endings, *RTF.endings, ".txt"):
+        raise KeyError(member)
+    return document_of(Path(member), data, limits)
 
 
 def _chosen(form: Any) -> str:
