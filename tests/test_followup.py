@@ -42,10 +42,11 @@ def test_the_last_of_several_turns_says_what_they_are_about() -> None:
 DOCUMENT = Document("lease", "Marie Dubois rented the flat. She moved in on 3 May 2021.")
 
 
-def settled(says: str, question: str) -> list[events.QuestionSettled]:
+def settled(says: str, question: str, **changes: object) -> list[events.QuestionSettled]:
     """Returns how a question is asked after `MARIE` by a writer that restates it so."""
     writer = FakeModel(lambda prompt: says if "stands alone" in prompt else "The answer.")
-    with Runtime(Settings(save=False), model=writer, judge=FakeModel(lambda prompt: "The answer.")) as runtime:
+    settings = Settings(save=False).with_changes(**changes)
+    with Runtime(settings, model=writer, judge=FakeModel(lambda prompt: "The answer.")) as runtime:
         found = list(runtime.stream(DOCUMENT, question, after=MARIE))
     assert isinstance(found[-1], events.AnswerFinished)
     return [event for event in found if isinstance(event, events.QuestionSettled)]
@@ -64,6 +65,7 @@ def test_what_it_leaves_as_it_was_is_asked_as_it_was(says: str) -> None:
 def test_a_few_words_that_it_does_not_restate_stand_behind_the_turn_before() -> None:
     (event,) = settled("And when?", "and when?")
     assert event.asked_as == "Who rented the flat? (Marie Dubois) and when?"
+    assert not settled("And when.", "and when?", short_answer="writer")
 
 
 def test_a_value_that_nobody_named_is_not_put_into_a_question() -> None:

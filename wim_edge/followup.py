@@ -1,8 +1,8 @@
 """Follow-up questions: a question that refers to the turn before it is restated so that it can stand alone.
 
-A model that writes restates the question (`Restater`). Without a model, or if it changes nothing, a question of at most
-three words, all short, is appended to the turn before it: longer words name what they ask about. A few words without a
-question mark ("notice period") are a search. No rule depends on the words, so all work in every language.
+A model that writes restates the question (`Restater`). Without one, or if one whose answer does not come first changes
+nothing, a question of at most three words, all short, is appended to the turn before it: longer words name what they
+ask about. A few words without a question mark ("notice period") are a search. No rule depends on the words.
 """
 
 from __future__ import annotations
@@ -83,8 +83,11 @@ class Restater:
         """The state after the examples, by context."""
 
     def restated(self, question: str, before: Turn, writer: LoadsModel | None, control: Control) -> str:
-        """Returns the question so that it stands alone; the result of `completed` if there is no ``writer``, or it is a
-        base model or changes nothing. Raises Interrupted, ModelError, CapacityError."""
+        """Returns the question so that it stands alone; the result of `completed` without a ``writer``, with a base
+        model, and if a writer whose answer does not come first changes nothing.
+
+        Raises Interrupted, ModelError, CapacityError.
+        """
         model = writer.model() if writer is not None else None
         if writer is None or model is None or model.info.chat_template is None:
             return completed(question, before)
@@ -107,8 +110,12 @@ class Restater:
             grounding = Grounding(model, [before.question, before.short, question])
             restated = Generation(model, sequence, Sampler(), _MAX_RESTATED, stops=("\n",), grounding=grounding)
             text = "".join(restated.pieces()).strip()
-        is_other = text.casefold() not in (before.question.strip().casefold(), question.strip().casefold())
-        return text if text and restated.finish_reason == "stop" and is_other else completed(question, before)
+        bare = [one.strip(" .?!").casefold() for one in (text, before.question, question)]
+        if text and restated.finish_reason == "stop" and bare[0] not in bare[1:]:
+            return text
+        # A writer whose answer comes first leaves unchanged only what stands alone (docs/choices.md)
+        is_alone = bare[0] == bare[2] and writer.resolved().settings.short_answer == "writer"
+        return question if is_alone else completed(question, before)
 
 
 def _shown(turn: Turn) -> str:

@@ -140,11 +140,14 @@ def test_a_request_for_a_summary_is_one_also_where_no_kind_is_named() -> None:
     assert (wanted.text, wanted.quotes[0].text) == ("It is about a mill.", MILL)
     assert wanted.status == "answered"
     assert other.text.startswith("Perhaps: ")
+    looped = ask("It is a mill by the river. " * 20, answer="summary")
+    assert (looped.finish_reason, looped.text) == ("repeated", f"“{MILL}”")
 
 
 @pytest.mark.usefixtures("ungrounded")
 def test_an_explanation_is_written_and_one_with_a_value_of_its_own_is_unsure() -> None:
     assert ask("Crowns, and a mill.", answer="free").text == "Crowns, and a mill."
+    assert ask("Crowns, and a mill.", answer="free").short == ""  # not said by the text
     loose = ask("She paid 12 crowns.", answer="free")
     assert (loose.status, loose.unsupported) == ("unsure", ("12",))
 

@@ -34,6 +34,7 @@ def test_a_first_row_of_headings_names_the_columns(read) -> None:
     ("<ol><li>a<li><p>b</p><p>more</p></li></ol><ol start=4><li>c</ol>", "1. a\n\n2. b\n\nmore\n\n4. c"),
     ("<ul><li>a<ol><li>b<li>c</ol><li>d</ul>", "- a\n\n  1. b\n  2. c\n\n- d"),
     ("<ol><li>2) own<li>• too<li>- and</ol>", "2) own\n• too\n- and"),
+    ("<ul><li>1.1 kg flour<li>St. Mary</ul>", "- 1.1 kg flour\n- St. Mary"),
     ("<ol type=a><li>x<ol type=I start=4><li>y</ol></ol>", "a. x\n\n  IV. y"),
     ("<ol><li></li><li><h2>Head</h2>x</ol>", "Head\n\nx"),
     ("<li>alone</ol></ul><ol start=x><li>a</ol><ol start=" + "9" * 5000 + "><li>b</ol>", "- alone\n\n1. a\n\n1. b"),

@@ -73,7 +73,7 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
         answered(page)
         assert "kept from earlier questions" in details(last(page))
     expect(page.locator(".card")).to_have_count(3)
-    assert "cached" in page.inner_text("#machine")
+    assert "1 cached reading" in str(page.get_attribute("#machine", "title"))
 
 
 def test_a_passage_is_ignored_and_the_answer_given_again(page: Any, tmp_path: Path, long_text: str) -> None:

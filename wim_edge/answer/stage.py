@@ -104,7 +104,7 @@ class AnswerStage:
                 yield events.Warning(f"the summary uses only the first {_SUMMED_UP:,} characters of the extract")
             with self._turn((), extract.text[:_SUMMED_UP]) as turn:
                 yield from self._write(turn, (), None)
-            self.answer = replace(self.answer, quotes=extract.quotes)
+            self.answer = extract if self.finish_reason == "repeated" else replace(self.answer, quotes=extract.quotes)
         else:
             yield events.AnswerDelta(extract.text)
 

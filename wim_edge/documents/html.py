@@ -45,7 +45,7 @@ _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image",
 _REVERSED = re.compile(r"<ol\s[^<>]*\breversed\b", re.IGNORECASE)
 _INTEGER = re.compile(r"\s*([+-]?[0-9]{1,9})(?![0-9])")
 _NO_ATTRIBUTES: dict[str, str] = {}
-_LISTED = re.compile(MARK)
+_LISTED = re.compile(rf"{MARK}(?!\d)")
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and everything after it for the title.
 _EMPTY_ELEMENT = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]*)/>", re.IGNORECASE)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from wim_edge.documents.rows import Span, grid, table_text
 
-MARK = r"(?:[-*•‣◦–]|\(?\w{1,3}[.)])"
+MARK = r"(?:[-*•‣◦–]|\(?(?:\d{1,3}|[^\W\d_]|[ivxlIVXL]{2,5})[.)])"
 """The bullet or number of a list item."""
 _SHORT = 150  # most characters of a cell with paragraphs or a table that become part of a row
 _ONLY_MARK = re.compile(rf"(?!\d+\.\d){MARK}|\(\w{{1,4}}\)")

@@ -2,7 +2,7 @@
 // left alone, so that the keyboard's place and what is unfolded stay.
 
 import { button, fill, item, make, place, plain, show, span } from "./dom.js";
-import { advice, bare, begin, details, elapsed, headline, isBusy, isChanged, labelled, line, markdown, others, own, quoted, quoteOf, share, state, tell, word } from "./told.js";
+import { advice, bare, begin, details, elapsed, headline, isBusy, isChanged, line, markdown, others, own, quotation, quoted, quoteOf, share, state, tell, word } from "./told.js";
 
 export class Card {
   // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, alone, list, summary, remove, select
@@ -82,7 +82,7 @@ export class Card {
   drawSaid() {
     const { told, parts } = this, { answer, error, provisional, written, question } = told;
     const text = error ? `${error.message}. ${error.hint}` : answer?.status === "not_found" && (isBusy(told) || answer.has_more) ? "Nothing found so far." : answer ? own(answer) : provisional ? provisional.short : written || (told.live ? "" : question.short || (question.answer ?? ""));
-    parts.said.classList.toggle("large", Boolean((provisional && !answer) || (answer?.short && answer.status !== "not_found" && text.length <= 120)));
+    parts.said.classList.toggle("large", Boolean(answer?.short && answer.status !== "not_found" && text.length <= 120));
     fill(parts.said, [{ text, isWhole: Boolean(answer), cites: answer?.sources?.length > 1 && text === answer.text ? answer.citations : [] }], (one) => this.said(one));
   }
 
@@ -124,8 +124,7 @@ export class Card {
 
   // A quotation, and its place below it: both lead there
   quote(one, tag = "li") {
-    const said = labelled(one) ?? `“${one.text.replace(/^[-*•–] /, "").replace(/\s*\n\s*[-*•–] /g, " · ")}”`;  // a list on one line
-    return make(tag, { className: "quotation" }, button(said, () => this.page.go(this, one), "link quoted"), this.place(one));
+    return make(tag, { className: "quotation" }, button(quotation(one), () => this.page.go(this, one), "link quoted"), this.place(one));
   }
 
   place(one) {
@@ -146,7 +145,7 @@ export class Card {
   }
 
   passage(one) {
-    const open = button(one.quote ? `“${one.text.replace(/^\| | ?\| ?$/g, "").replaceAll(" | ", " · ")}”` : one.text || this.where(one), () => this.select(one.segment), "link quoted");
+    const open = button(one.quote ? quotation(one) : one.text || this.where(one), () => this.select(one.segment), "link quoted");
     const [use, ignore] = [["Use", true], ["Ignore", false]].map(([label, accepted]) => {
       const made = button(label, () => this.page.judge(this, one.segment, one.judged === accepted ? null : accepted), "quiet", `${label} this passage`);
       made.setAttribute("aria-pressed", one.judged === accepted);

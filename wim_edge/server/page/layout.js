@@ -50,7 +50,7 @@ function setColumns(text, rows) {
   const cells = rows.map(({ start, end }) => text.slice(start, end).split(SIGNS.row).filter((one, at, all) => one || (at && at < all.length - 1)));
   const columns = Array.from({ length: cells.reduce((most, row) => Math.max(most, row.length), 0) }, (_, at) => {
     const column = cells.map((row) => row[at] ?? ""), longest = (parts, most) => parts.reduce((found, one) => Math.max(found, Math.min(one.length, most)), 3);
-    return `minmax(${(0.66 * longest(column.flatMap((cell) => cell.split(/\s+/)), 16) + 0.2).toFixed(1)}em, ${longest(column, 40)}fr)`;
+    return `minmax(${(0.72 * longest(column.flatMap((cell) => cell.split(/\s+/)), 16) + 0.2).toFixed(1)}em, ${longest(column, 40)}fr)`;
   });
   const { number } = rows.at(-1);
   for (const row of rows) row.columns = `${number ? `${0.7 * String(number).length}em ` : ""}${columns.join(" ")}`;

@@ -83,15 +83,16 @@ export function state({ error, answer, live, question, provisional }) {
   const isBefore = !answer && !live;
   if ((error && error.error !== "Cancelled") || (isBefore && !error && question.state === "failed")) return "failed";
   if ((error && !answer) || (answer?.finish_reason === "cancelled" && !answer.short) || (isBefore && question.state === "cancelled")) return "stopped";
+  if (answer?.status === "answered" && answer.support == null && !answer.short) return "written";  // nobody judged it
   return answer ? answer.status ?? "answered" : isBefore ? question.status ?? "stopped" : provisional ? "provisional" : "checking";
 }
 
-const WORDS = { failed: "Failed", stopped: "Stopped", answered: "Found", unsure: "Check this", not_found: "Not found", provisional: "So far" };
+const WORDS = { failed: "Failed", stopped: "Stopped", answered: "Found", written: "In the model’s words", unsure: "Check this", not_found: "Not found", provisional: "So far" };
 
 // The one word of a card
 export function word(told) {
   const found = state(told), { answer, phase, question, written, before } = told;
-  if (["answered", "unsure"].includes(found) && question.options.answer === "summary") return "Summary";
+  if (["answered", "unsure", "written"].includes(found) && question.options.answer === "summary") return "Summary";
   if (found === "not_found" && answer) return isBusy(told) ? "Checking" : answer.support >= 0.1 ? "Perhaps not there" : answer.has_more ? "Not found so far" : WORDS[found];
   return WORDS[found] ?? (written ? "Writing" : phase === "waiting" ? (before ? "Waiting" : "Starting") : "Checking");
 }
@@ -197,6 +198,9 @@ export function labelled({ text, header }) {
   if (header) return cells.map((cell, at) => cell && (labels[at] ? `${labels[at]}: ${cell}` : cell)).filter(Boolean).join(" · ");
 }
 
+// A quotation as it is shown: a row with its labels, a list on one line
+export const quotation = (one) => labelled(one) ?? `“${one.text.replace(/^(?:[-*•–] |\| )| ?\|$/g, "").replace(/\s*\n\s*[-*•–] | \| /g, " · ")}”`;
+
 // The text of an answer without the quotations at its end, which are shown below it; a sentence that holds one stays
 export function own(answer) {
   const { text, quotes = [], status } = answer;
@@ -220,7 +224,7 @@ export function markdown(told) {
   const shown = quoted(answer), lines = [headline(told), ...own(answer).split("\n")].filter((one, at) => at || one);
   const numberOf = (one) => {
     const said = plain(one.text ?? one.margin);
-    if (!numbers.has(said)) numbers.set(said, notes.push(`${notes.length + 1}. “${said}” (${[titles.get(one.document) ?? one.document, place(one)].filter(Boolean).join(", ")})`));
+    if (!numbers.has(said)) numbers.set(said, notes.push(`${notes.length + 1}. ${plain(quotation({ ...one, text: one.text ?? one.margin }))} (${[titles.get(one.document) ?? one.document, place(one)].filter(Boolean).join(", ")})`));
     return numbers.get(said);
   };
   const said = lines.map((line) => {
