@@ -180,3 +180,8 @@ def test_an_unsure_answer_may_be_asked_for_as_a_list(page: Any, monkeypatch: pyt
     expect(page.locator(".card")).to_have_count(2)
     answered(page)
     expect(last(page).locator(".list")).to_be_hidden()
+
+
+def test_what_nobody_judged_is_not_said_to_be_found(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(page, monkeypatch, "Why does it sail?", BEGUN, finished("It sails for trade."))
+    expect(last(page).locator(".word")).to_have_text("In the model’s words")
