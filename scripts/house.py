@@ -26,13 +26,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 30_674,
-    "modules": 197,
-    "lines of tests": 31_145,
-    "lines of scripts": 7_290,
+    "lines without evaluation": 30_673,
+    "modules": 196,
+    "lines of tests": 31_061,
+    "lines of scripts": 7_257,
     "words of docs": 20_440,
     "lines of the answer": 1_520,
-    "longest file": 390,
+    "longest file": 388,
     "longest function": 60,
     "circles of modules": 0,
     "circles of packages": 0,
