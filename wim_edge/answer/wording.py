@@ -212,7 +212,7 @@ def written_answer(reading: Reading, used: Seq[int], text: str, judged: Judged |
     support = judged.support if judged else None
     is_sure = not loose and (support is None or support >= ANSWERED)
     own = answer_of(judged) if judged else Answer(quotes=margin_quotes(reading, used))
-    own = own if said(own.short, text) else replace(own, short="", span=None)
+    own = replace(own, short="", span=None) if reading.kind in _OPEN and not said(own.short, text) else own
     status: events.AnswerStatus = "answered" if is_sure else "unsure"
     return replace(own, text=text, status=status, unsupported=loose, is_written=True)
 
