@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 
 ANSWERED, NOT_FOUND = 0.5, 0.3
 """Support of at least the first is "answered", of at least the second "unsure", below that "not_found"."""
-_MOST_SAID = 1.5  # nats: to ask for more than that gained nothing (docs/choices.md)
+_MOST_SAID = 1.5  # nats: to ask where more is needed gained nothing on 199 questions
 
 
 @dataclass(frozen=True)
