@@ -109,10 +109,7 @@ def test_documents_that_answer_differently_give_an_answer_each(runtime: Runtime)
     assert ("yard" in one.short, ";" in one.short) == (True, False)
 
 
-def test_a_yes_or_no_of_the_judge_alone_is_told_only_where_it_is_asked_for(runtime: Runtime) -> None:
-    document, question = Document("harbour", HARBOUR), "May I anchor in the northern basin?"
-    told = runtime.ask(document, question)
-    assert (told.text, told.status) == (f"Perhaps: “{told.short}” (line 1)", "unsure")
-    assert told.short == "Nobody may anchor in the northern basin."
-    assert runtime.with_changes(answer="yesno").ask(document, question).short == "No"
+def test_yes_and_no_are_told_by_the_model_where_the_question_asks_for_one(runtime: Runtime) -> None:
+    document = Document("harbour", HARBOUR)
+    assert runtime.ask(document, "May I anchor in the northern basin?").short == "No"
     assert runtime.ask(document, "Who is the harbour master?").short == "Greta Solheim"

@@ -216,18 +216,15 @@ def answer_of(judged: Judged) -> Answer:
 
 
 def pointed_answer(reading: Reading, judged: Judged) -> Answer:
-    """Returns the answer that needs no writer. Instead of a verdict for which nobody asked, and which the judge alone
-    guesses hardly better than chance (docs/choices.md), it is the quotation."""
+    """Returns the answer that needs no writer."""
     if not judged.candidates or judged.status == "not_found":
         return not_found(reading, judged)
     if len(judged.items) > 1:
         return _listed(reading, judged)
-    carried, sentence = format_quotes(reading, judged.quotes[:1]), " ".join(judged.quotes[0].text.split())
+    carried = format_quotes(reading, judged.quotes[:1])
     short = judged.verdict or judged.short
     text = f"{short}." if judged.verdict else on_one_line(short)
-    if judged.verdict and reading.kind == "auto" and (judged.evidence is None or judged.evidence.agreed is None):
-        text, short, carried = carried, sentence, ""
-    elif sentence == short:
+    if " ".join(judged.quotes[0].text.split()) == short:
         carried = ""
     elif len(short.split()) >= _LONG and carried:
         text, carried = carried, ""
