@@ -83,8 +83,8 @@ def test_a_locked_library_keeps_no_one_else_out(
     db.close()
     for thread in threads:
         thread.join()
-    assert set(codes) <= {201, 429, 503}  # on a slow machine, none may find the line full
-    assert len(codes) == len(threads)
+    assert set(codes) <= {201, 429, 503}
+    assert 429 in codes
 
 
 def test_a_client_that_names_its_shelf_sees_no_other(client: Client) -> None:

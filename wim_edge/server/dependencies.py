@@ -52,7 +52,8 @@ class Service:
         waiting = self._writers.statistics().tasks_waiting
         if waiting >= _MAX_WRITING:
             raise BusyError(waiting, 10)
-        return await to_thread.run_sync(partial(work, *given), limiter=self._writers)
+        async with self._writers:  # in line at once: `run_sync` would let others pass the check before it is
+            return await to_thread.run_sync(partial(work, *given))
 
     def close(self) -> None:
         """Ends all running and waiting jobs, so that their streams end too, and frees the model."""
