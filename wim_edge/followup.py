@@ -84,10 +84,8 @@ class Restater:
 
     def restated(self, question: str, before: Turn, writer: LoadsModel | None, control: Control) -> str:
         """Returns the question so that it stands alone; the result of `completed` without a ``writer``, with a base
-        model, and if a writer whose answer does not come first changes nothing.
-
-        Raises Interrupted, ModelError, CapacityError.
-        """
+        model, and if a writer whose answer does not come first changes nothing. Raises Interrupted, ModelError,
+        CapacityError."""
         model = writer.model() if writer is not None else None
         if writer is None or model is None or model.info.chat_template is None:
             return completed(question, before)

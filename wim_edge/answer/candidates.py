@@ -23,7 +23,7 @@ from math import exp, inf, log
 from wim_edge import words
 from wim_edge.documents import Document, Segment, sentences
 from wim_edge.documents.tables import Table, tables_within
-from wim_edge.documents.units import Row, lists, rows_within, unit_spans, whole_value
+from wim_edge.documents.units import Row, lists_within, rows_within, unit_spans, whole_value
 from wim_edge.reading import events
 from wim_edge.reading.plan import source_label
 from wim_edge.reading.pointing import Pointed, RowRead
@@ -223,12 +223,11 @@ def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
     asked, found = words.without_endings(plan.query), []
     for index in sorted(reading.ranking.known):
         document, (first, last) = plan.document_of(index), plan.segments[index].chars
-        for (start, end), items in lists(document.text):
-            if first <= items[0][0] < last:
-                above, section = document.text[start:end], document.section(items[0][0]) or ""
-                sentence = above[sentences(above)[-1][0] :] if above else ""
-                text = sentence if section in sentence else f"{section}\n{sentence}"
-                found.append((_passage(reading, index), index, items, text[-_LONGEST:]))
+        for (start, end), items in lists_within(document.text, first, last):
+            above, section = document.text[start:end], document.section(items[0][0]) or ""
+            sentence = above[sentences(above)[-1][0] :] if above else ""
+            text = sentence if section in sentence else f"{section}\n{sentence}"
+            found.append((_passage(reading, index), index, items, text[-_LONGEST:]))
     best_first = sorted(found, key=lambda one: (-one[0], -len(asked & words.without_endings(one[-1]))))[:MAX_ROWS]
     forks = reading.alone([tokenize(one[-1]) for one in best_first])
     read = [(reading.writer.pointer.log_odds(fork.logits), one) for fork, one in zip(forks, best_first, strict=False)]

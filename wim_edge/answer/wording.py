@@ -17,7 +17,7 @@ from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of, judge, not
 from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, quote, quote_at
 from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
-from wim_edge.documents.units import lists
+from wim_edge.documents.units import lists_within
 from wim_edge.engine.protocols import PLAIN_LETTERS
 from wim_edge.reading import events
 from wim_edge.reading.generate import VALUE, Grounding
@@ -193,8 +193,8 @@ def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | Non
     for index in used:
         document, own = plan.document_of(index), plan.segments[index].segment
         spans += [(index, own.start + start, own.start + end, False) for start, end in sentences(own.text)]
-        below = (items for _, items in lists(document.text) if own.start <= items[0][0] < own.end)
-        spans += [(index, items[0][0], items[-1][1], True) for items in below]
+        below = lists_within(document.text, own.start, own.end)
+        spans += [(index, items[0][0], items[-1][1], True) for _, items in below]
     best = best_holder(text, [without_endings(plan.document_of(at).text[start:end]) for at, start, end, _ in spans])
     if best is None:
         return None

@@ -130,6 +130,11 @@ def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]
     return tuple(found)
 
 
+def lists_within(text: str, start: int, end: int) -> list[tuple[tuple[int, int], tuple[tuple[int, int], ...]]]:
+    """Returns those of `lists` that begin within characters ``[start, end)``."""
+    return [one for one in lists(text) if start <= one[1][0][0] < end]
+
+
 def siblings(text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:
     """Returns the spans of the items of a list: the list that contains these characters or, if they end a line ("You
     need:"), the list that begins below. Returns () if there is no list."""
