@@ -1,12 +1,12 @@
-"""What each term of an answer's score earns, and each kind of evidence for its support: one off at a time.
+"""Measures what each term of an answer's score, and each kind of evidence for its support, contributes.
 
     python scripts/ablate.py SET [SET ...] [--part report] [--limit 30] [--model NAME] [--save FILE]
     python scripts/ablate.py --from FILE
 
-A set is a folder, as `wim-edge eval documents` takes it, or a file of `wim-edge eval multidoc`, each question among ten
-documents. Each question is asked once with the default settings; what is off counts as 0 in the score of the
-candidates that `answer.finished` tells (docs/events.md), so that nothing is read again. Prints, as Markdown, the share
-of answerable questions whose first candidate contains a right answer, with its 95% interval, and the AUROC of the
+A set is a folder for `wim-edge eval documents`, or a file for `wim-edge eval multidoc` (each question with ten
+documents). Each question is asked once with the default settings. Then one term at a time counts as 0 in the scores of
+the candidates in `answer.finished` (docs/events.md), without another reading. The script prints, as Markdown, the share
+of answerable questions whose best candidate contains a right answer, with its 95% interval, and the AUROC of the
 support. Weights are not fitted again.
 """
 
@@ -36,22 +36,22 @@ EVIDENCE = ("likelihood", "answers", "missing")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that was asked, and what became of it."""
+    """A question that was asked, with its candidate answers and the evidence."""
 
     set: str
     id: str
     answers: list[str]
     candidates: list[dict[str, Any]]
-    """As in `answer.finished`: text, terms and is_cell."""
+    """The candidates of `answer.finished`: text, terms and is_cell of each."""
     evidence: dict[str, float]
     weights: dict[str, float]
-    """Those of the support."""
+    """The weights of the support, by name."""
 
 
 def questions_of(
     path: Path, part: Part, limit: int, seed: int
 ) -> Iterator[tuple[str, list[Document], str, Sequence[str]]]:
-    """Yields (id, documents, question, right answers) of a set."""
+    """Yields (id, documents, question, right answers) for each question of a set."""
     if path.is_file():
         for number, row in enumerate(take_part(load_multidoc(path), part, key=lambda row: row.id)[:limit]):
             gold, *others = row.passages[:10]
@@ -81,7 +81,7 @@ def ask(options: argparse.Namespace) -> Iterator[Asked]:
 
 
 def first(candidates: Sequence[Mapping[str, Any]], off: str) -> str:
-    """Returns the likeliest words with a term off; what is said more than once counts together."""
+    """Returns the best candidate's words without the term ``off``. Candidates with equal words count together."""
     left = [one for one in candidates if not (off == CELLS and one["is_cell"])]
     scores = [Terms(**{**one["terms"], **({off: 0.0} if off in TERMS else {})}).score for one in left]
     share = shares(zip((one["text"] for one in left), scores, strict=True))
@@ -89,13 +89,13 @@ def first(candidates: Sequence[Mapping[str, Any]], off: str) -> str:
 
 
 def support(one: Asked, off: str) -> float:
-    """Returns the support with a kind of evidence off."""
+    """Returns the support without the kind of evidence ``off``."""
     weights = {name: 0.0 if name == off else weight for name, weight in one.weights.items()}
     return SupportWeights(**weights).support(Evidence(**one.evidence))
 
 
 def table(asked: Sequence[Asked]) -> Iterator[str]:
-    """Yields the lines of the table: a column for each set, a row for all and for each that is off."""
+    """Yields the lines of the tables, with a column for each set and a row for each term or evidence that is off."""
     sets = list(dict.fromkeys(one.set for one in asked))
     counts = {name: sum(bool(one.answers) for one in asked if one.set == name) for name in sets}
     yield "| off | " + " | ".join(f"{name} ({counts[name]})" for name in sets) + " |"

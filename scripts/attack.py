@@ -3,8 +3,8 @@
     python scripts/attack.py                    all parts
     python scripts/attack.py models --every 10  a tenth of the mutated model files
 
-Each case runs the command line, or for documents the reader, in a process of its own. It must work, or end with a clear
-error and its exit code, in time; CRASH and HANG are bugs, listed in full.
+Each case runs the command line, or the reader of documents, in a process of its own. The case must work, or end in time
+with a clear error and its exit code. CRASH and HANG are bugs, which are listed in full.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def tell(part: str, found: list[Outcome]) -> bool:
-    """Prints a line of the table, and the failures; returns whether there are any."""
+    """Prints a part's row of the table, and its bugs. Returns True if there are bugs."""
     n = Counter("works" if one.how == "killed" else one.how for one in found)
     slowest, most = max(one.seconds for one in found), max(one.bytes for one in found)
     print(f"{part:<24}{len(found):>7}{n['works']:>7}{n['refused']:>9}{n['CRASH']:>7}{n['HANG']:>6}"

@@ -1,13 +1,13 @@
-"""What is found by when: of whole documents' questions, the share whose gold stands among the chosen passages, over
-the seconds since the question, had the reading been stopped then.
+"""Measures how early gold text is found: the share of questions with gold among the chosen passages, over the seconds
+since the question, as if the reading had been stopped then.
 
     python scripts/bench_anytime.py --data DIR --part report --questions 20 --threads 1 --json --plot anytime.png
 
-The promising segments first (and where reading ends by itself), the document's order, and `rag:embed`: chunks are
-embedded first, then the nearest three are there at once. Each question is a first one: nothing is kept. They are drawn
-from all of each document's, which follow its text, so that they ask for its end as often as for its beginning.
+Three orders are compared: promising segments first (with the time at which reading ends by itself), the document's, and
+`rag:embed`, which embeds all chunks and then has the nearest three. No reading is kept between questions. Questions are
+drawn evenly along each document, so that they ask about its end as often as about its beginning.
 
-Seconds are the processor's, of all threads together: with one thread those of an idle core, whatever else it does.
+Seconds are CPU seconds of all threads. With one thread, they do not depend on other work of the machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AUTO = Within.parse("auto")
 BOUND, SEGMENTS = AUTO.unread or 0.0, AUTO.segments
 
 Course = list[tuple[float, float]]
-"""From which second on gold is among the chosen passages, or is not."""
+"""(seconds, 1 or 0), in order of time: whether gold is among the chosen passages from this time on."""
 
 
 def main() -> None:
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def spread(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
-    """Returns so many that can be answered, as many of each document, at equal distances."""
+    """Returns ``n`` answerable questions, equally many of each document, at equal distances."""
     by_document: dict[str, list[DocumentQuestion]] = {}
     for one in questions:
         if one.answers:
@@ -92,8 +92,8 @@ def spread(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
 
 
 def read(runtime: Runtime, document: Document, question: DocumentQuestion) -> Iterator[tuple[float, float, float]]:
-    """Yields after each segment the seconds so far, whether gold is among those that would be chosen, and the
-    probability that a better one is left."""
+    """Yields after each segment (seconds so far, 1 or 0: gold is among the passages that would be chosen now, P(an
+    unread segment answers better))."""
     begun = time.process_time()
     stream = runtime.stream(document, question.question)
     for event in stream:
@@ -114,7 +114,7 @@ def embed(document: Document, question: DocumentQuestion, threads: int | None) -
 
 
 def found_by(courses: list[Course], at: float) -> list[float]:
-    """Returns of each question whether it has gold at that second."""
+    """Returns for each question whether gold was among the chosen passages at this second: 1 or 0."""
     return [next((gold for when, gold in reversed(one) if when <= at), 0.0) for one in courses]
 
 

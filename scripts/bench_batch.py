@@ -1,10 +1,10 @@
-"""`wim-edge batch` on one process and on a Ray cluster of two machines (both this one), of which one is lost.
+"""Compares `wim-edge batch` in one process and on a Ray cluster of two machines (both this one), one of which is lost.
 
     python scripts/bench_batch.py --data nq_multidoc.jsonl.gz --data hotpotqa.jsonl.gz
 
-Documents are made of the passages of three questions each (multi-document and HotpotQA, docs/evaluation.md).
-Prints of each run whether every row is there, none twice, answered as by one process, and each document read once on
-each machine that had it; and the seconds it took, with those in which the model was at work.
+Each document consists of the passages of three questions (multi-document and HotpotQA, docs/evaluation.md). For each
+run the script prints whether all rows are there once, with the answers of one process, and how often each machine read
+a document. It also prints the run's seconds and those of the model.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Bench:
         self._homes = 0
 
     def cluster(self, machines: int) -> Any:
-        """Each machine with one CPU and a home of its own."""
+        """Returns a Ray cluster whose machines have one CPU and a home folder of their own each."""
         from ray.cluster_utils import Cluster
 
         found, self.last = None, None
@@ -71,7 +71,7 @@ class Bench:
         return {"WIM_EDGE_HOME": str(self.work / f"home{self._homes}")}
 
     def batch(self, questions: Path, name: str, *more: str, lose: Any = None) -> list[dict[str, Any]]:
-        """The rows of a run; with ``lose`` a cluster whose last machine is killed after a third of them."""
+        """Returns the rows of a run. ``lose``: a cluster whose last machine is killed after a third of the rows."""
         out = self.work / name
         command = [sys.executable, "-m", "wim_edge", "batch", str(questions), "--out", str(out), "--threads", "1",
                    "--model", self.model, "--answer-tokens", "48", *more]  # fmt: skip
@@ -118,7 +118,7 @@ def told(here: list[dict[str, Any]], there: list[dict[str, Any]], seconds: float
 
 
 def made(given: argparse.Namespace, work: Path) -> Path:
-    """A file of questions, each document's first ones first, and the documents beside it."""
+    """Returns a file of each document's first question, then the second ones and so on; documents lie beside it."""
     asked = [one for path in given.data for one in map(_of_row, _rows(path))][: QUESTIONS * given.documents]
     assert len(asked) == QUESTIONS * given.documents, f"{len(asked)} questions in the data"
     folder = work / "documents"

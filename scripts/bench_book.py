@@ -1,14 +1,14 @@
-"""How long an answer from a book takes: first margin, provisional answer, answer, memory; and a second question.
+"""Measures answers from a book: seconds to the first margin, provisional answer, and answer; memory; a second question.
 
     python scripts/bench_book.py --data DIR --library passages.jsonl.gz --tokens 20000,100000 --within auto,all
     python scripts/bench_book.py --data DIR --library passages.jsonl.gz --tokens 1000000 --questions 3
     python scripts/bench_book.py --data DIR --known 10000
 
-A book is a document of DIR (docs/evaluation.md, "Whole documents") with its question, among passages of the library,
-somewhere in them by the seed, as long as is wanted (4.4 characters to a token; what it came to is counted). Each
-question is one `wim-edge ask --json` in a process of its own, nothing kept; with ``--known`` the second of two, of
-which the first is kept. Seconds are from the start of the process; medians over the questions. Questions are drawn
-evenly over the documents, with an answer in them.
+A book is a document of DIR (docs/evaluation.md, "Whole documents"), at a random place among passages of the library. It
+has about ``--tokens``, at 4.4 characters per token (the output has the exact number). Each question is one `wim-edge
+ask --json` in a process of its own, without a saved reading. With ``--known`` it is the second question, and the first
+one's reading is saved. Seconds are from the start of the process. Figures are medians over questions, which are
+answerable and drawn evenly from the documents.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def drawn(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
-    """Returns so many that can be answered, evenly over the documents, in their order."""
+    """Returns ``n`` answerable questions, drawn evenly from the documents, in their original order."""
     able = [one for one in questions if one.answers]
     by_document: dict[str, list[DocumentQuestion]] = {}
     for one in able:
@@ -85,7 +85,7 @@ def drawn(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
 
 
 def passages(path: Path, seed: int) -> list[str]:
-    """Returns the library's passages, each under its title, in an order by the seed."""
+    """Returns the library's passages, each under its title, in a random order that depends on the seed."""
 
     def parse(row: Row, _number: int) -> Iterator[str]:
         yield f"{text_of(row['title'])}\n\n{text_of(row['text'])}\n\n"
@@ -96,7 +96,7 @@ def passages(path: Path, seed: int) -> list[str]:
 
 
 def book(text: str, filler: list[str], tokens: int, rng: random.Random) -> str:
-    """Returns the text among filler, of about so many tokens; by itself where it is that long already."""
+    """Returns the text among filler, about ``tokens`` tokens in all; the text alone if it is as long already."""
     left, chosen = int(tokens * CHARS_A_TOKEN) - len(text), []
     for passage in filler[rng.randrange(max(1, len(filler))) :] + filler:
         if left <= 0:
@@ -108,7 +108,7 @@ def book(text: str, filler: list[str], tokens: int, rng: random.Random) -> str:
 
 
 def ask(text: str, question: DocumentQuestion, before: DocumentQuestion | None, within: str, model: str) -> Row:
-    """Asks in a process of its own, and after another question, if there is one, whose reading is kept."""
+    """Asks a question in a process of its own. ``before``: a question to ask first, whose reading is kept."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "book.txt"
         path.write_text(text, encoding="utf-8")
@@ -127,7 +127,7 @@ def ask(text: str, question: DocumentQuestion, before: DocumentQuestion | None, 
 
 
 def measured(events: list[tuple[float, Row]], text: str, question: DocumentQuestion) -> Row:
-    """Returns the seconds and what was found. Raises ValueError where there was no answer."""
+    """Returns the figures of an answer, by name. Raises ValueError if there is no answer."""
 
     def first(kind: str, **wanted: object) -> float:
         return next((at for at, event in events if event["type"] == kind

@@ -1,15 +1,15 @@
-"""Measure how documents are read: facts in their tables, a long PDF, a library in step, and other languages.
+"""Measures how documents are read: facts in tables, a long PDF, the sync of a library, and other languages.
 
     pip install -e '.[dev]'
     python scripts/bench_documents.py tables               40 questions of five documents, in six formats
     python scripts/bench_documents.py pdf [FILE.pdf]       300 pages to text: seconds, peak memory
-    python scripts/bench_documents.py sync                 10,000 files: nothing changed, then ten
+    python scripts/bench_documents.py sync                 10,000 files: none changed, then ten
     python scripts/bench_documents.py languages --data DIR [--languages en,de,es,zh,ar] [--per-document 3]
 
-`tables` counts the questions whose row is among the quotations, and those that are answered with its value. `languages`
-asks the same questions in each language, of the documents of DIR/xquad_LANGUAGE that are kept to report on, and of the
-passage alone that answers. Printed are the share of questions for which that passage came first, is among those that
-were shown, and the F1 with the document and with the passage alone. All take --json, --model and --adapter.
+`tables` counts the questions with the right row among the quotations, and those with the right value in the answer.
+`languages` asks the same questions in each language: of the reported documents of DIR/xquad_LANGUAGE, and of the gold
+passage alone. It prints the share of questions for which the gold passage was shown first, or shown at all, and the F1
+with the document and with the gold passage alone. All take --json, --model and --adapter.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from wim_edge.words import scores
 
 Row = dict[str, Any]
 _PIECE = 40
-"""The characters by which a passage is known to be of another."""
+"""The characters of a piece. A shown passage overlaps the gold paragraph if one of its pieces is in it."""
 
 
 def main() -> None:
@@ -100,7 +100,7 @@ def measure_pdf(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
 
 
 def lengthened(source: Path, path: Path, pages: int) -> int:
-    """Writes the pages of a PDF one after the other until there are so many; returns their number."""
+    """Writes a PDF of ``pages`` pages that repeats those of ``source``; returns their number."""
     import pypdfium2
 
     one, whole = pypdfium2.PdfDocument(source), pypdfium2.PdfDocument.new()
@@ -182,8 +182,8 @@ def rows(data: Path, language: str, name: str) -> list[Row]:
 
 
 def gold_passages(data: dict[str, tuple[list[Row], list[Row]]]) -> dict[str, tuple[str, int]]:
-    """Returns for each question the number of its document, and of the paragraph in which most languages have the
-    answer; of several the one that shares most words with the question."""
+    """Returns for each question (number of its document, index of its gold paragraph). The gold paragraph has the
+    answer in the most languages and, among equals, shares the most words with the question."""
     passages = {
         language: {one["id"].partition("-")[2]: re.split(r"\n\n+", one["text"]) for one in documents}
         for language, (documents, _) in data.items()
@@ -222,7 +222,7 @@ def folder_of(folder: Path, documents: list[Row], questions: list[Row]) -> Path:
 
 
 def place_of(row: Row, gold: str) -> int | None:
-    """Returns the number of the first shown passage that is of this paragraph; None if none is."""
+    """Returns the index of the first shown passage that overlaps the gold paragraph; None if none does."""
     gold = "".join(gold.split())
     for number, passage in enumerate("".join(one.split()) for one in row["passages"]):
         pieces = (passage[at : at + _PIECE] for at in range(0, max(1, len(passage) - _PIECE), _PIECE))

@@ -1,10 +1,10 @@
-"""How often a passage that asks to be found relevant is: for each relevance method, among passages of other questions.
+"""Measures how often a passage that demands to be found relevant succeeds, for each relevance method.
 
     python scripts/bench_injections.py nq_multidoc.jsonl.gz [--model NAME] [--limit 25]
 
-Of each question ten passages are read, one of which answers it, and an eleventh that has nothing to do with it; then
-the same with a sentence added to the eleventh. Two figures in each cell: how often it comes first, and how often it is
-among the four best; without the sentence, and with each.
+For each question, ten passages are read, one of which answers, and an unrelated eleventh; then the same again with an
+attack added to the eleventh. Each cell shows how often the eleventh ranks first, and how often among the best four. The
+first row is without an attack.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def show(n: int, first: Counter[tuple[str, str]], among: Counter[tuple[str, str]]) -> None:
-    """The table after so many questions."""
+    """Prints the table after ``n`` questions."""
     names = [f"{pattern} {relevance}" for pattern, relevance in METHODS]
     print(f"\n{n} questions\n\n| | {' | '.join(names)} |\n| --- |{' ---: |' * len(names)}")
     for attack in ATTACKS:
@@ -65,7 +65,7 @@ def show(n: int, first: Counter[tuple[str, str]], among: Counter[tuple[str, str]
 
 
 def documents(question: QAExample, attack: str) -> list[Document]:
-    """The eleventh is the least like the question that the data has for it."""
+    """Returns ten passages and an eleventh with the attack: the data's last passage, the least similar one."""
     read, last = list(question.passages[:10]), question.passages[-1]
     hostile = replace(last, text=attack.format(text=last.text, question=question.question))
     found, _ = as_documents([*read, Passage(hostile.title, hostile.text)])
@@ -73,7 +73,7 @@ def documents(question: QAExample, attack: str) -> list[Document]:
 
 
 def rank_of_last(runtime: Runtime, given: list[Document], question: str) -> int:
-    """Where the last document stands when all are scored, 0 first; the answer is not waited for."""
+    """Returns the rank of the last document, from 0, once all are scored. Does not wait for the answer."""
     order: list[int] = []
     with closing(runtime.stream(given, question)) as stream:  # type: ignore[type-var]
         for event in stream:

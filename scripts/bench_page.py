@@ -1,16 +1,15 @@
-"""Measure what a reader of the page waits for, in a browser, with a PDF of 300 pages.
+"""Measures what a reader of the page waits for in a browser, with a PDF of 300 pages.
 
     pip install -e '.[dev]'      and a Chromium
     python scripts/bench_page.py FILE.pdf [--pages 300] [--question Q] [--json]
 
-The PDF's own pages are put one after the other until there are so many. Printed are seconds, medians of some
-trials (`first_paint` of the page, `open` from choosing the file until its first page is shown, that is with reading
-its text, `reopen` of one that is on the shelf, `marked` from the click on a quotation until it is marked on its page),
-and while a reading runs, as the browser's own trace tells, the frames a second that it drew (`frames`) and that it
-dropped, and the longest task of the page's main thread (`longest_task`, in seconds). Of a made-up book of 100,000
-tokens, another one for each trial: `feedback` from Enter to the question's card, `first_card` from Enter to an answer,
-provisional or not, the processor's seconds until then (`cpu_first_card`), and `shown` from the event of that answer to
-the card that shows it.
+The PDF's pages are repeated until there are ``--pages``. Figures are seconds, medians of several trials: `first_paint`
+of the page; `open`, from choosing a file to its first page, with the extraction of its text; `reopen`, for a document
+on the shelf; `marked`, from the click on a quotation to its mark on the page. From the browser's trace of a running
+reading come the frames drawn (`frames`) and dropped per second, and the page's longest main-thread task in seconds
+(`longest_task`). With a new made-up book of 100,000 tokens for each trial: `feedback`, from Enter to the question's
+card; `first_card`, from Enter to an answer, provisional or not; `cpu_first_card`, the CPU seconds until then; and
+`shown`, from the event of that answer to its card.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from wim_edge.server.job_queue import Job
 
 QUESTION = "What is the library for?"
 SECONDS = 6.0
-"""The time of a reading whose frames are counted."""
+"""The seconds of a reading in which frames are counted."""
 TRACED = [f"disabled-by-default-devtools.timeline{part}" for part in ("", ".frame")]
 BOOK = 440_000  # characters, 4.4 to a token
 CLOCK = """() => {
@@ -70,7 +69,7 @@ def main() -> None:
 
 
 def measure(browser: Any, address: str, given: argparse.Namespace, folder: Path) -> dict[str, float]:
-    """Returns the figures, by their names."""
+    """Returns the figures by name."""
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(address)
     painted = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
@@ -102,7 +101,7 @@ def measure(browser: Any, address: str, given: argparse.Namespace, folder: Path)
 
 
 def of_a_book(page: Any, address: str, path: Path, seed: int) -> dict[str, float]:
-    """Returns the seconds from a question about a new book to what the page shows."""
+    """Returns the seconds from a question on a new book to the page's reactions, by name."""
     draw, told, tell = random.Random(seed), [], Job.tell
     names = [f"{first}{last}" for first in ("Bran", "Hol", "Ver", "Lin", "Mar") for last in ("dt", "ster", "gard")]
     text = "".join(
@@ -136,7 +135,7 @@ def of_a_book(page: Any, address: str, path: Path, seed: int) -> dict[str, float
 
 
 def seconds(page: Any, work: Callable[[], None]) -> float:
-    """Returns how long it takes until the first page of the document is shown."""
+    """Returns the seconds from ``work`` until the document's first page is shown."""
     begun = time.perf_counter()
     work()
     page.wait_for_function(SHOWN)
@@ -144,9 +143,9 @@ def seconds(page: Any, work: Callable[[], None]) -> float:
 
 
 def while_reading(browser: Any, page: Any) -> dict[str, float]:
-    """Returns what the browser's own trace tells of the seconds in which all of the document is read: the frames that
-    it drew and those that it dropped, a second, and the longest task of the page's main thread in seconds. The pages
-    are scrolled on with each frame, as by one who reads along: where nothing moves no frame is drawn."""
+    """Returns figures from the browser's trace while a whole document is read: frames drawn and dropped per second, and
+    the longest task of the page's main thread, in seconds. The pages scroll with each frame, as if a person read along,
+    because a still page draws no frames."""
     page.evaluate("document.getElementById('pattern').value = 'wim'")
     page.fill("#question", "What is said of memory?")
     page.press("#question", "Enter")

@@ -1,27 +1,27 @@
-"""What real products make of the questions of `wim-edge eval documents`, with the same model file and embedder.
+"""Measures other products on the questions of `wim-edge eval documents`, with the same model file and embedding model.
 
     python scripts/bench_peers.py --data DIR --part report --limit 100 --threads 1 --product langchain --json
 
-The products are no dependencies of the project. Into an environment of its own:
+The products are not dependencies of the project. Install them into a separate environment:
 
     pip install '.[embed]' llama-index-core langchain-core langchain-text-splitters llm
 
-Each does what its documentation shows, with its own defaults:
+Each product does what its documentation shows, with its own defaults:
 
     llamaindex  the starter tutorial: VectorStoreIndex.from_documents, as_query_engine (SentenceSplitter of 1,024 tokens
-                with 200 in common, the nearest two, its text_qa prompt as one user turn)
-    langchain   the RAG tutorial: RecursiveCharacterTextSplitter of 1,000 characters with 200 in common,
+                with an overlap of 200, the nearest two, its text_qa prompt as one user turn)
+    langchain   the RAG tutorial: RecursiveCharacterTextSplitter of 1,000 characters with an overlap of 200,
                 InMemoryVectorStore, similarity_search (the nearest four), the prompt rlm/rag-prompt
     simonw-llm  "Answering questions with Retrieval-Augmented Generation" by its author: a document's paragraphs in a
-                collection (embed-multi), the ten most similar of them (similar) before the question, his system prompt
+                collection (embed-multi), the ten most similar ones (similar) before the question, his system prompt
 
-The model is the GGUF file through llama-cpp-python's chat completion, as those who use the products have it: greedy, at
-most 100 tokens, with the context that it was trained for. The embedder is the one of ``rag:embed``. Indexing a document
-counts into its first question. Questions, scores and figures are those of the task `documents` (docs/evaluation.md),
-with the product in place of the pattern; `packages` are the versions. `echoes` knows wim-edge's prompts alone, not
-those of the products. Question by question, each product is asked before the next; seconds are to be compared with
-those of `wim-edge eval documents` on the same quiet machine. A prompt that begins like the last one of its product is
-not evaluated anew as far as they agree; `read_tokens_per_example` counts it.
+The model is the GGUF file in llama-cpp-python's chat completion, as users of the products have it: greedy, at most 100
+tokens, with the context of its training. The embedding model is that of ``rag:embed``. A document's indexing counts for
+its first question. Questions, scores and figures are those of the task `documents` (docs/evaluation.md), with the
+product in place of the pattern; `packages` are the versions. `echoes` knows only wim-edge's prompts, not those of the
+products. All products are asked a question before the next one. Compare seconds with those of `wim-edge eval documents`
+on the same quiet machine. A prompt's common beginning with the product's previous prompt is not evaluated again, but
+`read_tokens_per_example` counts it.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from wim_edge.reading.timings import peak_rss_bytes
 ANSWER_TOKENS = 100  # as `wim-edge eval` has it
 
 Ask = Callable[[str], tuple[str, list[tuple[float, str]]]]
-"""A question -> the answer, and the passages that it was given from with their similarity, the nearest first."""
+"""A function of a question. It returns the answer, and the passages used as (similarity, text), nearest first."""
 Index = Callable[[str], Ask]
-"""A document's text -> what answers questions about it."""
+"""A function of a document's text. It returns an `Ask` for this document."""
 
 
 def main() -> None:
@@ -107,7 +107,7 @@ def arguments() -> argparse.Namespace:
 
 
 class Generator:
-    """The model file, as llama-cpp-python's users open it; counts the tokens of the completions."""
+    """The model file, opened as llama-cpp-python's users do. Counts the tokens of the completions."""
 
     def __init__(self, path: Path, n_threads: int) -> None:
         from llama_cpp import Llama
@@ -118,11 +118,11 @@ class Generator:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets the counts."""
+        """Sets the counts to 0."""
         self.prompt_tokens, self.decoded_tokens, self.finish_reason = 0, 0, ""
 
     def __call__(self, prompt: str, system: str = "") -> str:
-        """Returns the answer to one user turn. Raises ValueError where it does not fit the context."""
+        """Returns the answer to one user turn. Raises ValueError if the turn does not fit the context."""
         turns = [{"role": "system", "content": system}] if system else []
         completion = self._llama.create_chat_completion(
             [*turns, {"role": "user", "content": prompt}], max_tokens=ANSWER_TOKENS, temperature=0.0
@@ -134,7 +134,7 @@ class Generator:
 
 
 class Asker:
-    """Asks one product, which keeps the index of the last document."""
+    """Asks one product, and keeps the index of the last document."""
 
     def __init__(self, name: str, generator: Generator) -> None:
         self.name, self._generator = name, generator
@@ -147,7 +147,7 @@ class Asker:
             raise SystemExit(f"{name}: {error}; pip install {packages}, in an environment of its own") from error
 
     def record(self, example: Example) -> Record:
-        """Asks an example. A prompt that does not fit the context is a failed example, which counts as wrong."""
+        """Returns the record of an example. A prompt that does not fit the context fails and counts as wrong."""
         reply, error = None, None
         is_first = example.shelf != self._document
         try:
@@ -280,7 +280,7 @@ def llm_similar(generate: Generator) -> Index:
         model_id = "e5"
 
         def embed_batch(self, items: Any) -> Any:
-            """Embeds passages together, or a question alone, which begins with e5's "query: "."""
+            """Returns the embeddings of passages, or of one question, which begins with e5's "query: "."""
             texts = list(items)
             if len(texts) == 1 and texts[0].startswith("query: "):
                 return [embedder.query(texts[0].removeprefix("query: ")).tolist()]
@@ -311,7 +311,7 @@ def llm_similar(generate: Generator) -> Index:
 
 @dataclass(frozen=True)
 class Product:
-    """A product: its packages, and what makes its index."""
+    """A product: the packages that it needs, and a function that returns its `Index`."""
 
     packages: tuple[str, ...]
     make: Callable[[Generator], Index]

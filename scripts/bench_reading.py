@@ -1,15 +1,15 @@
-"""What reading with margins costs, and what the second question costs: all figures in one run.
+"""Measures the cost of reading with margins, and of a second question. All figures come from one run.
 
     python scripts/bench_reading.py                      4,096 tokens of the GPL in segments of 1,024
     python scripts/bench_reading.py --model qwen3-0.6b --out runs/bench
 
-Of ``wim:verdict:free`` every segment gets a margin in the model's own words and a verdict on it: the work of the
-paper's own code, which ``--reference DIR`` runs beside (reference_reading.py). The other patterns are what `ask` does.
+With ``wim:verdict:free`` every segment gets a margin in the model's own words and a verdict on the margin. The paper's
+own code does the same; ``--reference DIR`` runs it too (reference_reading.py). The other patterns are what `ask` does.
 
-Each reading runs in a process of its own, so that its peak memory is its own and a saved reading is restored
-as another process would; the kinds take turns. Prints a table of medians, and writes the figures
-(bench-reading.json) and a plot (bench-reading.png, needs matplotlib). Only ratios of one run are worth
-comparing: machines are noisy.
+Each reading runs in a process of its own. So its peak memory is its own, and a saved reading is restored as by another
+process. The kinds of reading take turns. The script prints a table of medians, and writes the figures
+(bench-reading.json) and a plot (bench-reading.png, needs matplotlib). Compare only ratios within one run, because
+timings vary between runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ("What must a distributor of modified versions do?", "Who may receive a copy of the license?")
 STAGES = ("prefill", "restore", "save", "margins", "relevance", "answer")
 REFERENCE = {"reference wim": "wim", "reference llm": "llm"}
-"""The paper's own code with margins and without."""
+"""The runs of the paper's own code, with margins and without."""
 DECODED = 96
 ALL = 64  # passages; the most that settings take
 Run = dict[str, Any]
@@ -123,7 +123,7 @@ def cut(options: argparse.Namespace, model: Any, tokens: int) -> Any:
 
 
 def read(options: argparse.Namespace) -> Run:
-    """One question: ``PATTERN first``, ``PATTERN second`` (restores what the first saved), ``PATTERN growth``."""
+    """Returns a question's figures: ``PATTERN first``, ``PATTERN second`` (restores the first), ``PATTERN growth``."""
     from wim_edge import events
 
     pattern, _, which = options.one.partition(" ")
@@ -160,7 +160,7 @@ def read(options: argparse.Namespace) -> Run:
 
 
 def fork(options: argparse.Namespace) -> Run:
-    """Fork and roll back beside a full reading: milliseconds, and what the cache holds meanwhile."""
+    """Returns the milliseconds to fork a sequence after a full reading, and to close the fork."""
     with runtime(options, "llm") as opened:
         model = opened.open()
         text = model.tokenize(cut(options, model, options.tokens).text)
@@ -178,7 +178,7 @@ def fork(options: argparse.Namespace) -> Run:
 
 
 def reference(options: argparse.Namespace) -> Run:
-    """Returns the runs of the paper's own code on the same text; their peak memory holds both engines."""
+    """Returns the runs of the paper's own code on the same text. Their peak memory includes both engines."""
     import reference_reading
 
     from wim_edge.reading.timings import peak_rss_bytes
@@ -197,7 +197,7 @@ def reference(options: argparse.Namespace) -> Run:
 
 
 def decode(options: argparse.Namespace) -> Run:
-    """Tokens a second of a text decoded after a segment, and Python's share of a step."""
+    """Returns the tokens per second of decoding after a segment, and Python's share of the time."""
     from wim_edge.engine.bindings import lib
     from wim_edge.engine.sampling import Sampler
     from wim_edge.reading.generate import Generation
@@ -243,7 +243,7 @@ def median(trials: list[Run]) -> Run:
 
 
 def ratios(medians: dict[str, Run], patterns: list[str]) -> dict[str, dict[str, float]]:
-    """Returns by pattern its seconds over those of others, and the second question's over its own."""
+    """Returns by pattern the ratio of its seconds to those of others, and of the second question to the first."""
     theirs = "reference wim" in medians
     found = {}
     for name in patterns:

@@ -1,24 +1,24 @@
-"""What models of the sizes that people run cost here: memory beside its estimate, speed, rollback, a second question.
+"""Measures models of common sizes on this machine: memory and its estimate, speed, rollback, and a second question.
 
     python scripts/bench_shapes.py FOLDER                          every shape of shapes.py, and the table
     python scripts/bench_shapes.py FOLDER --shapes lfm2-1.2b --parts memory,speed --out shapes.json
 
-They are shapes with random weights (shapes.py): tokens, bytes and seconds are like those of the models, answers are
-noise. The file of a shape is written into FOLDER and removed after it, unless ``--keep``. Each part runs in processes
-of its own; ``--out`` adds what it finds to a file, so that shapes and parts can be measured one after the other, and
-``--show`` prints the table of such a file. Parts:
+The models are shapes with random weights (shapes.py): tokens, bytes and seconds are like those of real models, answers
+are noise. The file of a shape is written into FOLDER, and removed afterwards unless ``--keep`` is given. Each part runs
+in processes of its own. ``--out`` adds the results to a file, so that shapes and parts can be measured one after the
+other; ``--show`` prints the table of such a file. The parts:
 
-    memory     what `Model.need` estimates for contexts of 4,096 and 8,192 cells, and the most that a process holds
-               beyond what it held before it opened the model (Linux's VmHWM, pages of the file included), when it has
-               evaluated a full batch with every cell in use, taken 32 rows of logits, made as many checkpoints as a
-               reading of the whole does that is kept, and a fork. To save time the cells before that batch are filled
-               by one sequence, which is evaluated, and its state in up to six others
-    speed      prefill of a segment of 512 tokens; a fork at its end, of which a margin of 16 tokens is evaluated, and
-               its removal (rollback: both without the margin, median of five); 32 tokens decoded one by one
+    memory     the estimate of `Model.need` for contexts of 4,096 and 8,192 cells, and the peak memory of a process
+               (Linux's VmHWM, with pages of the file) minus its memory before it opened the model. At the peak, the
+               process has evaluated a full batch with every cell in use, taken 32 rows of logits, and made a fork and
+               as many checkpoints as a saved reading of the whole. To save time, the cells before that batch are
+               filled by one evaluated sequence, and by up to six others with a copy of its state
+    speed      prefill of a segment of 512 tokens; a fork at its end, on which a margin of 16 tokens is evaluated, and
+               the fork's removal (rollback: both without the margin, median of five); 32 tokens decoded one by one
     llm, wim, wim-shallow
-               `wim-edge ask` of the first 1,500 tokens or so of the GPL: the whole of it (llm, and with margins wim),
-               and best first (wim-shallow), which is the default where reading all takes half a minute or more; of
-               the latter two a second question in a new process, with what was read kept. Seconds without loading
+               `wim-edge ask` on about the first 1,500 tokens of the GPL: on the whole text (llm, and wim with margins),
+               or best segments first (wim-shallow, the default if reading all takes half a minute or more). With wim
+               and wim-shallow, a second question follows in a new process, with the saved reading. Loading is not timed
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ QUESTIONS = ("Who may copy this license document?", "What are the freedoms that 
 SEGMENT, DECODED, MARGIN = 512, 32, 16
 CONTEXTS, BATCH = (4096, 8192), 512
 REAL = ("smollm2-135m", "gemma3-270m")
-"""Models with weights of their own, beside the shapes: their memory alone is measured."""
+"""Models with real weights. Only their memory is measured."""
 PARTS = ("memory", "speed", "llm", "wim", "wim-shallow")
 COMMAND = "python scripts/bench_shapes.py FOLDER"
 Row = dict[str, Any]
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def made(name: str, folder: Path) -> Path:
-    """Returns the file of a shape, which is written if it is not there, or of a model on this disk."""
+    """Returns the file of a shape, which is written if it is missing, or of a model on this disk."""
     if name not in SHAPES:
         return resolve(name).path
     path = folder / f"{name}.gguf"
@@ -111,7 +111,7 @@ def made(name: str, folder: Path) -> Path:
 
 
 def apart(one: str, path: Path) -> Row:
-    """Returns what a process of its own finds."""
+    """Runs a part in a process of its own, and returns the result."""
     done = subprocess.run([sys.executable, __file__, str(path), "--one", one], stdout=subprocess.PIPE, check=True)
     found: Row = json.loads(done.stdout)
     print(f"{path.stem} {one}: {found}", file=sys.stderr, flush=True)
@@ -129,13 +129,13 @@ def tokens_of(model: Any, n: int) -> list[int]:
 
 
 def held(most: bool = True) -> int:
-    """Returns the bytes that this process holds, or the most that it has held since that was last set back."""
+    """Returns the bytes that this process holds or, if ``most``, the peak since the peak was last reset."""
     field = "VmHWM" if most else "VmRSS"
     return int(re.findall(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())[0]) * 1024
 
 
 def memory(path: Path, n_ctx: int) -> Row:
-    """Fills a context of so many cells, and evaluates a full batch in its last ones."""
+    """Fills a context of ``n_ctx`` cells, and evaluates a full batch in the last cells."""
     from wim_edge.engine.model import Model
 
     before = held(most=False)
@@ -172,7 +172,7 @@ def memory(path: Path, n_ctx: int) -> Row:
 
 
 def speed(path: Path, _: int) -> Row:
-    """Reads a segment, decodes on a fork of it, and takes such forks back."""
+    """Reads a segment, evaluates margins on forks of it, removes the forks, and decodes."""
     from wim_edge.engine.model import Model
 
     with Model(path) as model:
@@ -203,7 +203,7 @@ def speed(path: Path, _: int) -> Row:
 
 
 def asked(path: Path, pattern: str) -> Row:
-    """Asks by a pattern, and where it can be read on, once more in a new process with what was kept."""
+    """Asks with a pattern. Except for llm, asks a second question in a new process, with the saved reading."""
     name = NAMES[pattern]
     found: Row = {}
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -220,7 +220,7 @@ def asked(path: Path, pattern: str) -> Row:
 
 
 def ask(path: Path, document: Path, question: str, pattern: str, readings: Path) -> Row:
-    """Asks in a new process; returns tokens of the document, and seconds by stage."""
+    """Asks in a new process. Returns numbers of tokens and segments, bytes of memory, and seconds by stage."""
     command = [sys.executable, "-m", "wim_edge", "ask", "--json", "--save", "--model", str(path), "--pattern", pattern,
                "--answer-tokens", "8", "--margin-tokens", "16", str(document), question]  # fmt: skip
     environment = {**os.environ, "WIM_EDGE_READINGS": str(readings), "PYTHONPATH": str(ROOT)}
@@ -258,7 +258,7 @@ PART: dict[str, Callable[[Path], Row]] = {
 
 
 def table(found: Row) -> str:
-    """Returns the figures of each shape, on a line each."""
+    """Returns the figures of each shape, one figure per line."""
     lines = []
     for name, one in found.items():
         if name != "command":

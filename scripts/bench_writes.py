@@ -1,11 +1,11 @@
-"""What a reading writes to the disk, in bytes: of a card that wears, as a Raspberry Pi has, all that matters.
+"""Measures the bytes that a reading writes to the disk, which wear out a memory card such as a Raspberry Pi's.
 
     python scripts/bench_writes.py --data DIR --part report --library passages.jsonl.gz --tokens 20000,100000 --json
 
-Books are those of bench_book.py. Of each, with the KV cache's elements as f16 and as q8_0: `read` is the whole book
-read ahead (`wim-edge read`), `known` a question of what is read then, `asked` a question of a book of which nothing is
-kept (the promising segments alone are read). Bytes are those that the system counts for the process (``ru_oublock``):
-files must lie on a disk, not in memory (TMPDIR names the folder). `per_token` is of `read`.
+The books are those of bench_book.py. For each, with a KV cache of f16 and of q8_0: `read` reads the whole book ahead
+(`wim-edge read`), `known` asks a question on the same book afterwards, and `asked` asks a question on a book without a
+saved reading, of which only promising segments are read. The system counts the bytes for the process (``ru_oublock``):
+files must lie on a disk, not in memory (TMPDIR names the folder). `per_token` is for `read`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def written(folder: Path, text: str, question: str, kind: str, model: str) -> di
 
 
 def run(readings: Path, *words: str) -> tuple[int, int]:
-    """Returns the bytes that a command wrote, and the document's tokens."""
+    """Runs a command. Returns the bytes that it wrote, and the number of the document's tokens."""
     environment = {**os.environ, "WIM_EDGE_READINGS": str(readings)}
     command = [sys.executable, "-m", "wim_edge", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:

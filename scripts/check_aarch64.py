@@ -1,8 +1,8 @@
-"""The parts of `scripts/check_aarch64.sh` that run on both processors, and what is made of them.
+"""The steps of `scripts/check_aarch64.sh` that run on both processors (there and here), and the report on them.
 
-    ask OUT.json             a question of an invoice, with the embedded model
-    logits OUT.json          tokens chosen greedily, with their logits, by two real models and four tiny ones
-    report THERE HERE ...    a table of the tests there and of the differences; ends with 1 where something failed
+    ask OUT.json             asks a question on an invoice, with the embedded model
+    logits OUT.json          decodes tokens greedily with two real models and four tiny ones, and saves their logits
+    report THERE HERE ...    prints a table of the tests there and of the differences; exit code 1 if something failed
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def ask(home: Path) -> dict[str, Any]:
-    """Asks as a user does, and returns each answer with what it quotes."""
+    """Asks as a user does. Returns answer, quotations and seconds, by question."""
     answers = {}
     for question in QUESTIONS:
         began = time.monotonic()
@@ -71,7 +71,7 @@ def ask(home: Path) -> dict[str, Any]:
 
 
 def logits(home: Path, out: Path, f16: bool) -> dict[str, Any]:
-    """Returns each model's tokens, and keeps the logits of which they are the largest beside ``out``."""
+    """Returns each model's greedy tokens. Saves the logits from which they were chosen beside ``out``."""
     sys.path.insert(0, str(ROOT))
     from tests.tiny import write_tiny
     from wim_edge.catalog import Catalog, fetch
@@ -91,7 +91,7 @@ def logits(home: Path, out: Path, f16: bool) -> dict[str, Any]:
 
 
 def greedy(path: Path) -> tuple[list[int], Any]:
-    """Returns the likeliest tokens after the prompt, and the logits of each of them."""
+    """Returns the greedy tokens after the prompt, and the logits from which each one was chosen."""
     from wim_edge.engine.model import Model
     from wim_edge.settings import Settings
 
@@ -107,8 +107,8 @@ def greedy(path: Path) -> tuple[list[int], Any]:
 
 
 def report(there: Path, here: Path, out: Path, told: dict[str, str]) -> int:
-    """Prints and writes how the tests went and what differs, as far as it was tried. Returns 1 where a test failed, or
-    an answer differs or is not there."""
+    """Prints and writes the results of the tests, and the differences, as far as there are any results. Returns 1 if a
+    test failed, or an answer differs or is missing, else 0."""
     tests: dict[str, Counter[str]] = {}
     for path in sorted(there.glob("*.xml")):
         tests.setdefault(path.stem.rstrip("-0123456789"), Counter()).update(counts(path))
@@ -135,7 +135,7 @@ def report(there: Path, here: Path, out: Path, told: dict[str, str]) -> int:
 
 
 def counts(path: Path) -> dict[str, int]:
-    """Returns how many of pytest's tests ended how; those that passed alone passed."""
+    """Returns the numbers of pytest's tests by outcome. A failed test that passed when run alone has passed."""
     suite = next(ElementTree.parse(path).iter("testsuite"))
     failed, skipped = len(failures(path)), int(suite.attrib["skipped"])
     still = len(still_failing(path))
@@ -144,7 +144,7 @@ def counts(path: Path) -> dict[str, int]:
 
 
 def still_failing(path: Path) -> set[str]:
-    """Returns the tests that failed, and again where they were run alone, if they were."""
+    """Returns the tests that failed and, if they were run again alone, failed again."""
     alone = path.with_suffix(".alone")
     return failures(alone) if alone.exists() else failures(path)
 
@@ -156,7 +156,7 @@ def failures(path: Path) -> set[str]:
 
 
 def answers_of(there: Path, here: Path) -> dict[str, Any]:
-    """Returns the answers there, and whether they are those of here, with the same quotations; none before `ask`."""
+    """Returns the answers there, and whether answer and quotations are the same here; empty before `ask` has run."""
     if not (there / "ask.json").exists():
         return {}
     far, near = (json.loads((folder / "ask.json").read_text(encoding="utf-8")) for folder in (there, here))
@@ -172,7 +172,7 @@ def answers_of(there: Path, here: Path) -> dict[str, Any]:
 
 
 def differences(there: Path, here: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields how far each model's logits are apart, for as long as the same tokens stand before them."""
+    """Yields (model, differences of the logits), as long as the tokens before them are the same."""
     far, near = (np.load(folder / "logits.npz") for folder in (there, here))
     for name in far.files:
         tokens = [rows.argmax(axis=1) for rows in (far[name], near[name])]
@@ -193,7 +193,7 @@ def differences(there: Path, here: Path) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def own_errors(there: Any, here: Any, exact: Any) -> dict[str, float]:
-    """Returns how far each processor is in the mean from the same weights in F16, whose sums hardly round."""
+    """Returns each processor's mean difference from the same weights in F16, whose sums hardly round."""
     n = 1 + sum(np.logical_and.accumulate(here[:-1].argmax(axis=1) == exact[: len(here) - 1].argmax(axis=1)))
     means = [rounded(np.abs(one[:n] - exact[:n]).mean()) for one in (there, here)]
     return {"there_to_f16": means[0], "here_to_f16": means[1]}

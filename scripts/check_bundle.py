@@ -1,9 +1,9 @@
-"""An offline bundle, from a machine with a network to one without: bytes, seconds to install and to the first answer.
+"""Measures an offline bundle: its bytes, and the seconds to install it and to get a first answer.
 
     python scripts/check_bundle.py [--model smollm2-135m] [--json]
 
-The bundle is made here, and installed and asked in a network namespace of its own, without interfaces (`unshare`; Linux
-alone). The answer's seconds are from the start of the command to its end, of a document of three lines.
+The bundle is made here. It is installed and asked in a network namespace without interfaces (`unshare`; Linux alone).
+The document has three lines. The seconds of the answer are from the command's start to its end.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def seconds(*command: str) -> tuple[float, str]:
-    """Returns how long a command took, and what it said. Raises CalledProcessError."""
+    """Returns the seconds that a command took, and its output. Raises CalledProcessError."""
     begun = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return round(time.monotonic() - begun, 2), done.stdout

@@ -1,18 +1,18 @@
-"""Checks that README and docs/results.md show the figures that were measured.
+"""Checks that README and docs/results.md show the measured figures.
 
-    python scripts/check_claims.py            prints what is wrong, and ends with 1
+    python scripts/check_claims.py            prints the errors; exit code 1 if there are any
     python scripts/check_claims.py --write    writes the tables anew
 
-docs/results/*.json holds what was measured, as `wim-edge eval --json` and the scripts print it, with the command.
+docs/results/*.json holds the measured figures and the command, as `wim-edge eval --json` and the scripts print them.
 Figures stand in tables only. This script writes a table between two marks, a row for each FILE/NAME:
 
     <!-- table squad2/default "squad2/rag:embed=chunks by embeddings" | contains+, f1, seconds_first -->
     <!-- end -->
 
-FILE/NAME is the object of that pattern (or retriever), in other files the path of its keys; FILE alone is the whole
-file. A plus adds the 95% interval of a column. These are errors: a table without marks, a figure or an HTML comment in
-running text, in results.md a table whose command is not shown, a file whose means lie outside of their intervals, and
-a file in which an example failed.
+FILE/NAME is the object of the pattern or retriever NAME; in files without these, NAME is a path of keys. FILE alone is
+the whole file. A plus adds a column's 95% interval. These are errors: a table without marks, a figure or an HTML
+comment in running text, in results.md a table without its command, a file with a mean outside of its interval, and a
+file with a failed example.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ COLUMNS = {
     "same_tokens": ("same tokens of 32", "d"), "mean_difference": ("mean logit difference", ".2f"),
     "there_to_f16": ("aarch64 to F16", ".2f"), "here_to_f16": ("x86-64 to F16", ".2f"),
 }  # fmt: skip
-"""Keys of a summary: heading and format. A plus after a key adds its 95% interval."""
+"""The heading and the format of each key of a summary. A plus after a key adds its 95% interval."""
 _TABLE = re.compile(r"(<!-- table (?P<rows>[^|>]+)\|(?P<columns>[^>]+?)-->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 _UNIT = (r"%|percent\b|[x×]\B|[x×]\b|-?fold\b|times\b|points?\b|m?s\b|sec(?:ond)?s?\b|min(?:ute)?s?\b|h(?:our)?s?\b"
          r"|[kKMG]i?B\b")  # fmt: skip
@@ -77,12 +77,12 @@ _NO_FIGURE = re.compile(
 )
 _TABLE_ROW = re.compile(r"^\|.*\d.*\|$", re.MULTILINE)
 _NOT_COMPARED = ("--out", "--json", "--report")
-"""Options that change no figure."""
+"""The options that change no figure."""
 _METRICS = ("accuracy", "contains", "f1", "recall_at_1")
 
 
 class ClaimError(Exception):
-    """A source that does not exist."""
+    """Raised if a source of figures, or a figure in it, does not exist."""
 
 
 def main() -> None:
@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def check(text: str, *, commands: bool) -> Iterator[str]:
-    """Yields what is wrong with a page. ``commands``: it must show the command of every table's files."""
+    """Yields the errors of a page. ``commands``: True if it must show the command of each file in its tables."""
     if commands:
         yield from without_command(text)
     for found in _TABLE.finditer(text):
@@ -123,7 +123,7 @@ def check(text: str, *, commands: bool) -> Iterator[str]:
 
 
 def written(found: re.Match[str]) -> str:
-    """Returns a table written anew, or unchanged if its source does not exist, which `check` reports."""
+    """Returns a table written anew; unchanged if its source does not exist, which `check` reports."""
     with suppress(ClaimError):
         return found[1] + table_of(found) + found[5]
     return found[0]
@@ -155,7 +155,7 @@ def heading(key: str) -> str:
 
 
 def cell(row: dict[str, Any], key: str) -> str:
-    """Returns a value as its column shows it, with its interval if asked for; empty where there is none."""
+    """Returns a value in its column's format, with its interval if the key has a plus; empty if there is none."""
     plain = key.removesuffix("+")
     value = value_at(row, plain)
     if value is None:
@@ -169,7 +169,7 @@ def cell(row: dict[str, Any], key: str) -> str:
 
 
 def without_command(text: str) -> Iterator[str]:
-    """Yields the files of tables whose command the page does not show."""
+    """Yields an error for each file in a table whose command the page does not show."""
     block = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
     shared = dict(re.findall(r'^(\w+)="(.*)"$', block, re.MULTILINE))
     lines = [re.sub(r"\$(\w+)", lambda name: shared.get(name[1], ""), line) for line in block.splitlines()]
@@ -182,7 +182,7 @@ def without_command(text: str) -> Iterator[str]:
 
 
 def options_of(command: str) -> dict[str, frozenset[str]]:
-    """Returns a command's options with their values, and under "" its other words."""
+    """Returns a command's options with their values; its other words are under ""."""
     words = shlex.split(command, comments=True)
     found: dict[str, frozenset[str]] = {"--model": frozenset({"smollm2-135m"})} if words[0] == "wim-edge" else {}
     plain: list[str] = []
@@ -198,7 +198,7 @@ def options_of(command: str) -> dict[str, frozenset[str]]:
 
 
 def inconsistent(found: dict[str, Any]) -> Iterator[str]:
-    """Yields what contradicts itself in a file of results."""
+    """Yields the contradictions in a file of results."""
     if "command" not in found:
         yield "it does not name its command"
     objects = [*found.get("patterns", ()), *found.get("retrievers", ())]
@@ -217,7 +217,7 @@ def inconsistent(found: dict[str, Any]) -> Iterator[str]:
 
 
 def row_of(source: str) -> dict[str, Any]:
-    """Returns the object of a row: FILE/NAME of docs/results, or the whole FILE."""
+    """Returns the object of a table's row. ``source``: FILE/NAME in docs/results, or FILE for the whole file."""
     file, _, name = source.strip().partition("/")
     found = _load(file)
     objects = [*found.get("patterns", ()), *found.get("retrievers", ())]
@@ -229,7 +229,7 @@ def row_of(source: str) -> dict[str, Any]:
 
 
 def value_at(found: Any, path: str) -> Any:
-    """Returns the value at KEY.KEY, or None."""
+    """Returns the value at a path KEY.KEY, or None."""
     for key in path.split("."):
         if not isinstance(found, dict):
             return None

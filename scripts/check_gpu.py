@@ -1,10 +1,10 @@
-"""What `scripts/check_gpu.sh` checks, in an environment whose llama-cpp-python has a GPU (or with --cpu, without one).
+"""The checks of `scripts/check_gpu.sh`, with a llama-cpp-python that is built for a GPU (or with --cpu, without one).
 
     python scripts/check_gpu.py [--cpu] [--model smollm2-135m] [--out check-gpu.json] [--only rollback,layers]
 
-Each step runs in a process of its own with a limit of time, so that one that fails, crashes or hangs stops no other.
-The file tells of each whether it passed, its seconds, and what it found; it is written after every step. Ends with 1
-where a step failed.
+Each step runs in a process of its own with a time limit, so that a step that fails, crashes or hangs stops no other.
+The file says for each step whether it passed, its seconds, and its findings; it is written after every step. The exit
+code is 1 if a step failed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KINDS = {
     "attention": ("llama", None), "window, full-size cache": ("gemma3", True),
     "window, window-sized cache": ("gemma3", False), "recurrent": ("mamba", None), "hybrid": ("lfm2", None),
 }  # fmt: skip
-"""Of each kind of memory a tiny model of random weights: its architecture, and whether the cache is full-size."""
+"""A tiny model of random weights for each kind of memory: (architecture, whether the cache has full size)."""
 STEP, STEPS = 256, 4  # tokens that are read at a time, and how often
 ALIKE = 0.02  # of the range of the logits, by which a rollback may differ: sums in another order
 CORRELATED = 0.99  # the least correlation of logits that a CPU and a GPU compute from the same weights
@@ -44,7 +44,7 @@ Found = dict[str, Any]
 
 
 class Failed(Exception):
-    """A step did not find what it should; its findings so far are the argument."""
+    """Raised if a step does not find what it should, with a message and the findings so far."""
 
 
 def main() -> None:
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def apart(name: str, limit: float) -> Found:
-    """Runs a step in a process of its own, for so many seconds at most: then it is killed with all that it started."""
+    """Runs a step in a process of its own. After ``limit`` seconds, kills this process and all that it started."""
     begun = time.monotonic()
     command, pipe = [sys.executable, __file__, *sys.argv[1:], "--step", name], subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace") as step:
@@ -122,7 +122,7 @@ def gpu_free() -> int:
 
 
 def model_path(name: str) -> Path:
-    """Returns the model's file, which is fetched if it is not there."""
+    """Returns the model's file, which is fetched if it is missing."""
     from wim_edge.catalog import Catalog, fetch
 
     return Path(name) if Path(name).is_file() else fetch(Catalog.load().get(name))
@@ -142,7 +142,7 @@ def tokens_of(model: Any, n: int) -> list[int]:
 
 
 def differ(a: Any, b: Any) -> Found:
-    """Tells how two rows of logits differ."""
+    """Returns how two rows of logits differ."""
     spread = float(b.max() - b.min()) or 1.0
     return {"equal": bool((a == b).all()), "largest": float(np.abs(a - b).max()) / spread,
             "same_token": int(a.argmax()) == int(b.argmax()),
@@ -158,7 +158,7 @@ def check(good: bool, what: str, found: Found) -> None:
 
 
 def machine(_work: Path, options: argparse.Namespace) -> Found:
-    """Tells what is here, and how fast the model runs."""
+    """Returns the output of `wim-edge doctor`, the GPU's driver, the processor and the commit."""
     done = wim_edge(Path(os.environ.get("WIM_EDGE_HOME", "")), "doctor", "--json", "--model", options.model)
     smi = shutil.which("nvidia-smi")
     query = ["--query-gpu=name,driver_version,memory.total,compute_cap", "--format=csv,noheader"]
@@ -169,7 +169,7 @@ def machine(_work: Path, options: argparse.Namespace) -> Found:
 
 
 def rollback(work: Path, options: argparse.Namespace) -> Found:
-    """Writes margins beside each kind of memory, and takes them out again: the next logits are those without them."""
+    """Writes margins into each kind of memory and removes them. The next logits must be those without margins."""
     from tests.tiny import write_tiny
 
     found: Found = {}
@@ -232,8 +232,8 @@ def restored(context: Any, steps: list[list[int]], expected: list[Any], work: Pa
 
 
 def layers(_work: Path, options: argparse.Namespace) -> Found:
-    """Puts as many layers on the GPU as wim-edge would, and none, half and all: what they take of its memory, how fast
-    they read, and whether they compute the same."""
+    """Puts none, half, all, and the automatic number of layers on the GPU. Checks the GPU memory that they take, and
+    that the logits are the same; measures the speed."""
     from wim_edge.engine.gguf import read_header
 
     path = model_path(options.model)
@@ -265,7 +265,7 @@ def layers(_work: Path, options: argparse.Namespace) -> Found:
 
 
 def interruption(work: Path, options: argparse.Namespace) -> Found:
-    """Interrupts a reading in the engine, which then goes on, and a command by Ctrl-C."""
+    """Interrupts a reading in the engine and continues it. Then interrupts a command by Ctrl-C."""
     from wim_edge.engine.protocols import Interrupted
 
     found: Found = {}
@@ -319,8 +319,8 @@ def ctrl_c(work: Path, options: argparse.Namespace) -> Found:
 
 
 def restore(work: Path, options: argparse.Namespace) -> Found:
-    """Reads on one device and asks in a new process on the other: with flash attention, with which both keep the same
-    layout, nothing is read again; with llama.cpp's own choice what does not suit is read anew, and not misread."""
+    """Reads on one device and asks in a new process on the other. With flash attention both have the same layout, so
+    nothing is read again. With llama.cpp's choice, an unsuitable reading must be read anew."""
     from wim_edge.engine.gguf import read_header
 
     part, n_ctx = work / "part.txt", read_header(model_path(options.model)).number("context_length")
@@ -352,8 +352,8 @@ def ask(home: Path, part: Path, options: argparse.Namespace, *more: str) -> Foun
 
 
 def bench(work: Path, options: argparse.Namespace) -> Found:
-    """Runs bench_reading.py: llm, wim and wim-shallow over the whole text, and wim-shallow with the promising segments
-    first, as far as it reads by itself."""
+    """Runs bench_reading.py: llm, wim and wim-shallow over the whole text, then wim-shallow with promising segments
+    first, until the reading ends by itself."""
     found: Found = {}
     sizes = ["--tokens", "1024", "--segment-tokens", "256", "--trials", "1"] if options.cpu else ["--trials", "2"]
     for name, patterns, within in (("whole", "wim,wim-shallow", "all"), ("best first", "wim-shallow", "auto")):
@@ -386,7 +386,7 @@ DO: dict[str, Callable[[Path, argparse.Namespace], Found]] = {
     one.__name__: one for one in (machine, rollback, layers, interruption, restore, bench)
 }
 LIMITS = {"machine": 120, "rollback": 240, "layers": 180, "interruption": 180, "restore": 240, "bench": 600}
-"""The seconds of each step: 26 minutes at most, beside the build."""
+"""The time limit of each step in seconds: 26 minutes in all, without the build."""
 
 
 if __name__ == "__main__":

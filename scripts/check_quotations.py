@@ -1,21 +1,21 @@
-"""Whether quotations stand where they are said to, by the text that other libraries extract from the file.
+"""Checks that quotations are on the pages that they name, in the text that other libraries extract from the file.
 
     python scripts/check_quotations.py FILE.pdf ... [--question Q]... [--pages 6] [--json] [--out FILE]
 
-wim-edge takes a PDF's text by PDFium; the check extracts it again by poppler (the command pdftotext) and by pypdf, of
-which one must be there (`pip install pypdf`, in an environment of its own). Of each file some stretches of two pages,
-evenly spread, are read, and questions asked: those given, or one for each stretch, about what a sentence in the middle
-of it says. Each margin that an answer draws on is looked for on the page that its source names, and of those that do
-not stand there it is said where they do, or how the text differs. Compared are words: line ends, hyphens and the forms
-of characters that Unicode holds equivalent do not count.
+wim-edge extracts a PDF's text with PDFium. The check extracts it again with poppler (the command pdftotext) and with
+pypdf, one of which must be installed (`pip install pypdf`, in a separate environment). Some stretches of two pages,
+evenly spread over each file, are read and asked: the given questions, or one for each stretch about a sentence in its
+middle. Each margin that an answer draws on is searched on the page that its source names. If it is not there, the
+output says where it is, or how the text differs. Only words are compared: line ends, hyphens and compatible forms of
+characters in Unicode do not count.
 
-    on_page          on the page, or on from it to the next one
+    on_page          on the page, or across its end
     on_another_page  on other pages alone
-    not_found        on none; `why`: spaces differ, order differs (all its words stand on the page), text differs
+    not_found        on none; `why`: spaces differ, order differs (all its words are on the page), text differs
 
-Libraries order tables and running heads each in its own way, and guess at spaces: `any` takes the best that one of them
-says of a quotation. The pattern is `wim`, with quotations of all segments that make the question likelier, and an
-answer that is cut off at once. `files` names what was read, with SHA-256.
+The libraries order tables and running heads differently, and guess at spaces: `any` is the best result of them for a
+quotation. The pattern is `wim`, with quotations of all segments that make the question likelier, and an answer that is
+cut off at once. `files` names the files that were read, with SHA-256.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ QUESTION_WORDS = 12
 SETTINGS: dict[str, Any] = {
     "pattern": "wim", "margins": "verbatim", "max_passages": 16, "relevance_threshold": 0.0, "answer_tokens": 1,
 }  # fmt: skip
-"""As many quotations as a reading gives, and no time spent on the answer."""
+"""Settings for as many quotations as possible, and no time spent on the answer."""
 KINDS = ("on_page", "on_another_page", "not_found")
 Pages = list[str]
 """A file's text by page, as a library extracts it."""
 Extractors = dict[str, tuple[str, Callable[[Path], Pages]]]
-"""By name: the library's release, and what extracts."""
+"""(the library's version, a function that extracts a file's pages), by name."""
 
 
 def main() -> None:
@@ -96,7 +96,7 @@ def arguments() -> argparse.Namespace:
 
 
 def check(runtime: Runtime, path: Path, options: argparse.Namespace, extractors: Extractors) -> dict[str, Any]:
-    """Returns a file's quotations, each with where it stands by every extractor."""
+    """Returns a file's quotations, each with its place according to every extractor."""
     document = read_document(path)
     stretches = spread(document, options.pages)
     read = replace(document, parts=tuple(stretches))
@@ -118,7 +118,7 @@ def check(runtime: Runtime, path: Path, options: argparse.Namespace, extractors:
 
 
 def spread(document: Document, pages: int) -> list[tuple[int, int]]:
-    """Returns the characters of stretches of two pages, evenly spread, that have so many pages together."""
+    """Returns the offsets of stretches of two pages, evenly spread, with ``pages`` pages in all."""
     starts = [mark.start for mark in document.marks if mark.page is not None] + [len(document.text)]
     stretches = [(starts[n], starts[min(n + STRETCH, len(starts) - 1)]) for n in range(0, len(starts) - 1, STRETCH)]
     n = max(1, min(pages // STRETCH, len(stretches)))
@@ -133,7 +133,7 @@ def question_about(text: str) -> str:
 
 
 def quoted(runtime: Runtime, document: Document, questions: list[str]) -> Iterator[events.Source]:
-    """Yields what the answers draw on and was quoted, each place once."""
+    """Yields the quoted sources of the answers, each place once."""
     seen = set()
     for question in questions:
         for event in runtime.stream(document, question):
@@ -148,7 +148,7 @@ def quoted(runtime: Runtime, document: Document, questions: list[str]) -> Iterat
 
 
 def locate(source: events.Source, pages: Pages) -> dict[str, str]:
-    """Returns ``kind``, one of `KINDS`, and for those that do not stand on their page ``why``."""
+    """Returns ``kind``, one of `KINDS`, and for a quotation that is not on its page also ``why``."""
     assert source.page is not None
     here, beyond = pages[source.page - 1], "".join(pages[source.page : source.page + 1])
     words = plain(source.margin)
@@ -164,8 +164,8 @@ def locate(source: events.Source, pages: Pages) -> dict[str, str]:
 
 
 def plain(text: str) -> str:
-    """Returns the text's words with single spaces, without hyphens in words and the pipes that part a table's cells, in
-    Unicode's compatible forms."""
+    """Returns the text's words with single spaces, in Unicode's compatible forms (NFKC). Hyphens in words are dropped,
+    and so are the pipes between a table's cells."""
     text = unicodedata.normalize("NFKC", text.replace("\u00ad", "").replace("|", " ")).replace("\u2010", "-")
     return " ".join(re.sub(r"(?<=\w)-\s*(?=\w)", "", text).split())
 
@@ -174,7 +174,7 @@ def plain(text: str) -> str:
 
 
 def available() -> Extractors:
-    """Returns the extractors that are there. Raises SystemExit where none is."""
+    """Returns the installed extractors. Raises SystemExit if there is none."""
     extractors: Extractors = {}
     if shutil.which("pdftotext"):
         banner = subprocess.run(["pdftotext", "-v"], capture_output=True, text=True, check=False).stderr
@@ -201,7 +201,7 @@ def by_pypdf(path: Path) -> Pages:
 
 
 def summarize(name: str, release: str, files: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the counts of one extractor, and every quotation that does not stand on its page."""
+    """Returns the counts of one extractor, and every quotation that is not on its page."""
     quotations = [(file["name"], quotation) for file in files for quotation in file["quotations"]]
     kinds = Counter(quotation[name]["kind"] for _, quotation in quotations)
     elsewhere = [

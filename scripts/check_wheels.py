@@ -1,11 +1,11 @@
-"""Check that what wim-edge needs comes as wheels, on systems that are not here.
+"""Checks that the dependencies of wim-edge exist as wheels for other systems.
 
     pip install uv && python scripts/check_wheels.py [--extra documents] [--python 3.13]
 
-Resolves the base install and each extra for every system and version of Python, as that system would (its markers
-count, unlike with `pip download --platform`), with wheels alone; llama-cpp-python, which is compiled, is left out.
-Nothing is installed, and of a wheel no more is fetched than what it says of itself. Prints a line for each, and ends
-with 1 where a wheel is missing.
+Resolves the base install and each extra for every system and version of Python, with wheels alone. That system's
+markers count (`pip download --platform` ignores them). llama-cpp-python is left out, because it is compiled. Nothing is
+installed, and only the metadata of a wheel is fetched. Prints a line for each case; the exit code is 1 if a wheel is
+missing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SYSTEMS = {
     "macOS arm64": "aarch64-apple-darwin",
     "Windows amd64": "x86_64-pc-windows-msvc",
 }
-"""uv's names of the systems."""
+"""The systems, each with uv's name for it."""
 PYTHONS = ("3.11", "3.13")
 
 
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def requirements(project: Path) -> dict[str, list[str]]:
-    """Returns what the base install and each extra need, without what is compiled and what names other extras."""
+    """Returns the needs of the base install and of each extra, without llama-cpp-python and the extras all and dev."""
     found = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     base = [one for one in found["dependencies"] if not one.startswith(COMPILED)]
     extras = found["optional-dependencies"]
@@ -56,7 +56,7 @@ def requirements(project: Path) -> dict[str, list[str]]:
 
 
 def resolve(uv: str, needs: list[str], platform: str, version: str) -> tuple[int, str]:
-    """Returns how many wheels are needed, and why they are not to be had; nothing if they are."""
+    """Returns the number of wheels that are needed, and the error if one is missing, else an empty text."""
     command = [uv, "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:",
                "--python-platform", platform, "--python-version", version]  # fmt: skip
     done = subprocess.run(command, input="\n".join(needs), capture_output=True, encoding="utf-8", check=False)

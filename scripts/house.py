@@ -1,13 +1,13 @@
-"""Print how the house stands, and fail where one of its limits is passed.
+"""Prints figures of how tidy the package is, and fails if one exceeds its limit.
 
     python scripts/house.py           the figures
-    python scripts/house.py --list    and what stands behind each
+    python scripts/house.py --list    and the findings behind each figure
 
-Counted are lines, the longest file and function, circles of imports, the files on the way of a question, which
-docs/how-it-works.md lists, and other signs of an untidy house.
+The figures count lines, the longest file and function, circular imports, the files on the way of a question, which
+docs/how-it-works.md lists, and other signs of untidiness.
 
-The test file of `wim_edge/engine/gguf.py` is `tests/engine/test_gguf.py`: who changes a module finds its tests. One
-that only says what data and protocols look like needs none: no function or method in it has a body of its own.
+The test file of `wim_edge/engine/gguf.py` is `tests/engine/test_gguf.py`: who changes a module finds its tests. A
+module of data and protocols needs no test file: none of its functions and methods has a body.
 """
 
 from __future__ import annotations
@@ -47,40 +47,40 @@ LIMITS = {
     "words of a language in reading or answer": 0,
     "names assigned twice": 0,
 }
-"""Where the house stands, or is to stand: each may fall, none may rise."""
+"""The limits of the figures. A limit may be lowered, never raised."""
 LONGEST_TEST = 400
 _SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _FRAGMENT = re.compile(
     r"(?:What|Which|As|With|Of|How|Where|That|When|By|From|For|In|On|Whether|Also|Such|Because|To|At|Those|Than|Like)\b"
 )
-"""How a docstring begins that neither begins with a verb nor names its object."""
+"""The words that a docstring must not begin with. It should begin with a verb, or name its object."""
 WITHOUT_WORDS = ("reading", "answer")
-"""The packages that hold no list of words of a language, and no regular expression with any."""
+"""The packages without lists of words of a language, and without such words in regular expressions."""
 MOST_WORDS = 12
 _OF_A_PATTERN = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\(\?P?<?[\w=!]*>?|\{[\d,]*\}|https?|www")
-"""What is no text in a regular expression, and what no language has."""
+"""The parts of a regular expression that are not text, or text of no language."""
 SAME_THING = {"Sequence", "Context", "Model", "Embedder", "Grammar"}
-"""Protocols and what implements them (`wim_edge.engine.protocols`)."""
+"""The names that protocols share with the classes that implement them (`wim_edge.engine.protocols`)."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """One file of the package."""
+    """One file of the package wim_edge."""
 
     name: str
-    """Dotted, without the package's own name: `wim.reading`."""
+    """The dotted name without the package's own name: `reading.plan`."""
     path: Path
     tree: ast.Module
     n_lines: int
 
     @property
     def room(self) -> str:
-        """The package that it is in; a module of the top level is one of its own."""
+        """The subpackage that the module is in. A module of the top level is a room of its own."""
         return self.name.split(".")[0]
 
 
 class House:
-    """The package's modules, and what they import of each other."""
+    """The package's modules, and the imports between them."""
 
     def __init__(self) -> None:
         self.modules: dict[str, Module] = {}
@@ -92,7 +92,7 @@ class House:
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
-        """Of each module those that it imports, within functions too; what is for types alone is left out."""
+        """The modules that each module imports, also within functions, but not for types alone."""
         return {name: set(self._imported(module.tree)) - {name} for name, module in self.modules.items()}
 
     def _imported(self, node: ast.AST) -> Iterator[str]:
@@ -111,7 +111,7 @@ class House:
             yield from self._imported(child)
 
     def rooms(self) -> dict[str, set[str]]:
-        """Of each package those that it imports."""
+        """Returns the subpackages that each subpackage imports."""
         found: dict[str, set[str]] = {module.room: set() for module in self.modules.values()}
         for name, others in self.imports.items():
             own = self.modules[name].room
@@ -144,17 +144,17 @@ class House:
         return [f"{name}: {', '.join(where)}" for name, where in sorted(defined.items()) if len(where) > 1]
 
     def untested(self) -> list[str]:
-        """Modules that do something, without a test file at their place; packages' own files are left out."""
+        """Returns the modules with code that lack a test file at their place, except the packages' own files."""
         doing = (one for one in self.modules.values() if one.path.name != "__init__.py" and _does_something(one.tree))
         return [one.name for one in doing if not _test_file(one.path).is_file()]
 
     def long_tests(self) -> list[str]:
-        """Test files of more than `LONGEST_TEST` lines."""
+        """Returns the test files of more than `LONGEST_TEST` lines."""
         lengths = {path: path.read_text(encoding="utf-8").count("\n") for path in (ROOT / "tests").rglob("test_*.py")}
         return [f"{n} {path.relative_to(ROOT)}" for path, n in sorted(lengths.items()) if n > LONGEST_TEST]
 
     def defaults_twice(self) -> list[str]:
-        """Parameters and fields elsewhere that have a setting's name and a default of their own."""
+        """Returns the parameters and fields that have a setting's name, and a default of their own."""
         from wim_edge.settings import Settings
 
         usual = {name: value for name, value in vars(Settings()).items() if value is not None}
@@ -168,12 +168,12 @@ class House:
         return found
 
     def fragments(self) -> list[str]:
-        """Docstrings that begin with a word like "Of" or "Whether": no verb, and no object that they name."""
+        """Returns the docstrings that begin with a word like "Of" or "Whether", so not with a verb or their object."""
         return [f"{module.name}:{line} {text.strip()[:60]}" for module in self.modules.values()
                 for line, text in _docstrings(module.tree) if _FRAGMENT.match(text.strip())]  # fmt: skip
 
     def words(self) -> list[str]:
-        """Lists of many words, and regular expressions with words, where no language is to be told."""
+        """Returns the long lists of words, and the words in regular expressions, in packages `WITHOUT_WORDS`."""
         found = []
         for module in self.modules.values():
             if module.room in WITHOUT_WORDS:
@@ -181,7 +181,7 @@ class House:
         return found
 
     def assigned_twice(self) -> list[str]:
-        """Names of a module that it assigns or defines a second time, so that the first one is never seen."""
+        """Returns the names that a module assigns or defines again, so that the first value is never seen."""
         found = []
         for module in self.modules.values():
             names = Counter(name for node in module.tree.body for name in _assigned(node))
@@ -189,19 +189,19 @@ class House:
         return found
 
     def way(self) -> list[str]:
-        """The modules on the way of a question, as docs/how-it-works.md lists them."""
+        """Returns the modules on the way of a question, as docs/how-it-works.md lists them."""
         text = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
         drawn = re.search(r"## The way of a question.*?```\n(.*?)```", text, re.DOTALL)
         paths = re.findall(r"^\s*([\w/]+)\.py\b", drawn[1], re.MULTILINE) if drawn else []
         return [path.replace("/", ".") for path in paths]
 
     def loaded(self) -> list[str]:
-        """The modules that are loaded before the first question."""
+        """Returns the modules that are loaded before the first question."""
         code = "import sys, wim_edge.session; print(*(name for name in sys.modules if 'wim_edge' in name))"
         return subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split()
 
     def steps_back(self) -> list[str]:
-        """Imports that lead up the way: to a module above, or from a tool beside it to one on it."""
+        """Returns the imports that lead up the way of a question: a module imports one above it."""
         way = self.way()
         found = [f"{name} is drawn, and not there" for name in way if name not in self.modules]
         for at, name in enumerate(way):
@@ -220,7 +220,7 @@ def _test_file(path: Path) -> Path:
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yields the line and the text of each: what stands alone as a string, an attribute's too."""
+    """Yields (line, text) of each docstring: each string that is a statement, also after an attribute."""
     for node in ast.walk(tree):
         for one in getattr(node, "body", ()) if isinstance(node, _SCOPES) else ():
             if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
@@ -249,7 +249,7 @@ def _text(node: ast.AST) -> str:
 
 
 def _assigned(node: ast.stmt) -> Iterator[str]:
-    """Yields the names that a statement of a module binds, but for an overload or what a type checker alone sees."""
+    """Yields the names that a statement of a module binds, without overloads and names for type checkers alone."""
     if isinstance(node, ast.Assign):
         targets = (one for target in node.targets for one in getattr(target, "elts", [target]))
         yield from (one.id for one in targets if isinstance(one, ast.Name))
@@ -260,7 +260,7 @@ def _assigned(node: ast.stmt) -> Iterator[str]:
 
 
 def _does_something(tree: ast.Module) -> bool:
-    """Whether any function or method has a body beside its docstring and `...`."""
+    """Returns True if any function or method has a body besides its docstring and `...`."""
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     statements = (statement for function in functions for statement in function.body)
     return any(not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)) for one in statements)
@@ -280,7 +280,7 @@ def _defaults(tree: ast.Module) -> Iterator[tuple[str, ast.expr, int]]:
 
 
 def circles(graph: dict[str, set[str]]) -> list[str]:
-    """Returns the strongly connected parts of more than one node (Tarjan 1972), a line each."""
+    """Returns the strongly connected components of more than one node (Tarjan 1972), each as a line."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

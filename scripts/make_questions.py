@@ -1,12 +1,12 @@
-"""Make sets of questions of docs/results.md, in the format of `wim-edge eval documents`.
+"""Makes sets of questions for docs/results.md, in the format of `wim-edge eval documents`.
 
     python scripts/make_questions.py squad dev-v2.0.json data/outside/squad2_dev Normans Huguenot
     python scripts/make_questions.py foreign data/outside/xquad_en own/foreign
     python scripts/make_questions.py nq data/nq_multidoc_dev.jsonl.gz own/nq
 
-squad      whole articles of a file in SQuAD's or XQuAD's format: all of them, or those of these titles or numbers
+squad      whole articles of a file in SQuAD's or XQuAD's format: all, or those with the given titles or numbers
 foreign    each question is asked of its document, and of the one half the set further on, which does not answer it
-nq         each question is asked of ten passages, the fifth of which answers it, and of the others with an eleventh
+nq         each question is asked of ten passages, the fifth of which answers it, and of ten that do not answer it
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def squad(file: Path, wanted: list[str]) -> tuple[list[Row], list[Row]]:
-    """Returns articles, their paragraphs joined by blank lines, and their questions."""
+    """Returns (documents, questions): the wanted articles, with paragraphs joined by blank lines."""
     articles = json.loads(file.read_text(encoding="utf-8"))["data"]
     keys = [article["title"].replace(" ", "_") for article in articles]
     if unknown := set(wanted) - {*keys, *map(str, range(len(keys)))}:

@@ -1,4 +1,4 @@
-"""Record what `wim-edge ask` shows on a terminal as docs/ask.svg, from a real run.
+"""Records the terminal output of a real run of `wim-edge ask` as docs/ask.svg.
 
     python scripts/record_display.py [DOCUMENT QUESTION]
 """

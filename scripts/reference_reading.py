@@ -1,15 +1,15 @@
-"""The same reading with the paper's own code, for `bench_reading.py --reference DIR`.
+"""Runs the same reading with the paper's own code, for `bench_reading.py --reference DIR`.
 
-DIR is a checkout of github.com/writer/writing-in-the-margins, from which the class `WIMInference` is taken: made
+DIR is a checkout of github.com/writer/writing-in-the-margins, which contains the class `WIMInference`. The script is
 for commit 7526af57749b5ba074ceae192f4d70becc05dca0, whose prefill returns three values and whose cache is cut by
 `shrink_kv_cache_from_end`. Earlier commits are refused.
 
     pip install torch==2.13.0 'transformers==4.47.*' gguf accelerate
 
-in an environment of its own: later transformers lack the cache that it cuts, and 4.47 wants a huggingface_hub older
-than the extra `hub` does. The steps are those of its run.py: each segment is prefilled, asked for a margin, cut back,
-the margin classified; the relevant margins and the question follow. The weights are the GGUF file's as 32-bit floats,
-the tokens and the prompts wim-edge's own.
+Use a separate environment: later versions of transformers lack the cache that the code cuts, and 4.47 needs an older
+huggingface_hub than the extra `hub`. The steps are those of the paper's run.py: each segment is prefilled and asked for
+a margin, the cache is cut back, and the margin is classified. The relevant margins and the question follow. The weights
+are those of the GGUF file as 32-bit floats; the tokens and the prompts are wim-edge's.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ CLASSIFICATION_TOKENS = 10  # its default
 
 
 class Tokens:
-    """Stands for the tokenizer: what is "tokenized" are tokens already, of the model in llama.cpp."""
+    """A stand-in for the tokenizer: its input already consists of tokens of the model in llama.cpp."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self.decoded = 0
-        """Tokens that were generated so far."""
+        """The number of tokens that were generated so far."""
         self.eos_token_id = model.tokenize(model.info.eos, special=True)[0]
 
     def __call__(self, tokens: list[int], return_tensors: str) -> dict[str, Any]:
@@ -44,14 +44,14 @@ class Tokens:
 
 
 def read(checkout: Path, model: Any, text: str, question: str, sizes: tuple[int, int, int]) -> dict[str, Any]:
-    """Returns of a reading with margins (``wim``) and one without (``llm``): ``seconds``, what was written, how many
-    ``margins`` were, and tokens ``decoded``; and which ``code`` it was.
+    """Returns the figures of a reading with margins (``wim``) and of one without (``llm``): ``seconds``, the written
+    texts, the number of ``margins``, and ``decoded`` tokens. Also returns the version of the ``code``.
 
     Args:
         model: an open `wim_edge` model, for its file and its tokenizer.
-        sizes: tokens of a segment, of a margin and of the answer at most.
+        sizes: the most tokens of a segment, of a margin and of the answer.
 
-    Raises ImportError where something is not installed, or DIR holds no such class, and SystemExit for an earlier one.
+    Raises ImportError if a package or the class is missing, and SystemExit for an earlier commit.
     """
     inference = _inference(checkout)
     import torch
@@ -73,7 +73,7 @@ def read(checkout: Path, model: Any, text: str, question: str, sizes: tuple[int,
 
 
 def _inference(checkout: Path) -> Any:
-    """Returns the class of the checkout. Raises SystemExit for one of an earlier commit."""
+    """Returns the class `WIMInference` of the checkout. Raises SystemExit for an earlier commit."""
     sys.path.insert(0, str(checkout))
     from wim import WIMInference
 
@@ -122,5 +122,5 @@ def _read(wim: Any, model: Any, text: str, question: str, sizes: tuple[int, int,
 
 
 def _is_yes(verdict: str) -> bool:
-    """Returns whether a margin is relevant, as its run.py has it: what comes before a number sign ends in YES."""
+    """Returns whether a verdict is positive, as in the paper's run.py: the text before a number sign ends in YES."""
     return verdict.partition("#")[0].strip("` \n").endswith("YES")

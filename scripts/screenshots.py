@@ -1,4 +1,4 @@
-"""Photograph the page, from a real reading of its example by the embedded model.
+"""Takes screenshots of the page, in a real reading of its example by the embedded model.
 
     pip install -e '.[dev]'      and a Chromium
     python scripts/screenshots.py [--out docs]          page.png (a laptop), page-dark.png, page-narrow.png (a phone)
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def for_the_documents(page: Any, out: Path) -> None:
-    """Photographs what the documentation shows."""
+    """Takes the screenshots for the documentation."""
     page.click("#example")
     page.wait_for_selector("#title:visible")
     for question in (None, RENT):
@@ -71,7 +71,7 @@ def for_the_documents(page: Any, out: Path) -> None:
 
 
 def every_state(page: Any, out: Path) -> None:
-    """Photographs each state of the page, as ``out-state.png``."""
+    """Takes a screenshot of each state of the page, as ``out-state.png``."""
 
     def shot(state: str) -> None:
         photograph(page, out.with_name(f"{out.name}-{state}.png"))
@@ -121,12 +121,12 @@ def every_state(page: Any, out: Path) -> None:
 
 
 def find_browser() -> str | None:
-    """Returns the file of a browser on this machine; None where there is none."""
+    """Returns the path of a browser on this machine; None if there is none."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def answer(page: Any, question: str | None, kind: str = "", *, ends: bool = True) -> None:
-    """Asks, by default what the page proposes, and waits for the answer if it ``ends``."""
+    """Asks a question (None: the one that the page proposes). Waits for the answer, unless ``ends`` is False."""
     if page.locator("[data-to=talk]").is_visible():
         page.click("[data-to=talk]")
     page.select_option("#kind", kind)
@@ -153,7 +153,7 @@ def photograph(page: Any, path: Path) -> None:
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """Serve the page from a home of its own. Yields its address."""
+    """Serves the page with a temporary home folder, and yields the page's address."""
     with tempfile.TemporaryDirectory() as home:
         os.environ["WIM_EDGE_HOME"] = home
         server = uvicorn.Server(uvicorn.Config(create_app(Settings(model="smollm2-135m")), port=0, log_level="warning"))

@@ -1,10 +1,10 @@
-"""Models of random weights with the shapes of models that people run: what time and memory depend on, and no answers.
+"""Models of random weights with the shapes of common models. Time and memory depend on the shape; answers are noise.
 
-A shape is what the model's publisher states: layers, widths, heads, windows, recurrent states, the size of the
-vocabulary and the number of its merges. Weights are random rows over and over, scaled so that activations stay finite,
-written as F16 and quantized by llama.cpp to the type that the catalog's file has. The tokenizer is that of another
-file (the embedded model's), filled up with tokens and merges that no text calls for, as long as theirs on average: the
-files have the bytes of the published ones, within 0.2%.
+A shape is what the model's publisher states: layers, widths, heads, windows, recurrent states, and the sizes of the
+vocabulary and of its merges. Weights are random rows, which repeat, scaled so that activations stay finite. They are
+written as F16, and quantized by llama.cpp to the type of the catalog's file. The tokenizer is that of another file (the
+embedded model's), with more tokens and merges that no text uses, of the average length of the published ones. So the
+files have the bytes of the published files, within 0.2%.
 
     python scripts/shapes.py NAME FOLDER --tokenizer MODEL.gguf
 """
@@ -26,26 +26,26 @@ from wim_edge.engine.gguf import read_header
 
 Q8_0, Q4_K_M = 7, 15  # enum llama_ftype
 _ROWS = 256
-"""The rows of a matrix that are made and quantized."""
+"""The rows of a matrix that are made and quantized; the other rows repeat them."""
 _BLOCK = np.random.default_rng(7).standard_normal(1 << 22).astype(np.float16)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a model's GGUF states of itself; lengths and counts are those of its publisher."""
+    """The metadata and the tensors of a model's GGUF, with its publisher's lengths and counts."""
 
     architecture: str
     file_type: int
     n_vocab: int
     n_merges: int
     facts: dict[str, Any]
-    """The metadata below the architecture's name."""
+    """The metadata below the architecture's name, by key."""
     attention: Mapping[str, tuple[int, ...]]
-    """The tensors of a layer that attends, each with its shape, the innermost dimension first."""
+    """The tensors of an attention layer, each with its shape, the innermost dimension first."""
     recurrent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Those of a layer that does not."""
+    """The tensors of a recurrent layer."""
     outside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Those of no layer, beside the embedding."""
+    """The tensors outside of the layers, except the embedding."""
 
     @property
     def width(self) -> int:
@@ -97,14 +97,14 @@ def _facts(
 
 
 def _qwen3(layers: int, width: int, inner: int, heads: int, context: int, base: float, file_type: int) -> Shape:
-    """Qwen3: config.json of Qwen/Qwen3-0.6B and Qwen/Qwen3-4B-Instruct-2507; both tie the output to the embedding."""
+    """Returns a shape of Qwen3: config.json of Qwen/Qwen3-0.6B and Qwen/Qwen3-4B-Instruct-2507, with tied output."""
     facts = _facts(layers, width, inner, heads, 8, 128, context, base, 1e-6)
     layer = _attention(width, heads, 8, 128, normed=True) | _feed_forward(width, inner)
     return Shape("qwen3", file_type, 151_936, 151_387, facts, layer, outside={"output_norm.weight": (width,)})
 
 
 def _llama() -> Shape:
-    """Llama 3.2 1B: config.json of meta-llama/Llama-3.2-1B-Instruct."""
+    """Returns the shape of Llama 3.2 1B: config.json of meta-llama/Llama-3.2-1B-Instruct."""
     facts = _facts(16, 2048, 8192, 32, 8, 64, 131_072, 500_000.0, 1e-5, rope__dimension_count=64, vocab_size=128_256)
     layer = _attention(2048, 32, 8, 64) | _feed_forward(2048, 8192)
     outside = {"rope_freqs.weight": (32,), "output_norm.weight": (2048,)}
@@ -112,8 +112,8 @@ def _llama() -> Shape:
 
 
 def _gemma3() -> Shape:
-    """Gemma 3 4B: text_config of google/gemma-3-4b-it; llama.cpp knows that one layer in six sees the whole text. (Its
-    own vocabulary has scores and no merges.)"""
+    """Returns the shape of Gemma 3 4B: text_config of google/gemma-3-4b-it. llama.cpp itself knows that one layer in
+    six sees the whole text. (The published vocabulary has scores and no merges.)"""
     facts = _facts(34, 2560, 10_240, 8, 4, 256, 131_072, 1_000_000.0, 1e-6, attention__sliding_window=1024,
                    rope__scaling__type="linear", rope__scaling__factor=8.0)  # fmt: skip
     layer = _attention(2560, 8, 4, 256, normed=True) | _feed_forward(2560, 10_240)
@@ -122,7 +122,7 @@ def _gemma3() -> Shape:
 
 
 def _lfm2() -> Shape:
-    """LFM2 1.2B: config.json of LiquidAI/LFM2-1.2B (block_ff_dim 12288, adjusted to two thirds: 8192)."""
+    """Returns the shape of LFM2 1.2B: config.json of LiquidAI/LFM2-1.2B (8192 is two thirds of block_ff_dim, 12288)."""
     heads = [8 if layer in (2, 5, 8, 10, 12, 14) else 0 for layer in range(16)]
     facts = _facts(16, 2048, 8192, 32, heads, 64, 128_000, 1_000_000.0, 1e-5, shortconv__l_cache=3, vocab_size=65_536)
     attention = _attention(2048, 32, 8, 64, normed=True) | _feed_forward(2048, 8192)
@@ -133,7 +133,7 @@ def _lfm2() -> Shape:
 
 
 def _granite() -> Shape:
-    """Granite 4.0 H 1B: config.json of ibm-granite/granite-4.0-h-1b; 36 layers of Mamba2, four that attend."""
+    """Returns the shape of Granite 4.0 H 1B: config.json of ibm-granite/granite-4.0-h-1b; 36 layers are Mamba2."""
     width, inner, state, ssm_heads, groups = 1536, 3072, 128, 48, 1
     kv = [4 if layer in (5, 15, 25, 35) else 0 for layer in range(40)]
     facts = _facts(40, width, 4096, 12, kv, 128, 131_072, 10_000.0, 1e-5, rope__dimension_count=128,
@@ -153,7 +153,7 @@ def _granite() -> Shape:
 
 
 def _qwen35() -> Shape:
-    """Qwen3.5 0.8B: text_config of Qwen/Qwen3.5-0.8B; three layers in four are gated delta nets of 16 heads of 128."""
+    """Returns the shape of Qwen3.5 0.8B: text_config of Qwen/Qwen3.5-0.8B; 3 in 4 layers are gated delta nets."""
     width, inner, state, heads = 1024, 2048, 128, 16
     facts = _facts(24, width, 3584, 8, 2, 256, 262_144, 10_000_000.0, 1e-6, rope__dimension_count=64,
                    rope__dimension_sections=[11, 11, 10, 0], full_attention_interval=4, ssm__conv_kernel=4,
@@ -181,13 +181,13 @@ SHAPES = {
     "granite4.0-h-1b": _granite(),
     "qwen3.5-0.8b": _qwen35(),
 }
-"""By the names that models.toml has for them."""
+"""The shapes, by the models' names in models.toml."""
 
 
 def write(shape: Shape, path: Path, tokenizer: Path) -> Path:
     """Writes a shape's GGUF, quantized by llama.cpp, with the tokenizer of another file. Raises OSError, ValueError.
 
-    llama.cpp quantizes each row by itself, so it is given the first `_ROWS` of each matrix, and these are repeated.
+    llama.cpp quantizes each row separately. So it gets the first `_ROWS` rows of each matrix, and these are repeated.
     """
     known = gguf.GGUFReader(tokenizer).fields
     plain, few = path.with_suffix(".f16.gguf"), path.with_suffix(".few.gguf")
@@ -218,7 +218,7 @@ def _first_rows(size: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class _Writing:
-    """A GGUF that is written a tensor at a time when all are known; rows are repeated until there are enough."""
+    """Writes a GGUF tensor by tensor on exit, when all are known. Rows are repeated until there are enough."""
 
     def __init__(self, shape: Shape, path: Path, known: Mapping[str, Any]) -> None:
         self._writer = gguf.GGUFWriter(path, shape.architecture)
@@ -234,7 +234,7 @@ class _Writing:
         rows: np.ndarray[Any, Any],
         kind: gguf.GGMLQuantizationType | None = None,
     ) -> None:
-        """Adds a tensor; ``kind``: that of rows which are bytes."""
+        """Adds a tensor. ``kind``: the type of quantized rows, which are bytes."""
         n_rows, row = _n_rows(size), rows.nbytes // len(rows) if len(size) > 1 else rows.nbytes
         shape = size[::-1] if kind is None else (*size[:0:-1], row)
         self._writer.add_tensor_info(name, shape, rows.dtype, n_rows * row, raw_dtype=kind)
@@ -254,7 +254,7 @@ class _Writing:
 
 
 def _type_of(name: str, size: tuple[int, ...]) -> str:
-    """Vectors, and what llama.cpp does not quantize, are F32 in published files too."""
+    """Returns float32 for vectors and what llama.cpp does not quantize, as in published files, else float16."""
     return "float32" if min(size) == 1 or len(size) == 1 or "conv" in name.split(".weight")[0][-6:] else "float16"
 
 
@@ -283,7 +283,7 @@ def _add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
 
 
 def _add_vocabulary(writer: gguf.GGUFWriter, shape: Shape, known: Mapping[str, Any]) -> None:
-    """Adds the tokens and merges of another file, and as many more as the shape has, which no text calls for."""
+    """Adds the tokens and merges of another file, and unused ones until there are as many as in the shape."""
     tokens, types, merges = (known[f"tokenizer.ggml.{key}"].contents() for key in ("tokens", "token_type", "merges"))
     more = shape.n_vocab - len(tokens)
     if more < 0:
@@ -300,7 +300,7 @@ def _add_vocabulary(writer: gguf.GGUFWriter, shape: Shape, known: Mapping[str, A
 
 
 def quantize(source: Path, target: Path, file_type: int) -> None:
-    """Has llama.cpp quantize a file. Raises ValueError where it refuses."""
+    """Quantizes a file with llama.cpp. Raises ValueError if llama.cpp refuses."""
     from wim_edge.engine.bindings import last_errors, lib
 
     params = lib.llama_model_quantize_default_params()

@@ -1,6 +1,6 @@
-"""Documents with tables, as people have them, in six formats, with questions that one row of a table answers.
+"""Everyday documents with tables, in six formats, with questions that one row of a table answers.
 
-python scripts/table_documents.py DIR    writes them, a folder as `wim-edge eval documents --data` takes it each
+python scripts/table_documents.py DIR    writes a folder for each format, for `wim-edge eval documents --data`
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Rows = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class TableDocument:
-    """Paragraphs, a table (its first row is the header, unless it is a list of properties), paragraphs."""
+    """Paragraphs, a table, paragraphs. The first row is the header, unless the table has only two columns."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ class TableDocument:
     rows: Rows
     after: tuple[str, ...]
     questions: tuple[tuple[str, str, str], ...]
-    """Question, the words of an answer, and a cell that tells the row which answers."""
+    """(question, words of the answer, a cell that identifies the row with the answer)."""
 
 
 def _rows(text: str) -> Rows:

@@ -1,14 +1,14 @@
-"""Train the embedded model's adapter: it points at a short answer, says yes or no, or that the passage has none.
+"""Trains the embedded model's adapter, which points at a short answer, says yes or no, or says that there is none.
 
     pip install . torch gguf
     python scripts/train_adapter.py --data ../shared/data --out adapter.gguf --passages 1600 --minutes 90
     python scripts/train_adapter.py --data ../shared/data --out adapter.gguf --measure
 
-What is read and kept stays the plain model's: the adapter works on the question and the answer alone. A training ends
-after `--passages`, or after `--minutes` (then `--resume` goes on); the same seed and data give the same file.
-`--measure` prints the figures of a file, or of the plain model if there is none: on questions of SQuAD's articles that
-were held out, and of Natural Questions, on the gold passage and on a hard one that does not answer. docs/adapter.md
-says how the shipped file was made.
+The plain model reads the passages, and its readings are kept: the adapter is active only on question and answer. The
+training ends after `--passages`, or after `--minutes` (`--resume` then continues). The same seed and data give the same
+file. `--measure` prints the figures of a file, or of the plain model if the file is missing: on questions on held-out
+articles of SQuAD, and on Natural Questions, with the gold passage and with a hard passage that does not answer.
+docs/adapter.md says how the shipped file was made.
 """
 
 from __future__ import annotations

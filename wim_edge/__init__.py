@@ -1,6 +1,6 @@
 """wim-edge: ask long documents with small models on your own machine.
 
-The public names, listed here once. `wim_edge.events` holds the event classes.
+This package lists its public names once, here. `wim_edge.events` holds the event classes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The program: `wim-edge`, or `python -m wim_edge`."""
+"""The command-line program: `wim-edge`, or `python -m wim_edge`."""
 
 import sys
 

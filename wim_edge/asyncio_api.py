@@ -1,4 +1,4 @@
-"""`Runtime.stream` for asyncio."""
+"""An asyncio version of `Runtime.stream`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that installs wim-edge without a network: wheels, models and a script.
+"""A folder from which wim-edge can be installed without a network: wheels, models and a script.
 
     DIR/install.py     `wim_edge.offline_install`, which needs only Python: python3 install.py [FOLDER]
     DIR/wheels/        wim-edge and its dependencies, in the versions installed here, for this kind of machine
@@ -26,8 +26,8 @@ _NAME = "wim-edge"
 
 
 def make_bundle(target: Path, models: Iterable[ModelEntry], extras: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Fills a new or empty folder; yields each finished step, and the bytes that it added. Raises InvalidRequestError
-    for a folder with contents or a model that is the user's own file, DownloadError."""
+    """Fills a new or empty folder; yields (name of each finished step, bytes that the step added). Raises
+    DownloadError, and InvalidRequestError if the folder has contents or a model is the user's own file."""
     models, extras = list(models), list(extras)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidRequestError(f"{target} exists, and is not an empty folder", "Name a new folder.")
@@ -52,7 +52,7 @@ def make_bundle(target: Path, models: Iterable[ModelEntry], extras: Iterable[str
 
 
 def _requirement(extras: Iterable[str], *, version: bool) -> str:
-    """Returns pip's requirement for this version; ``version`` False: for the local folder or wheel, if from one."""
+    """Returns pip's requirement for wim-edge: this version or, if ``version`` is False, the local source (if any)."""
     found, named = distribution(_NAME), ",".join(extras)
     what = f"{_NAME}[{named}]" if named else _NAME
     url = json.loads(found.read_text("direct_url.json") or "{}").get("url", "")
@@ -60,7 +60,7 @@ def _requirement(extras: Iterable[str], *, version: bool) -> str:
 
 
 def _gather_wheels(wheels: Path, extras: Iterable[str]) -> int:
-    """Fetches or builds all wheels with pip, in the installed versions; returns their size in bytes."""
+    """Fetches or builds the wheels of this installation with pip, in the installed versions; returns their bytes."""
     bounds = (f"{one.metadata['Name']}=={one.version}\n" for one in distributions() if one.metadata["Name"] != _NAME)
     with tempfile.TemporaryDirectory() as scratch:
         constraints = Path(scratch, "constraints.txt")

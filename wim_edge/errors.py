@@ -75,7 +75,7 @@ class DiskError(DownloadError):
 
 
 class CapacityError(WimEdgeError):
-    """The work does not fit; the message gives the numbers."""
+    """The work does not fit into the context or the memory; the message gives the numbers."""
 
     exit_code = 5
 
@@ -102,7 +102,7 @@ class LibraryError(WimEdgeError):
 
 @contextmanager
 def required(what: str, install: str, kind: type[WimEdgeError] = InvalidRequestError) -> Iterator[None]:
-    """Raises an error if an import in the block fails. ``what``: the message, with {} for the package's name."""
+    """Raises ``kind`` if an import in the block fails. ``what``: the message, with {} for the package's name."""
     try:
         yield
     except ImportError as error:

@@ -1,8 +1,8 @@
-"""Follow-up questions: a question that refers to the turn before it is restated so that it can stand alone.
+"""Follow-up questions: a question that refers to the turn before is restated, so that it can stand alone.
 
-A model that writes restates the question (`Restater`). Without one, or if one whose answer does not come first changes
-nothing, a question of at most three words, all short, is appended to the turn before it: longer words name what they
-ask about. A few words without a question mark ("notice period") are a search. No rule depends on the words.
+A model that writes restates the question (`Restater`). Without one, the turn before is put in front of a question of at
+most three words, all short: longer words name their subject. The same goes if the model changes nothing, unless its
+answer comes first. A few words without a question mark ("notice period") are a search. No rule depends on the words.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wim_edge.reading.generate import Generation, Grounding
 WHY = "it refers to the question before it"
 """The reason that is shown for a restated question."""
 _MAX_WORDS, _MAX_LETTERS = 3, 13
-"""The most words, and letters in all of them, of a question that is appended to the turn before it."""
+"""The most words, and the most letters in total, of a question that must refer to the turn before (`goes_on`)."""
 _MARKS = ("?", "？", "؟")
 _MAX_ANSWER = 200
 """The most characters of an answer that is put into a question or prompt."""
@@ -43,26 +43,26 @@ _EXAMPLES = (
     ("Who leads the choir?", "Anna Brandt", "Since when?", "Since when does Anna Brandt lead the choir?"),
     ("What is the fee for adults?", "9 pounds", "When does the show begin?", "When does the show begin?"),
 )
-"""(question, answer, next question, next question restated); two next questions stand alone and stay unchanged."""
+"""Examples: question, answer, next question, next question restated. Two next questions already stand alone."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A question, as it was asked. ``short``: its answer in a few words; empty if there is none."""
+    """A question in a conversation, as it was asked. ``short``: the answer in a few words; may be empty."""
 
     question: str
     short: str = ""
 
 
 def completed(question: str, before: Turn | None) -> str:
-    """Returns a question of a few words (`goes_on`) with the turn before it; any other question unchanged."""
+    """Returns a question, with the turn before it in front if the question is a short follow-up (`goes_on`)."""
     if before is None or not goes_on(question):
         return question
     return f"{_shown(before)} {question.strip()}"
 
 
 def last_turn(turns: Iterable[Turn]) -> Turn | None:
-    """Returns the last turn, its question completed by the turns before it; None without turns."""
+    """Returns the last turn, with its question `completed` by the turns before it; None without turns."""
     last = None
     for turn in turns:
         last = Turn(completed(turn.question, last), turn.short)
@@ -70,22 +70,22 @@ def last_turn(turns: Iterable[Turn]) -> Turn | None:
 
 
 def goes_on(question: str) -> bool:
-    """Returns True if a question has a question mark and so few, short words that it must refer to the turn before."""
+    """Returns whether a question has a question mark and so few, short words that it must refer to the turn before."""
     words = _WORD.findall(question)
     return question.rstrip().endswith(_MARKS) and len(words) <= _MAX_WORDS and len("".join(words)) <= _MAX_LETTERS
 
 
 class Restater:
-    """Restates questions with a model that writes. Its examples are evaluated once and kept."""
+    """Restates questions with a model that writes. The examples of the prompt are evaluated once and kept."""
 
     def __init__(self) -> None:
         self._kept: dict[str, Snapshot] = {}
-        """The state after the examples, by context."""
+        """The state after the examples, by the context's fingerprint."""
 
     def restated(self, question: str, before: Turn, writer: LoadsModel | None, control: Control) -> str:
-        """Returns the question so that it stands alone; the result of `completed` without a ``writer``, with a base
-        model, and if a writer whose answer does not come first changes nothing. Raises Interrupted, ModelError,
-        CapacityError."""
+        """Returns the question as the writer restates it, so that it stands alone. Returns the result of `completed`
+        without a ``writer``, for a base model, and if the writer changes nothing; but a writer that comes first may
+        leave the question unchanged. Raises Interrupted, ModelError, CapacityError."""
         model = writer.model() if writer is not None else None
         if writer is None or model is None or model.info.chat_template is None:
             return completed(question, before)

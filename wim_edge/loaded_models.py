@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Identity:
-    """All that answers depend on besides the settings: a model's name, the fingerprint of its file and llama.cpp's
-    build, those of judge, scout and adapter (``scores``), and a digest of the user's templates."""
+    """All that answers depend on besides the settings. ``fingerprint``: of the model's file and llama.cpp's build;
+    ``scores``: the same of judge, scout and adapter; ``templates``: a digest of the user's templates."""
 
     name: str
     fingerprint: str
@@ -47,10 +47,10 @@ _LONG = 1 << 15
 
 
 class LoadedModels:
-    """The model of these settings and, for other roles, its judge and an embedding model; each is loaded on first use.
+    """The models that the settings name: the model itself, its judge and an embedding model. Each loads on first use.
 
-    ``model``, ``embedder``, ``judge``: open models of the caller, used instead. ``lender``: the object whose model,
-    judge and embedding models this one uses.
+    ``model``, ``embedder``, ``judge``: open models of the caller, used instead. ``lender``: lends its models to this
+    one.
     """
 
     def __init__(
@@ -99,12 +99,12 @@ class LoadedModels:
 
     @property
     def in_memory(self) -> list[str]:
-        """The names of the loaded models among this one and its judge."""
+        """The names of this model and its judge, as far as they are loaded."""
         own = [self.name] if self._model is not None else []
         return own + (self._judge.in_memory if self._judge is not None else [])
 
     def memory_bytes(self) -> int:
-        """Estimates the bytes of the model and a context of ``n_ctx``, or a usual size, unloaded. Raises ModelError."""
+        """Estimates the bytes of the unloaded model and a context of ``n_ctx`` or a usual size. Raises ModelError."""
         from wim_edge.engine.gguf import read_header
         from wim_edge.engine.memory_estimate import estimate
 
@@ -131,8 +131,8 @@ class LoadedModels:
             check_model_file(self.find(), self.settings)
 
     def check_fits(self, documents: Sequence[Document]) -> None:
-        """Raises ContextOverflowError if the pattern needs the whole documents in the context and they cannot fit. Does
-        so before the weights are loaded. Also raises what `model` raises."""
+        """Raises ContextOverflowError if the pattern needs all documents in the context and they cannot fit. Checks
+        this before the weights are loaded. Also raises what `model` raises."""
         size = sum(len(document.text) for document in documents)
         if self._model is not None or size < _LONG:
             return
@@ -164,8 +164,8 @@ class LoadedModels:
     def resolved(
         self, automatic: tuple[str, str] | None = None, *, here: bool = True, pattern: str | None = None
     ) -> ResolvedSettings:
-        """Returns the settings that a question is answered with; those of models.toml apply once `find` was called.
-        ``automatic``: see `resolved_settings.resolve`. ``here``: False leaves out settings tuned for this machine."""
+        """Returns the settings for a question; after `find`, with those of models.toml. ``automatic``: as in
+        `resolve_settings`. ``here``: False leaves out tuned settings. ``pattern``: replaces the settings' pattern."""
         settings = self.settings.with_changes(pattern=pattern)
         suggested = self._found.suggested if self._found else {}
         return resolve_settings(settings, suggested, self._tuned if here else {}, automatic)
@@ -219,7 +219,7 @@ class LoadedModels:
 
     @property
     def embedder_name(self) -> str | None:
-        """The named embedding model, or else the usual one if it is on this disk; None: no model."""
+        """The name of the embedding model: the setting's, else the usual one if it is on this disk; None: no model."""
         named = self.settings.embedding_model
         if named is not None or self._is_given:
             return None if named == NO_MODEL else named
@@ -235,8 +235,8 @@ class LoadedModels:
         return self._context
 
     def with_changes(self, **changes: object) -> LoadedModels:
-        """Returns an object with these settings changed, which shares the models; this object closes them. Raises
-        InvalidRequestError if one of `MODEL_SETTINGS` changes."""
+        """Returns a copy with these settings changed. The copy shares the models; closing this object closes them.
+        Raises InvalidRequestError if one of `MODEL_SETTINGS` changes."""
         settings = self.settings.with_changes(**changes)
         self.locate()
         own = self.resolved().settings
@@ -246,7 +246,7 @@ class LoadedModels:
         return self._sharing(settings)
 
     def _sharing(self, settings: Settings) -> LoadedModels:
-        """Returns an object with other settings, which shares the model; this object loads and closes it."""
+        """Returns a copy with other settings, which shares the model. The original loads and closes the model."""
         other = LoadedModels(settings, lender=self._lender or self)
         other.locate()
         return other
@@ -300,7 +300,7 @@ def check_model_file(found: ResolvedModel, settings: Settings) -> None:
 
 
 def _is_unknown(found: ResolvedModel) -> bool:
-    """Returns True if the file is in no catalog: nobody has checked it."""
+    """Returns whether a model's file is in no catalog, so that nobody has checked the file."""
     if found.entry is None:
         return True
     return any(isinstance(one, PathSource) and one.path == found.path for one in found.entry.sources)
@@ -319,7 +319,7 @@ def portable_settings(settings: Settings) -> Settings:
 
 
 def model_identity(settings: Settings) -> Identity:
-    """Returns the identity of the settings' model, without loading it. Raises ModelError."""
+    """Returns the identity of the settings' models, without loading the models. Raises ModelError."""
     name, found = _fingerprint(settings.model)
     own = LoadedModels(settings)
     own.find()
@@ -352,7 +352,7 @@ def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
 
 
 def check_same(model: Identity, settings: Settings, where: str) -> None:
-    """Raises ModelError if the settings' model here is not ``model``. ``where``: this machine, for the message."""
+    """Raises ModelError if ``settings`` have another identity here than ``model``. ``where``: this machine's name."""
     if model_identity(settings) != model:
         raise ModelFileError(
             f"{where} has another {model.name}, other templates or another llama-cpp-python than the run",

@@ -1,7 +1,7 @@
 """Install wim-edge from the folder of this script, without a network: python3 install.py [FOLDER]
 
-It creates a virtual environment in FOLDER (default: wim-edge in the home folder), installs the wheels there, and copies
-the models to wim-edge's folder. It needs only Python 3.11 or newer.
+The script creates a virtual environment in FOLDER (default: wim-edge in the home folder), installs the wheels there,
+and copies the models to wim-edge's folder of models. It needs only Python 3.11 or newer.
 """
 
 import argparse
@@ -17,7 +17,7 @@ _MODELS = "from wim_edge.settings import Paths; print(Paths.from_environment().m
 
 
 def install(bundle: Path, target: Path) -> Path:
-    """Installs from a bundle into a folder; returns the path of the command. Raises CalledProcessError, OSError."""
+    """Installs a bundle into ``target``; returns the path of the command. Raises CalledProcessError, OSError."""
     made = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     venv.create(target, with_pip=True, clear=False)
     programs = target / ("Scripts" if os.name == "nt" else "bin")
@@ -34,7 +34,7 @@ def install(bundle: Path, target: Path) -> Path:
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copies a model's file under a temporary name and renames it: a running program keeps its open file."""
+    """Copies a model file under a temporary name, then renames the copy: a running program keeps its open file."""
     if target.is_file() and target.stat().st_size == file.stat().st_size:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def _copy(file: Path, target: Path) -> None:
 
 
 def main() -> None:
-    """Installs into the named folder, and prints how to ask."""
+    """Installs wim-edge into the folder named on the command line, and prints how to ask a question."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", default="~/wim-edge", help="default: %(default)s")
     given = parser.parse_args()

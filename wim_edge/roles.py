@@ -50,8 +50,8 @@ class Roles:
 
 
 def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
-    """Returns the roles for a question on these documents; without documents, by the settings alone. `_usual_pattern`
-    chooses the pattern if no setting does. Raises what `LoadedModels.model` raises."""
+    """Returns the roles for a question on these documents; without documents, from the settings alone. If no setting
+    names a pattern, `_usual_pattern` chooses one. Raises what `LoadedModels.model` raises."""
     loaded.locate()
     judge, resolved = loaded.judge(), loaded.resolved()
     if resolved.settings.pattern is None and (documents or judge is not None):
@@ -63,8 +63,8 @@ def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
 
 
 def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
-    """Returns the settings to show to a person: the reader's for these documents, but the model's own model, judge,
-    pattern, prose and rpc. Raises what `roles_for` raises."""
+    """Returns the settings to show to a person: the reader's for these documents, but with the model, judge, pattern,
+    prose and rpc of ``loaded``. Raises what `roles_for` raises."""
     roles = roles_for(loaded, documents)
     if roles.reader is loaded:
         return roles.resolved

@@ -44,12 +44,12 @@ class Runtime(AbstractContextManager["Runtime"]):
     ...     print(runtime.ask("contract.pdf", "Who may end the contract?").text)
 
     Args:
-        settings: see `wim_edge.settings.Settings`; by default the defaults and ``WIM_EDGE_*`` variables.
+        settings: see `wim_edge.settings.Settings`; None: the defaults, changed by ``WIM_EDGE_*`` variables.
         model: an open `wim_edge.engine.protocols.Model` instead of ``settings.model``. The caller closes it.
         embedder: an open `wim_edge.engine.protocols.Embedder` instead of ``settings.embedding_model``.
         judge: an open model that judges for ``model``, instead of ``settings.judge``.
 
-    One question at a time; `answer_now` and `cancel` may be called from any thread.
+    A runtime answers one question at a time; `answer_now` and `cancel` may be called from any thread.
     """
 
     def __init__(
@@ -72,16 +72,16 @@ class Runtime(AbstractContextManager["Runtime"]):
 
     @property
     def settings(self) -> Settings:
-        """The settings; after the model's file is found, with its settings from models.toml."""
+        """The settings. Once the model's file is found, they include the model's settings from models.toml."""
         return self._loaded.resolved(here=False).settings
 
     def resolve(self, documents: Documents = ()) -> ResolvedSettings:
-        """Returns the settings that these documents would be read with, and where each comes from, without reading
-        them. Raises DocumentError, ModelError, CapacityError."""
+        """Returns the settings with which these documents would be read, and the origin of each. Loads the documents,
+        but does not read them with a model. Raises DocumentError, ModelError, CapacityError."""
         return resolve_for(self._loaded, load_documents(documents, self.settings))
 
     def ask(self, documents: Documents, question: str, **options: Any) -> events.AnswerFinished:
-        """Reads and answers; returns the last event of `stream`, which takes the same arguments."""
+        """Answers a question on documents. Returns the last event of `stream`, which takes the same arguments."""
         for event in self.stream(documents, question, **options):
             last = event
         assert isinstance(last, events.AnswerFinished)
@@ -120,9 +120,9 @@ class Runtime(AbstractContextManager["Runtime"]):
         return self._begin(partial(answer, given, asked), given)
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
-        """Recalls passages of a library for a question, without answering. The last event is
-        `events.PassagesRecalled`; after `cancel`, a cancelled `events.AnswerFinished`. Raises LibraryError,
-        ModelError, CapacityError."""
+        """Recalls passages of a library for a question, without answering. The last event is `events.PassagesRecalled`
+        or, after `cancel`, an `events.AnswerFinished` with the reason "cancelled". Raises LibraryError, ModelError,
+        CapacityError."""
         asked = Question(_checked_question(question))
         return self._begin(partial(self._recall_and_answer, library, None, asked))
 
@@ -149,8 +149,8 @@ class Runtime(AbstractContextManager["Runtime"]):
         return self._begin(partial(self._complete, prompts, top_logprobs, schema))
 
     def embed(self, inputs: Iterable[str | Seq[int]]) -> Iterator[events.Event]:
-        """Embeds texts, or tokens of the embedding model, and adds no prefix. Yields `events.TextEmbedded` for each
-        until `cancel` is called. Raises InvalidRequestError without an embedding model and for an empty text,
+        """Embeds texts, or token lists of the embedding model, without a prefix. Yields `events.TextEmbedded` for each
+        of them until `cancel` is called. Raises InvalidRequestError without an embedding model or for an empty text,
         ModelError, CapacityError."""
         return self._begin(partial(self._embed, inputs))
 
@@ -175,15 +175,15 @@ class Runtime(AbstractContextManager["Runtime"]):
         return roles_for(self._loaded, ())
 
     def with_changes(self, **changes: object) -> Runtime:
-        """Returns a runtime with these settings changed. It shares the loaded models; closing this runtime closes them.
-        Raises InvalidRequestError for settings that belong to the loaded model."""
+        """Returns a runtime with these settings changed. Both share the loaded models; closing this runtime closes the
+        models. Raises InvalidRequestError for settings that belong to the loaded model."""
         other = Runtime(self.settings)
         other._loaded = self._loaded.with_changes(**changes)
         return other
 
     def close(self) -> None:
-        """Frees the model and its cache. Closes an open stream; if another thread runs it, cancels and waits for it.
-        Raises InvalidRequestError if a policy calls this method during the reading."""
+        """Frees the model and its cache. Closes an open stream; if another thread is inside it, cancels and waits for
+        that thread. Raises InvalidRequestError if a policy calls this method during the reading."""
         patience = time.monotonic() + _PATIENCE
         while True:
             self.cancel()
@@ -214,7 +214,7 @@ class Runtime(AbstractContextManager["Runtime"]):
     def _begin(
         self, prepared: _Prepared, documents: Iterable[DocumentSource] = (), *, asked: bool = True
     ) -> Iterator[events.Event]:
-        """Returns the stream of ``prepared(run)``, after OCR of any scans. Until it is closed, the runtime is busy."""
+        """Returns a stream: OCR of any scans, then ``prepared(run)``. The runtime is busy until the stream closes."""
         if not self._busy.acquire(blocking=False):
             raise InvalidRequestError("this runtime is answering another question", "Finish or close its stream.")
         run = Run()
@@ -247,7 +247,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         yield from prepared(run)
 
     def _read_and_answer(self, documents: Documents, question: Question, run: Run) -> Iterator[events.Event]:
-        """Reads documents, and answers if there is a question. The last question is answered again from the cache."""
+        """Reads documents, and answers if there is a question. May answer the last question again from the cache."""
         read = load_documents(documents, self.settings)
         run.stack.callback(self._forget, unless_read=True)
         with run.clock.stage("load"):
@@ -269,7 +269,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         self, answer: Callable[[Seq[DocumentSource], Question, Run], Iterator[events.Event]], after: Turn,
         documents: Seq[DocumentSource], question: Question, run: Run,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Restates a follow-up question with the model that writes, and answers the restated question."""
+        """Restates a follow-up question with the writer, and answers the restated question."""
         query = question.text or ""
         try:
             with run.clock.stage("answer"):
@@ -352,7 +352,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         return found()
 
     def _stopped(self, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
-        """Yields the events of a request that was stopped before it was prepared. ``asked``: True for a question."""
+        """Yields the last events of a request that was stopped before its reading. ``asked``: True for a question."""
         if asked:
             yield NOTHING
             yield self._unread("", "cancelled", "answered", clock)
@@ -367,7 +367,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         return events.AnswerFinished(text, reason, pattern, self._loaded.name, (), _no_usage(clock), status=status)
 
     def _forget(self, *, unless_read: bool = False) -> None:
-        """Closes the last question's reading. ``unless_read``: only if the question was not answered."""
+        """Closes the last question's reading. ``unless_read``: True keeps a reading whose question was answered."""
         if self._session is not None and not (unless_read and self._session.is_answered):
             self._session.reading.close()
             self._session = None

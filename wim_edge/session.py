@@ -36,7 +36,7 @@ _MIN_SEGMENTS = 17
 _MAX_EXPLAINED = 16
 """The most candidates in an answer's event."""
 _SAMPLE = 4096
-"""The characters of each document that are examined for its script and language."""
+"""The number of characters at each document's beginning that show its script and language."""
 NOTHING = events.Warning("stopped before anything was found; there is nothing to answer from")
 
 
@@ -52,7 +52,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Run:
-    """One use of a runtime. ``stack``: what to close at its end; ``control``: requests to stop it."""
+    """One use of a runtime. ``stack``: closed when the use ends; ``control``: the user's requests during the use."""
 
     stack: ExitStack = field(default_factory=ExitStack)
     clock: Timings = field(default_factory=Timings)
@@ -70,7 +70,7 @@ class QuestionSession:
     request: tuple[Seq[Document], str | None]
     """The documents and the question. An equal request may be answered from this reading."""
     writer: LoadsModel | None = None
-    """The model that writes the answer, if another one reads."""
+    """The model that writes the answer, if another model reads."""
     is_answered: bool = False
     """True if the question was answered, also if the user stopped the reading early."""
     answering: AnswerStage | None = None
@@ -99,8 +99,8 @@ class QuestionSession:
 
 
 def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, run: Run) -> QuestionSession:
-    """Returns the session for a question on documents; with the text None, for reading only. Raises Interrupted,
-    InvalidRequestError, ModelError, CapacityError, and LibraryError if reading only cannot save anything."""
+    """Returns the session for a question on documents; if the text is None, for reading only. Raises Interrupted,
+    InvalidRequestError, ModelError, CapacityError; LibraryError if a session for reading only cannot save it."""
     request, query, clock = (documents, question.text), question.text, run.clock
     documents = [with_named_pages(document, query or "") for document in documents]
     roles = roles_for(loaded, documents)
@@ -155,8 +155,8 @@ def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, 
 
 
 def _scout(loaded: LoadedModels, settings: Settings, plan: Plan) -> tuple[Embedder | None, str | None]:
-    """Returns the scout, or None: the named embedding model or, for long texts in Latin script, the usual one. Also
-    returns a warning if the usual one cannot be loaded; for a named one raises what `LoadedModels.embedder` raises."""
+    """Returns (scout, warning), each perhaps None. The scout is the named embedding model or, for long texts in Latin
+    script, the usual one. If the usual one cannot be loaded, a warning says so; a named one raises an error instead."""
     if settings.embedding_model is not None:
         return loaded.embedder(), None
     texts = [plan.query, *(document.text[:_SAMPLE] for document in plan.documents)]
@@ -191,7 +191,7 @@ def _auxiliary(judge: LoadedModels | None) -> Scorer | None:
 def _open_saved_reading(
     context: Context, model: Model, resolved: ResolvedSettings, plan: Plan
 ) -> tuple[SavedReading | None, str | None]:
-    """Returns (saved reading for these documents, None), or (None, why it cannot be opened); both None: not wanted."""
+    """Returns (saved reading, None); (None, why it cannot be opened); or (None, None) if nothing is to be saved."""
     settings = resolved.settings
     if not settings.save or settings.query_first or not plan.documents:
         return None, None  # a state with the question before the text serves only that question
@@ -254,7 +254,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
 
 
 def _with_provisional_answers(reading: Reading) -> Iterator[events.Event]:
-    """Yields the reading's events. After a margin also yields the answer so far, if it is sure and new."""
+    """Yields the reading's events and, after a margin, the answer so far, if it is sure and differs from the last."""
     shown = ""
     for event in reading.run():
         yield event

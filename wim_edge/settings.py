@@ -1,4 +1,4 @@
-"""Every default, the folders of files, and the ``WIM_EDGE_*`` variables: for example ``WIM_EDGE_N_CTX=8192``."""
+"""The settings with their defaults, ``WIM_EDGE_*`` variables (``WIM_EDGE_N_CTX=8192``), and the folders of files."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ SHORT_ANSWERS = ("judge", "writer")
 RETRIEVERS = ("bm25", "recall", "hybrid")
 KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
-"""The variable of the server's token. It is not a setting, so nothing prints it."""
+"""The environment variable with the server's token. It is not a setting, so nothing prints it."""
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
-"""The variable that forbids fetching: only ``serve``, ``rpc-serve``, ``--ray`` and ``--rpc`` open network sockets."""
+"""The environment variable that forbids downloads: only ``serve``, ``rpc-serve``, ``--ray``, ``--rpc`` open sockets."""
 NO_ADAPTER = NO_MODEL = "none"
 """The value of ``adapter`` for the model without an adapter, and of ``embedding_model`` for no model."""
 ITSELF = "self"
-"""The value of ``judge`` for the model itself."""
+"""The value of ``judge`` for the model that ``model`` names."""
 FORMER_NAMES = {"relevance_model": "judge"}
 """Former names of settings, which are accepted for one version, and their current names."""
 AUTO, ALL = "auto", "all"
 """Values of ``within`` that are neither a time nor a share."""
 UNLIKELY = 0.05
-"""``auto`` stops reading if the probability of a better segment is below this."""
+"""The probability of a better unread segment below which reading stops, with ``within`` auto."""
 WITHIN_PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
 """The form of ``within``, as a regular expression for JSON Schema."""
 _WITHIN = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)")
@@ -64,8 +64,8 @@ _RANGES: Mapping[str, tuple[float, float | None]] = {
 
 @dataclass(frozen=True)
 class Within:
-    """The bounds of a reading: ``seconds`` since it began, ``share`` of the documents' tokens (0 to 1), number of
-    ``segments``; ``unread``: it ends if a better segment is less probable than this. None: no bound."""
+    """The bounds of a reading: ``seconds`` since its beginning, a ``share`` of the documents' tokens (0 to 1), a number
+    of ``segments``. ``unread``: reading ends if a better unread segment is less probable than this. None: no bound."""
 
     seconds: float | None = None
     share: float | None = None
@@ -74,7 +74,7 @@ class Within:
 
     @classmethod
     def parse(cls, text: str | None) -> Within:
-        """Returns the bounds for a value of ``within``; None is auto. Raises InvalidRequestError for another form."""
+        """Returns the bounds for a value of ``within``; None: auto. Raises InvalidRequestError for an invalid value."""
         if text is None or text == AUTO:
             return cls(unread=UNLIKELY, segments=_MAX_SEGMENTS)
         if text == ALL:
@@ -88,8 +88,8 @@ class Within:
         return cls(share=number / 100) if unit == "%" else cls(seconds=number * _UNIT_SECONDS[unit])
 
     def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
-        """Returns True if the reading ends after this many seconds and segments. ``share``: of the text, the next
-        segment included; ``unread``: from `Ranking.unread`. If that is None, auto reads the whole text."""
+        """Returns whether the reading ends after this many seconds and segments. ``share``: of the text, with the next
+        segment; ``unread``: from `Ranking.unread`. If ``unread`` is None, auto reads the whole text."""
         if self.unread is not None:
             return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))
         if self.seconds is not None:
@@ -99,20 +99,20 @@ class Within:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits on a document. Exceeding one is an error, raised before the document fills memory or hangs the process."""
+    """Limits on a document, to spare memory and time. Exceeding one of the first four is an error."""
 
     document_bytes: int = 512 * 2**20
-    """The bytes of a file, and of the unpacked contents of a DOCX, an EPUB or a file of rows."""
+    """The most bytes of a file, and of the unpacked contents of a DOCX, an EPUB or a file of rows."""
     markup_bytes: int = 64 * 2**20
-    """The bytes of the parts of a DOCX or EPUB to parse, which takes many times as much memory."""
+    """The most bytes of markup in a DOCX or EPUB; to parse it takes many times as much memory."""
     html_depth: int = 10_000
-    """The depth of nested elements in HTML."""
+    """The most levels of nested elements in HTML."""
     pdf_pages: int = 100_000
-    """The pages of a PDF."""
+    """The most pages of a PDF."""
     scan_pages: int = 1_000
-    """The scanned pages of a file whose text is recognised; further pages are left out. 0: none."""
+    """The most scanned pages of a file that OCR recognises; further pages are left out. 0: none."""
     markdown_lines: int = 200_000
-    """The lines of Markdown; a longer text is read without its headings."""
+    """The most lines of Markdown whose headings are read; a longer text is read without headings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +128,9 @@ class Settings(Limits):
     n_batch: int = 512
     """The tokens of a prefill batch, logical and physical (512 measured faster than 2,048 on a CPU)."""
     n_threads: int | None = None
-    """The number of threads; None: the physical cores."""
+    """The number of CPU threads; None: as many as physical cores."""
     n_gpu_layers: int | None = None
-    """The layers on the GPU; None: as many as fit, -1: all, 0: none."""
+    """The number of layers on the GPU; None: as many as fit, -1: all, 0: none."""
     rpc: str | None = None
     """The RPC servers whose devices hold the layers: HOST:PORT, separated by commas."""
     kv_type: str = "f16"
@@ -153,8 +153,8 @@ class Settings(Limits):
     """The scout, an embedding model that helps to choose which segments are read first: a name or path, as for
     ``model``; "none": no model. None: all-minilm-l6-v2 for a long text, if it is on this disk."""
     relevance_threshold: float | None = None
-    """The least relevance (0 to 1) of a segment that counts: absolute for verdicts (None: 0.5), otherwise as a share of
-    the best segment's (None: 0.1, or 0.03 in shallow reading)."""
+    """The least relevance, 0 to 1, of a segment that the answer draws on. For verdicts it is absolute (None: 0.5); else
+    it is a share of the best segment's relevance (None: 0.1, or 0.03 in shallow reading)."""
     max_passages: int | None = None
     """The most segments or margins that the answer draws on."""
     margins: str | None = None
@@ -173,10 +173,10 @@ class Settings(Limits):
     """The kind of answer, one of ANSWERS; auto: words of the text, or yes or no, as the model chooses; free: an
     explanation of any length, by a model that writes."""
     prose: bool | None = None
-    """True: the model writes the answer, besides the short answer that it points at; False: for a question of fact it
-    only points, which a small model does better. None: the model's value in models.toml, else True."""
+    """True: the model writes the answer, and also points at a short answer. False: for a question of fact it only
+    points, which a small model does better. None: the model's value in models.toml, else True."""
     short_answer: str | None = None
-    """The model whose short answer is shown first, one of SHORT_ANSWERS, if one judges and another one writes. None:
+    """The model whose short answer is shown first, if one model judges and another writes: one of SHORT_ANSWERS. None:
     the writer's value in models.toml, else the judge."""
     first: bool = False
     """True ends the reading with the first answer that the judge is sure of."""
@@ -201,7 +201,7 @@ class Settings(Limits):
 
     # Sampling of the answer and the margins; verdicts are never sampled
     temperature: float = 0.0
-    """The temperature; 0: greedy."""
+    """The sampling temperature; 0: greedy decoding."""
     top_p: float = 1.0
     min_p: float = 0.0
     seed: int = 0
@@ -210,7 +210,7 @@ class Settings(Limits):
 
     @property
     def other_judge(self) -> str | None:
-        """The named judge; None if the setting is None or the model itself."""
+        """The name or path of a judge that is not the model itself; None if ``judge`` is None or "self"."""
         return None if self.judge == ITSELF else self.judge
 
     def __post_init__(self, relevance_model: str | None) -> None:
@@ -250,7 +250,7 @@ class Settings(Limits):
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Returns the defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError on a bad value."""
+        """Returns the defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError for an invalid one."""
         environ = os.environ if environ is None else environ
         names = {field.name: field.name for field in fields(cls)} | FORMER_NAMES
         own = {"WIM_EDGE_" + name.upper(): today for name, today in names.items()}
@@ -268,7 +268,7 @@ class Settings(Limits):
 
 @cache
 def _kinds() -> Mapping[str, tuple[type, ...]]:
-    """Returns the types that each field of `Settings` takes, by name."""
+    """Returns {field of `Settings`: the types that its value may have}."""
     hints = typing.get_type_hints(Settings)
     options = {name: typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
                for name in (field.name for field in fields(Settings)) for hint in [hints[name]]}  # fmt: skip
@@ -276,7 +276,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """Returns whether a value has one of these types. A bool is no number; an int is a float; NUL is invalid."""
+    """Returns whether a value has one of these types. A bool is no number, an int counts as a float, NUL is invalid."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):
@@ -295,12 +295,12 @@ def _parse(variable: str, text: str, kinds: tuple[type, ...]) -> object:
 
 
 def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings as plain data for JSON, without values of None: they mean the default."""
+    """Returns settings, by name, as plain data for JSON. Leaves out values of None, which mean the default."""
     return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
 
 
 def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns fields of `Settings` from plain data. Raises InvalidRequestError for a name that is not a setting."""
+    """Returns plain data as fields of `Settings`, by name. Raises InvalidRequestError for a name that is no setting."""
     given = {FORMER_NAMES.get(name, name): value for name, value in given.items()}
     unknown = given.keys() - {field.name for field in fields(Settings)}
     if unknown:
@@ -310,7 +310,7 @@ def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 NO_DEVICE = r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z))"
-"""Begins a regular expression for file names: excludes names that Windows reserves for devices, with any extension."""
+"""The beginning of a regular expression for file names. It excludes Windows' device names, with any extension."""
 
 
 @dataclass(frozen=True)
@@ -337,15 +337,15 @@ class Paths:
 
 
 def check_online(wanted: str, instead: str = "") -> None:
-    """Raises DownloadError if fetching is forbidden. ``wanted``: the reason to fetch; ``instead``: an alternative."""
+    """Raises DownloadError if downloads are forbidden. ``wanted`` begins its message, ``instead`` ends its hint."""
     if _parse(OFFLINE_VARIABLE, os.environ.get(OFFLINE_VARIABLE, "").strip() or "no", (bool,)) is True:
         hint = f"Leave out --offline ({OFFLINE_VARIABLE}){instead}."
         raise DownloadError(f"{wanted}, and offline nothing is fetched", hint)
 
 
 def read_small_file(path: Path) -> bytes:
-    """Returns the contents of a small file. It may have been replaced by something else, so a pipe, which may never
-    end, or a file over 16 MiB raises OSError."""
+    """Returns the contents of a file. Raises OSError for a file over 16 MiB. Also raises it for a pipe or anything else
+    in the file's place: a pipe may never end."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -356,7 +356,7 @@ def read_small_file(path: Path) -> bytes:
 
 
 def adapter_file(name: str | None) -> Path | None:
-    """Returns the file of an adapter, shipped or named by its path; None for no adapter."""
+    """Returns the file of an adapter, given the name of a shipped one or a path; None for no adapter."""
     if name is None or name == NO_ADAPTER:
         return None
     own = package_file("adapters") / name

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import ClassVar, Self
 
 ANSWERED, NOT_FOUND = 0.5, 0.3
-"""Support of at least the first is "answered", of at least the second "unsure", below that "not_found"."""
+"""The least support for the status "answered", and for "unsure"; lower support means "not_found"."""
 _MOST_SAID = 1.5  # nats: to ask where more is needed gained nothing on 199 questions
 
 
@@ -25,20 +25,20 @@ class Evidence:
     answers: float = 0.0
     """An adapter's log-odds that the best passage answers; 0 without an adapter."""
     run: float = 0.0
-    """log P(the short answer and its end | its passage)."""
+    """log P(the short answer and its end | its passage), minus the losses of pointing (`AnswerRun`)."""
     missing: float = 0.0
     """The share, 0 to 1, of the question's words that are in no passage."""
     writer: float | None = None
     """The writer's log-odds that the passages answer; None if the writer was not asked."""
     judge: float | None = None
-    """The log-odds of the support before the writer was asked."""
+    """The log-odds of the judge's support before the writer was asked; None if the writer was not asked."""
     share: float | None = None
-    """P(the judge's answer is right | there is one), by the judge alone; None without candidates."""
+    """P(the judge's answer is right | the documents contain one), by the judge alone; None without candidates."""
     agreed: float | None = None
     """1 if the writer, without seeing the judge's answer, wrote the same answer, else 0; None: it was not compared."""
 
     def to_dict(self) -> dict[str, float]:
-        """Returns the known evidence by name."""
+        """Returns the evidence by name, without values of None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -67,11 +67,11 @@ class SupportWeights(_Weights):
     missing: float = -3.0
 
     def support(self, evidence: Evidence) -> float:
-        """Returns the support, 0 to 1, before a writer is asked."""
+        """Returns the support, 0 to 1, from the evidence; the writer's verdict is not part of it."""
         return sigmoid(sum(self.terms(evidence.to_dict()).values()))
 
     def terms(self, evidence: Mapping[str, float]) -> dict[str, float]:
-        """Returns what each kind of evidence adds to the support's logit, in nats; without those of weight 0."""
+        """Returns what each kind of evidence adds to the support's logit, in nats. Leaves out kinds with weight 0."""
         known = {"bias": 1.0, **evidence}
         return {name: weight * known.get(name, 0.0) for name, weight in asdict(self).items() if weight}
 
@@ -88,16 +88,16 @@ class Confirmation(_Weights):
     agreed: float = 0.6
 
     def support(self, judged: float, says: float | None) -> float:
-        """Returns the support, 0 to 1, after the writer was asked. ``says``: its log-odds; None: it was not asked."""
+        """Returns the support, 0 to 1, after the writer was asked. ``says``: the writer's log-odds; None: not asked."""
         return judged if says is None else sigmoid(self.bias + self.judge * logit(judged) + self.writer * says)
 
     def matters(self, support: float) -> bool:
-        """Returns whether the writer's word can move a judge's support over a bound, and so the status."""
+        """Returns whether the writer's log-odds can move the support over a bound, and so change the status."""
         least, most = (self.support(support, says) for says in (-_MOST_SAID, _MOST_SAID))
         return any(least < bound <= most for bound in (NOT_FOUND, ANSWERED))
 
     def share(self, judged: float, *, is_agreed: bool) -> float:
-        """Returns P(the judge's words are the answer | there is one), adjusted by the writer's sentence."""
+        """Returns P(the judge's words are the answer | there is one), raised if the writer agrees, else lowered."""
         return sigmoid(logit(judged) + (self.agreed if is_agreed else -self.agreed))
 
 

@@ -76,7 +76,7 @@ class FakeModel:
 
     @cached_property
     def header(self) -> list[int]:
-        """The tokens before a reply, with a chat template."""
+        """The tokens with which the chat template begins a reply."""
         return self.tokenize("<|im_start|>assistant\n", special=True)
 
     def piece(self, token: int) -> bytes:

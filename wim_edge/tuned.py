@@ -1,7 +1,7 @@
 """Measurements of models on this machine: the settings that `wim-edge tune` found, and reading speeds.
 
-``tuned.json``, in the configuration folder, has one entry a line: damage to one line leaves the other entries readable.
-``speeds.json`` is in the cache folder. If it cannot be read, no speed is known.
+``tuned.json``, in the configuration folder, has one entry a line, so that damage to one line leaves the other entries
+readable. ``speeds.json`` is in the cache folder; if this file cannot be read, no speed is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_SPEEDS = 64
 
 
 def load(model: Path) -> dict[str, Any]:
-    """Returns the fastest settings for a model's file; empty if the file, the machine or the build has changed."""
+    """Returns the fastest settings for a model's file; empty if none, or if the file, machine or build has changed."""
     entry = _read()[0].get(str(model.absolute()))
     if not isinstance(entry, dict):
         return {}
@@ -43,8 +43,8 @@ def load(model: Path) -> dict[str, Any]:
 
 
 def save(model: Path, settings: Mapping[str, Any] | None) -> None:
-    """Saves the fastest settings for a model's file; None removes its entry. Moves a damaged tuned.json aside, and
-    keeps its readable entries. Raises LibraryError."""
+    """Saves the fastest settings for a model's file; None removes the saved ones. Moves a damaged tuned.json aside, and
+    keeps the readable entries. Raises LibraryError."""
     from wim_edge.engine.tune import machine
 
     entries, damaged = _read()
@@ -79,7 +79,7 @@ def known_speed(model: Model) -> float | None:
 
 
 def note_speed(model: Model, tokens: int, seconds: float) -> None:
-    """Saves the speed of a reading of at least `_MIN_TOKENS`."""
+    """Saves the speed of a reading, ``tokens / seconds``, if it has at least `_MIN_TOKENS` tokens."""
     if tokens < _MIN_TOKENS or seconds <= 0:
         return
     with suppress(OSError):
@@ -89,7 +89,7 @@ def note_speed(model: Model, tokens: int, seconds: float) -> None:
 
 
 def _read() -> tuple[dict[str, Any], bool]:
-    """Returns the entries by model path, and whether the file is damaged; if so, only the readable entries."""
+    """Returns the entries by model path, and whether the file is damaged. Entries that cannot be read are left out."""
     try:
         data = read_small_file(_store())
     except OSError as error:

@@ -1,5 +1,5 @@
-"""Words in common with a question: BM25 (Robertson and Zaragoza 2009) over SQLite's FTS5; and whether its language
-is the text's.
+"""Words in common with a question: BM25 (Robertson and Zaragoza 2009) over SQLite's FTS5. Also tells whether question
+and text are in two languages.
 
 SQLite stems words in Latin letters as English; Snowball stems those of scripts with one main language. In scripts
 without spaces, each pair of neighbouring characters is a word (bigrams, as in Lucene).
@@ -46,13 +46,13 @@ _K1, _B = 1.2, 0.75  # saturation by repetition, and by a text's length: the def
 
 
 def any_of_its_words(question: str) -> str | None:
-    """Returns an FTS5 expression that matches any word of the question; None if the question has no word."""
+    """Returns an FTS5 expression that matches texts with a word of the question; None if the question has none."""
     return " OR ".join(f'"{word}"' for word in _words(searchable(question))) or None
 
 
 def searchable(text: str) -> str:
-    """Returns a text to be indexed or searched: its words stemmed or in bigrams, except for words that SQLite stems
-    itself. Full-width, raised and lowered letters become plain letters (NFKC)."""
+    """Returns a text as it is indexed and searched: with words stemmed, or as bigrams in scripts without spaces. SQLite
+    itself stems Latin words. Full-width, raised and lowered letters become plain letters (NFKC)."""
     if text.isascii():
         return text.replace("\0", " ")
     text = unicodedata.normalize("NFKC", text)
@@ -91,8 +91,8 @@ class WordIndex(AbstractContextManager["WordIndex"]):
     def scores(self, question: str) -> dict[int, float]:
         """Returns {number of a text: BM25 score} for the texts that share a word with the question.
 
-        A word in n of N texts weighs log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene. FTS5's own weight is 0 for
-        words in most texts, which are frequent within one document.
+        A word in n of N texts has the weight log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene. FTS5's own weight is 0
+        for words in most texts; within one document, such words are frequent.
         """
         n_texts, scores = len(self._norms), dict[int, float]()
         for stem in self._stems(question):
@@ -121,18 +121,18 @@ class WordIndex(AbstractContextManager["WordIndex"]):
 
 
 def scores(texts: Iterable[str], question: str) -> dict[int, float]:
-    """Returns `WordIndex.scores` for texts that are searched once."""
+    """Returns {number of a text: BM25 score} for texts that are searched only once (`WordIndex.scores`)."""
     with WordIndex(texts) as index:
         return index.scores(question)
 
 
 def without_endings(text: str) -> set[str]:
-    """Returns the words of a text except common English words, in lower case, without accents and a final s."""
+    """Returns the set of a text's words in lower case, without accents, final s and common English words."""
     return set(_in_order(text))
 
 
 def with_pairs(text: str) -> set[str]:
-    """Returns `without_endings` plus pairs of neighbouring words: other rows may contain a 4, but not "lift 4"."""
+    """Returns `without_endings` and all pairs of neighbouring words: other rows may contain "4", but not "lift 4"."""
     found = _in_order(text)
     return {*found, *map(" ".join, pairwise(found))}
 
@@ -157,7 +157,7 @@ def missed_points(held: Sequence[set[str]], asked: set[str]) -> list[float]:
 
 
 def missing(texts: Iterable[str], question: str) -> float:
-    """Returns `WordIndex.missing` for texts that are searched once; 0 without FTS5."""
+    """Returns the share, 0 to 1, of the question's words that are in no text; 0 if SQLite has no FTS5."""
     try:
         with WordIndex(texts) as index:
             return index.missing(question)
@@ -172,7 +172,7 @@ def _words(question: str) -> list[str]:
 
 
 def are_two_languages(question: str, text: str, tokenize: Callable[[str], Sequence[int]]) -> bool:
-    """Returns whether a model knows the language of one of the two well, and that of the other badly.
+    """Returns whether question and text seem to be in two languages, of which the model knows only one well.
 
     A tokenizer keeps most words of languages that its model has read much of, and splits those of others: SmolLM2 makes
     1.0 to 1.2 tokens of an English word in lower case, 1.8 to 2.5 of a Spanish or German one (XQuAD).
@@ -182,6 +182,6 @@ def are_two_languages(question: str, text: str, tokenize: Callable[[str], Sequen
 
 
 def _tokens_a_word(text: str, least: int, tokenize: Callable[[str], Sequence[int]]) -> float:
-    """Returns the mean number of tokens of a word in lower case, as names are split anyway; 0 below ``least`` words."""
+    """Returns the mean number of tokens of a lower-case word (names are split anyway); 0 below ``least`` words."""
     found = [word for word in _WORD.findall(searchable(text)) if word.isalpha() and word == word.lower()][:_EXAMINED]
     return len(tokenize(f" {' '.join(found)}")) / len(found) if len(found) >= least else 0.0

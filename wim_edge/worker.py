@@ -39,8 +39,8 @@ _Events = Generator[events.Event, None, None]
 class Worker(AbstractContextManager["Worker"]):
     """A runtime in a child process; a context manager. ``settings`` are fields of `wim_edge.Settings`.
 
-    One request at a time; `answer_now`, `cancel` and `judge` may be called from any thread. ``command``: starts the
-    child; by default ``wim-edge worker``.
+    A worker answers one request at a time; `answer_now`, `cancel` and `judge` may be called from any thread.
+    ``command``: the command that starts the child; None: ``wim-edge worker``.
     """
 
     def __init__(self, *, command: Sequence[str] | None = None, **settings: Any) -> None:
@@ -53,14 +53,14 @@ class Worker(AbstractContextManager["Worker"]):
         """The number of the current request."""
         self._writing = threading.Lock()
         self._cancelled: float | None = None
-        """The time of the first call of `cancel` in this request; None: not called."""
+        """The time of the first call of `cancel` in this request (`time.monotonic`); None: not called."""
 
     def stream(
         self, documents: Documents, question: str, *, library: str | None = None, on_margin: Policy | None = None,
         verdicts: Mapping[int, bool] | None = None, read_on: bool = False, settings: Mapping[str, Any] | None = None,
     ) -> _Events:  # fmt: skip
-        """Yields the events of `Runtime.stream`. Closing the iterator cancels. ``settings``: changes for this question
-        only. Raises the errors of the runtime, and EngineError if the process ended."""
+        """Yields the events of `Runtime.stream`. Closing the iterator cancels the request. ``settings``: changes for
+        this question only. Raises the errors of the runtime, and EngineError if the process ended."""
         found = self._events(
             do="ask", documents=_all_shown(documents), question=question, library=library,
             judged=dict(verdicts or {}), read_on=read_on, settings={**self._settings, **plain(settings or {})},
@@ -87,8 +87,8 @@ class Worker(AbstractContextManager["Worker"]):
         self._control(do="answer_now")
 
     def cancel(self) -> None:
-        """Stops reading or answering. A second call after five seconds kills the process: with RPC it may wait forever
-        for a lost machine."""
+        """Stops reading or answering. A further call, more than five seconds later, kills the process: with RPC, the
+        process may wait forever for a lost machine."""
         now = time.monotonic()
         if self._cancelled is None:
             self._cancelled = now
@@ -187,7 +187,7 @@ class Worker(AbstractContextManager["Worker"]):
 
 
 def _all_shown(documents: Documents) -> list[Any]:
-    """Returns the documents as plain data for JSON."""
+    """Returns the documents as plain data for JSON; a document that is not loaded stays a path."""
     found = (read_document("-") if one == "-" else one for one in listed(documents))  # the worker's stdin: requests
     return [asdict(one) | {"path": one.path and str(one.path)} if isinstance(one, Document) else str(one)
             for one in found]  # fmt: skip

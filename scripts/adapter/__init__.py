@@ -1,1 +1,1 @@
-"""The parts of `scripts/train_adapter.py`: the model, its file, the data and the training."""
+"""The parts of `scripts/train_adapter.py`: the model, the adapter's file, the data and the training."""

@@ -1,4 +1,4 @@
-"""Lists of who played whom, in the forms in which pages about films and series have them."""
+"""Cast lists (who played whom), in the forms that pages about films and series use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WHOM = (
 
 
 def cast_passage(rng: random.Random) -> Passage:
-    """Write a cast list and cut a segment out of it; asked are its actors and roles, and some that are not in it."""
+    """Returns a segment of a random cast list, with questions for actors and roles; some are not in the list."""
     work = rng.choice(_TITLES).format(rng.choice(LISTS["city"] + LISTS["street"]))
     n = rng.randint(4, 12)
     actors = _names(rng, n + 3)

@@ -1,6 +1,6 @@
-"""Questions of people on whole documents: the choosing parts of the evaluation sets, never the reported ones.
+"""Questions of people about whole documents, from the choosing parts of the evaluation sets, never the reported parts.
 
-Prose is cut as a segment; a table is read by row, as the product reads one alone. Articles come in five languages.
+Prose is cut into segments. A table is read by row, as wim-edge reads a row alone. Articles are in five languages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Asked:
 
 
 def chosen(folder: Path) -> list[Asked]:
-    """Return the documents of a set's choosing part, with their questions."""
+    """Returns the documents in a set's choosing part, with their questions."""
     texts = load_documents(folder)
     found: dict[str, list[DocumentQuestion]] = {}
     for one in take_part(load_questions(folder), "choose", lambda one: one.document):
@@ -37,12 +37,12 @@ def chosen(folder: Path) -> list[Asked]:
 
 
 def table_passage(rng: random.Random, some: list[Asked], name: str, share: float) -> Passage:
-    """A row alone for this share of the passages, else a segment."""
+    """Returns a single row with the probability ``share``, else a segment."""
     return row_passage(rng, some, name) if rng.random() < share else prose_passage(rng, some, name)
 
 
 def prose_passage(rng: random.Random, some: list[Asked], name: str) -> Passage:
-    """A segment of a document, with the questions that it answers and others of the document that it does not."""
+    """Returns a segment of a random document, with questions that it answers and questions that it does not."""
     one = rng.choices(some, [len(asked.questions) for asked in some])[0]
     text = one.document.text
     start, end = cut(rng, text)
@@ -62,7 +62,7 @@ def prose_passage(rng: random.Random, some: list[Asked], name: str) -> Passage:
 
 
 def row_passage(rng: random.Random, some: list[Asked], name: str) -> Passage:
-    """A row of a table, as "label: cell", with the question that its cell answers, and others that it does not."""
+    """Returns a table row as "label: cell", with questions that a cell answers and questions that no cell does."""
     one = rng.choice(some)
     found = list(rows(one.document))
     if not found:

@@ -1,4 +1,4 @@
-"""The adapter's file: a GGUF that `llama_adapter_lora_init` reads."""
+"""Reads and writes the adapter's file: a GGUF that `llama_adapter_lora_init` reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adapter.model import MATRICES, Lora, Shape
 
 
 def write(path: Path, lora: Lora, shape: Shape, description: str) -> None:
-    """Write the matrices as 16-bit floats; the file appears whole or not at all."""
+    """Writes the matrices as 16-bit floats. The file appears whole or not at all."""
     partial = path.with_name(path.name + ".partial")
     writer = gguf.GGUFWriter(partial, shape.architecture)
     writer.add_type(gguf.GGUFType.ADAPTER)
@@ -34,7 +34,7 @@ def write(path: Path, lora: Lora, shape: Shape, description: str) -> None:
 
 
 def read(path: Path) -> Lora:
-    """Read an adapter that `write` wrote."""
+    """Returns the adapter in a file that `write` wrote."""
     reader = gguf.GGUFReader(path)
     found: dict[str, dict[str, torch.Tensor]] = {"lora_a": {}, "lora_b": {}}
     for tensor in reader.tensors:

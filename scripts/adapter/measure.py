@@ -1,6 +1,6 @@
-"""What an adapter does on questions that nothing was trained on: F1 of the answer, and how well "none" is said.
+"""Measures an adapter on questions that were not trained on: F1 of the answer, and how well it says "none".
 
-The figures are of the model in PyTorch and of greedy decoding; the product points with a constraint.
+The figures are for the model in PyTorch with greedy decoding; wim-edge points at an answer, with a constraint.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from adapter.tokenizer import Tokenizer
 from wim_edge.evaluation.metrics import auroc, f1
 
 _MAX_ANSWER = 24
-"""Tokens of an answer."""
+"""The most tokens of an answer."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of a set; ``gold`` is empty where the passage does not answer it."""
+    """A question on a passage. ``gold``: the right answers; empty if the passage does not answer the question."""
 
     heading: str
     text: str
@@ -34,7 +34,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Given:
-    """What came: the greedy answer, the one where "none" is not allowed, and the log-probability of "none"."""
+    """The model's greedy answer, its answer if "none" is forbidden, and the log-probability of "none"."""
 
     answer: str
     forced: str
@@ -42,7 +42,7 @@ class Given:
 
 
 def squad_set(data: Path, names: list[str], n: int, seed: int = 0) -> list[Asked]:
-    """Return ``n`` answerable and ``n`` unanswerable questions on single paragraphs of the named articles."""
+    """Returns ``n`` answerable and ``n`` unanswerable questions, each on one paragraph of the named articles."""
     rng = random.Random(seed)
     rows = [row for row in squad.load(data / "training" / "squad2.jsonl.gz")
             if row["source"].partition("/")[2] in names and len(row["text"]) < squad.CHARACTERS[1]]  # fmt: skip
@@ -54,8 +54,8 @@ def squad_set(data: Path, names: list[str], n: int, seed: int = 0) -> list[Asked
 
 
 def nq_set(data: Path, n: int) -> list[Asked]:
-    """Return the first ``n`` questions that nothing was trained on, each on its gold passage and its hardest
-    distractor."""
+    """Returns the first ``n`` questions of the reported part, which is not trained on. Each is asked twice: on its gold
+    passage and on its hardest distractor."""
     found = []
     for row in natural.rows(data, "report")[:n]:
         for passage, gold in ((row["gold"], tuple(row["answers"])), (row["distractors"][0], ())):
@@ -64,7 +64,7 @@ def nq_set(data: Path, n: int) -> list[Asked]:
 
 
 def ask_all(model: Llama, tokenizer: Tokenizer, lora: Lora | None, asked: list[Asked]) -> list[Given]:
-    """Ask each question on its passage, which is read once for those that follow each other."""
+    """Asks each question on its passage. A passage is read once for neighbouring questions."""
     found = []
     for (above, text), group in groupby(asked, key=lambda one: (one.heading, one.text)):
         prefix = model.read([tokenizer.prefix(Passage("", above, text, ()))])
@@ -77,7 +77,7 @@ def _ask(model: Llama, tokenizer: Tokenizer, lora: Lora | None, prefix: Prefix, 
     tokens, none = tokenizer.question(question), tokenizer.target(NONE)
 
     def after(written: list[int]) -> torch.Tensor:
-        """Return the log-probabilities of the token after the question, and after each that is written."""
+        """Returns the log-probabilities of the next token: after the question, and after each token of ``written``."""
         hidden = model.ask(prefix, [0], [tokens + written], lora)[len(tokens) - 1 :]
         return model.logits(hidden).log_softmax(-1)
 
@@ -96,7 +96,7 @@ def _ask(model: Llama, tokenizer: Tokenizer, lora: Lora | None, prefix: Prefix, 
 
 
 def figures(asked: list[Asked], given: list[Given]) -> dict[str, float | None]:
-    """Return the set's figures: what the answerable ones got, and the unanswerable ones."""
+    """Returns the figures of a set by name, for answerable and for unanswerable questions."""
     pairs = list(zip(asked, given, strict=True))
     answerable = [(one, got) for one, got in pairs if one.gold]
     absent = [got for one, got in pairs if not one.gold]

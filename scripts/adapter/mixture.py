@@ -1,4 +1,4 @@
-"""The passages that are trained on, each a function of the seed and its number."""
+"""The passages to train on. Each one depends only on the seed and its number."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from adapter.tables import table_passage
 from adapter.writing import written_passage
 
 SHARES = {"squad2": 24, "wiki": 20, "written": 23, "tables": 22, "records": 2, "casts": 5, "natural": 4}
-"""Of a hundred passages. `load` has further sources, for other mixtures."""
+"""The number of passages from each source in every hundred. `load` has further sources, for other mixtures."""
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """All sources, and how much of each."""
+    """All sources of passages, and the share of each."""
 
     sources: dict[str, Callable[[random.Random], Passage]]
     seed: int
     shares: dict[str, int]
 
     def passage(self, number: int) -> Passage:
-        """Return the passage of this number; the same again for the same seed."""
+        """Returns the passage with this number. The same seed gives the same passage."""
         rng = random.Random(f"{self.seed}:{number}")
         while True:
             name = rng.choices(list(self.shares), list(self.shares.values()))[0]
@@ -38,7 +38,7 @@ class Mixture:
 
 
 def load(data: Path, seed: int, hold_out: list[str], shares: dict[str, int]) -> Mixture:
-    """Return the mixture of what lies in the folder, without the named articles of SQuAD."""
+    """Returns the mixture of the data in a folder, without the articles of SQuAD in ``hold_out``."""
     articles = squad.articles(data / "training" / "squad2.jsonl.gz")
     if unknown := set(hold_out) - set(articles):
         raise SystemExit(f"no such article: {', '.join(sorted(unknown))} (there are {', '.join(articles)})")

@@ -1,8 +1,8 @@
-"""A Llama or Qwen2 in PyTorch whose weights lie as in the GGUF file, with a LoRA that is active on the question alone.
+"""A Llama or Qwen2 in PyTorch with the weights of a GGUF file, and a LoRA that is active only on question and answer.
 
-The rotary embedding of a Llama turns neighbouring pairs of elements, as llama.cpp does for this architecture: the rows
-of the query's and key's matrices were permuted for that when the file was made. That of a Qwen2 turns an element of the
-first half with its counterpart in the second. So whatever is trained here has the file's own layout.
+The rotary embedding of a Llama rotates pairs of neighbouring elements, as in llama.cpp: the conversion to GGUF permuted
+the rows of the query and key matrices for this. That of a Qwen2 rotates an element of the first half with its
+counterpart in the second half. So the trained matrices have the layout of the GGUF file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MATRICES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "
 
 @dataclass(frozen=True)
 class Shape:
-    """The architecture ("llama" or "qwen2") and the sizes that the file's metadata names."""
+    """The architecture ("llama" or "qwen2") and the sizes in the file's metadata."""
 
     architecture: str
     n_layers: int
@@ -40,14 +40,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class Rows:
-    """Texts of different lengths: laid end to end for the matrices, in a grid for the attention.
+    """Texts of different lengths, end to end for the linear layers and in a padded grid for the attention.
 
     Attributes:
-        tokens: [n] of all the texts, one after the other.
-        positions: [n], each text counted from its own start.
-        grid: [texts, longest] the place of each token in ``tokens``; 0 where a text is shorter.
-        places: [n] the place of each token in the flattened grid.
-        lengths: [texts].
+        tokens: [n] the tokens of all texts, one text after the other.
+        positions: [n] the position of each token in its text, from 0.
+        grid: [texts, longest] the index of each token in ``tokens``; 0 where a text is shorter.
+        places: [n] the index of each token in the flattened grid.
+        lengths: [texts] the number of tokens of each text.
     """
 
     tokens: Tensor
@@ -71,7 +71,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Prefix:
-    """Keys and values of passages, one pair a layer, each [passages, KV heads, longest, head size]."""
+    """The keys and values of passages, a tensor for each layer: [passages, KV heads, longest, head size]."""
 
     keys: list[Tensor]
     values: list[Tensor]
@@ -79,10 +79,10 @@ class Prefix:
 
 
 class Lora(nn.Module):
-    """The two small matrices of each large one: ``B A x`` times alpha / rank is added to what it gives."""
+    """A LoRA: two small matrices per adapted matrix, to whose output ``B A x`` times alpha / rank is added."""
 
     def __init__(self, a: dict[str, Tensor], b: dict[str, Tensor], alpha: float) -> None:
-        """Take the matrices, keyed by layer and name ("3:attn_q")."""
+        """Takes the matrices by layer and name, such as "3:attn_q"."""
         super().__init__()
         self.a, self.b = (nn.ParameterDict({key: nn.Parameter(one) for key, one in of.items()}) for of in (a, b))
         self.alpha = alpha
@@ -90,7 +90,7 @@ class Lora(nn.Module):
 
     @staticmethod
     def new(shape: Shape, rank: int, alpha: float, seed: int) -> Lora:
-        """Return an adapter that changes nothing yet."""
+        """Returns an adapter that changes nothing yet: A is random, B is 0."""
         kv = shape.n_kv_heads * shape.head
         sizes = {
             "attn_q": (shape.width, shape.width), "attn_k": (kv, shape.width), "attn_v": (kv, shape.width),
@@ -113,10 +113,10 @@ class Lora(nn.Module):
 
 
 class Llama:
-    """The frozen model, dequantized to 32-bit floats, its layers' matrices to ``dtype``, on a device of PyTorch.
+    """The frozen model on a device of PyTorch: the layers' matrices in ``dtype``, other weights in 32-bit floats.
 
     Raises:
-        ValueError: the file is of another architecture.
+        ValueError: the file has another architecture.
     """
 
     def __init__(self, path: Path, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
@@ -152,7 +152,7 @@ class Llama:
 
     @torch.no_grad()
     def read(self, passages: list[list[int]]) -> Prefix:
-        """Return the keys and values of passages as the plain model reads them."""
+        """Returns the keys and values of passages, computed without an adapter."""
         rows = Rows.of(passages, self.device)
         keys, values = [], []
         x = self.embed(rows.tokens)
@@ -166,9 +166,9 @@ class Llama:
         return Prefix(keys, values, rows.lengths)
 
     def ask(self, prefix: Prefix, owners: list[int], questions: list[list[int]], lora: Lora | None) -> Tensor:
-        """Return the hidden state [n, width] of each token of the questions, laid end to end.
+        """Returns the hidden states [n, width] of the questions' tokens, one question after the other.
 
-        Each question follows the passage that ``owners`` numbers, and sees no other.
+        ``owners``: the index of each question's passage. A question sees only this passage and itself.
         """
         rows = Rows.of(questions, self.device)
         of = torch.tensor(owners, device=self.device)
@@ -199,13 +199,13 @@ class Llama:
     def _qkv(
         self, x: Tensor, rows: Rows, layer: int, turn: tuple[Tensor, Tensor], lora: Lora | None
     ) -> tuple[Tensor, ...]:
-        """Return queries, keys and values in the rows' grid, each [texts, heads, longest, head size]."""
+        """Returns queries, keys and values in the grid of ``rows``, each [texts, heads, longest, head size]."""
         y = self._norm(x, f"blk.{layer}.attn_norm")
         q, k, v = (self._linear(y, layer, name, lora).view(len(x), -1, self.shape.head) for name in MATRICES[:3])
         return tuple(one[rows.grid].transpose(1, 2) for one in (self._turned(q, turn), self._turned(k, turn), v))
 
     def _ahead(self, rows: Rows) -> Tensor:
-        """Return what hides the tokens that come later: [1, 1, longest, longest], added to the scores."""
+        """Returns the causal mask [1, 1, longest, longest], which is added to the scores."""
         longest = rows.grid.shape[1]
         return torch.full((1, 1, longest, longest), _NEVER, device=self.device).triu(1)
 
@@ -229,7 +229,7 @@ class Llama:
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, ahead: Tensor) -> Tensor:
-    """Return what each token takes from those it sees: [texts * longest, width]; a KV head serves several heads."""
+    """Returns the output of the attention [texts * longest, width]. Each KV head serves several heads."""
     texts, heads, longest, head = q.shape
     scores = q.reshape(texts, k.shape[1], -1, head) * head**-0.5 @ k.transpose(2, 3)
     weights = (scores.view(texts, heads, longest, -1) + ahead).softmax(-1).view(scores.shape)

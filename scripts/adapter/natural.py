@@ -1,6 +1,6 @@
-"""Questions that people typed into a search engine (Natural Questions), on the passage with the answer and on others.
+"""Questions that people typed into a search engine (Natural Questions), on gold passages and on other passages.
 
-Only the rows that the project chooses on are taken, never those that it reports (`wim_edge/evaluation/example.py`).
+Only rows of the part to choose settings on are used, never reported rows (`wim_edge/evaluation/example.py`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _OTHERS = 6
 
 
 def rows(data: Path, part: Part = "choose") -> list[dict[str, Any]]:
-    """Return the rows of a part, with their passages."""
+    """Returns the rows of a part, each with its passages."""
     return take_part(load(data / "nq_multidoc_dev.jsonl.gz"), part, lambda row: row["question"])
 
 
 def natural_passage(rng: random.Random, rows: list[dict[str, Any]]) -> Passage:
-    """Choose a row's gold passage or one of the distractors that are nearest to it; all other rows' questions have
-    no answer there."""
+    """Returns a random row's gold passage or one of its eight nearest distractors, with the questions of this row and
+    of others. A question whose answer is not in the passage has the target "none"."""
     row = rng.choice(rows)
     page = row["gold"] if rng.random() < 0.55 else rng.choice(row["distractors"][:8])
     text = page["text"][: CHARACTERS[1]]

@@ -1,4 +1,4 @@
-"""A passage with its questions: what every source of training data yields."""
+"""The passage with its questions, which every source of training data yields."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 NONE, YES, NO = "none", "Yes", "No"
 MAX_QUESTIONS = 16
-"""Questions of a passage that are trained on together."""
+"""The most questions of a passage, which are trained on together."""
 _MAX_ANSWER = 120
-"""Characters of an answer; what is longer is no short answer."""
+"""The most characters of an answer. Questions with longer answers are left out."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question and what is to be said: a run of the passage, or ``NONE``, ``YES`` or ``NO``."""
+    """A question and its target: a run of the passage's text, or ``NONE``, ``YES`` or ``NO``."""
 
     text: str
     target: str
@@ -28,10 +28,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Passage:
-    """A segment of a document as it is read alone, and questions on it.
+    """A segment of a document, as wim-edge reads it alone, with questions.
 
     Attributes:
-        heading: what stands above the text: the document's heading, and a section's.
+        heading: the lines above the text: the headings of the document and of the section.
     """
 
     source: str
@@ -41,23 +41,23 @@ class Passage:
 
 
 def heading(title: str = "", section: str = "") -> str:
-    """Return what the templates put above a segment (templates/document.jinja)."""
+    """Returns the lines that the templates put above a segment (templates/document.jinja)."""
     above = f'Document "{title}":\n' if title else "Document:\n"
     return above + (f"{section}\n\n" if section else "")
 
 
 def contains(text: str, answer: str) -> bool:
-    """Tell whether the text has the answer, in whatever case, as whole words."""
+    """Returns whether the text contains the answer as whole words, ignoring case."""
     return re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def fill(
     rng: random.Random, answerable: Iterable[Question], absent: Iterable[Question], share: float = 0.45
 ) -> tuple[Question, ...]:
-    """Choose at most ``MAX_QUESTIONS``, of which some ``share`` has no answer, and put them into the words of a user.
+    """Returns at most ``MAX_QUESTIONS`` questions, about ``share`` of them without an answer, as users write them.
 
-    A quarter of them is written as people type: in lower case, without a question mark; of the others every eighth as
-    keywords.
+    A quarter is in lower case without a question mark, and an eighth consists of keywords if possible. Some more only
+    lack the question mark.
     """
     answered, without = _distinct(answerable), _distinct(absent)
     rng.shuffle(answered)
@@ -84,7 +84,7 @@ _SMALL = re.compile(r"\b(?:the|a|an|is|are|was|were|does|do|did|has|have|been|be
 
 
 def keywords(question: str) -> str:
-    """Return a question as it is typed into a search box: "parking space number"."""
+    """Returns a question as typed into a search box ("parking space number"); empty if its form is unknown."""
     asked = _ASKS.match(question)
     rest = _SMALL.sub("", question[asked.end() :].lower()) if asked else ""
     return rest.rstrip("?. ").strip()

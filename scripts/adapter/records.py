@@ -1,4 +1,4 @@
-"""Key-value lists, as JSON or as lines: the value is copied to the last character."""
+"""Key-value lists as JSON, lines or tables, from which the model learns to copy a value exactly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS = ("alpha", "cache", "retry", "limit", "timeout", "log", "level", "port",
 
 
 def record_passage(rng: random.Random) -> Passage:
-    """Return a few pairs of random identifiers with questions for their values, and for keys that are not there."""
+    """Returns pairs of random identifiers as a passage, with questions for keys that are and are not in it."""
     make = rng.choice([_uuid, _uuid, _code, _word_code])
     pairs = {make(rng): make(rng) for _ in range(rng.randint(3, 4 if make is _uuid else 12))}
     layout = rng.choice(["json", "json", "lines", "table"])

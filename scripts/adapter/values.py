@@ -1,4 +1,4 @@
-"""Random values for documents: names, dates, amounts, codes; never the same twice in one document."""
+"""Random values for documents: names, dates, amounts, codes and others, which differ within a document."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def _lists() -> dict[str, list[str]]:
 
 
 LISTS = _lists()
-"""Names, places and words of which values are made."""
+"""The names, places and words that values are made of, by list."""
 
 
 class Values:
-    """A document's values; the same kind and key give the same value again."""
+    """The values of one document. The same kind and key always give the same value."""
 
     def __init__(self, rng: random.Random, language: str = "en") -> None:
         self.rng, self._language = rng, language
@@ -65,7 +65,7 @@ class Values:
         }  # fmt: skip
 
     def get(self, kind: str, key: str = "", pool: list[str] | None = None) -> str:
-        """Return the value of this kind and key, another than all the others of the document."""
+        """Returns the value of this kind and key, unlike all others in the document. ``pool``: what to choose from."""
         if (kind, key) not in self._given:
             make = partial(self.rng.choice, pool) if pool else self._makers[kind]
             value = make()
@@ -78,7 +78,7 @@ class Values:
         return self._given[kind, key]
 
     def fresh(self, kind: str) -> str:
-        """Return a value that nothing else in the document has."""
+        """Returns a new value of this kind, different from the document's others."""
         return self.get(kind, f"#{len(self._given)}")
 
     def _one(self, name: str) -> str:

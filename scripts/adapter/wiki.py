@@ -1,4 +1,4 @@
-"""Questions made by rule on sentences of Wikipedia, only where a sentence's form shows what it answers."""
+"""Questions made by rules from sentences of Wikipedia, only if a sentence's form shows what it answers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _THINGS = (
 
 @dataclass(frozen=True)
 class Page:
-    """A passage with the title of its page and the questions that its sentences answer."""
+    """A passage with the title of its page, and the questions that the passage's sentences answer."""
 
     title: str
     text: str
@@ -58,7 +58,7 @@ class Page:
 
 
 def pages(data: Path) -> list[Page]:
-    """Return the passages that some rule fits, without the pages that the evaluation's questions are about."""
+    """Returns Wikipedia's passages with questions, without the pages that the evaluation's questions are about."""
     left_out = {title for row in load(data / "recall_queries_dev.jsonl.gz") for title in row["titles"]}
     left_out |= {row["gold"]["title"] for row in load(data / "nq_multidoc_dev.jsonl.gz")}
     found = []
@@ -70,7 +70,7 @@ def pages(data: Path) -> list[Page]:
 
 
 class Wiki:
-    """The passages, and where questions of a like kind are found for what a passage does not answer."""
+    """Passages, indexed by capitalized word: passages that share names have similar questions."""
 
     def __init__(self, pages: list[Page]) -> None:
         self._pages = pages
@@ -82,8 +82,8 @@ class Wiki:
                     self._by_word[word].append(number)
 
     def passage(self, rng: random.Random) -> Passage:
-        """Choose a passage; its questions without an answer are those of its neighbours by name, and of its own
-        subject what it does not say."""
+        """Returns a random passage with questions. The unanswerable ones are those of passages that share a name with
+        this one, those of random passages, and questions about its subject that it does not answer."""
         page = rng.choice(self._asked)
         absent = list(_not_said(rng, page))
         words = [word for word in set(re.findall(r"[A-Z][a-z]{3,}", page.text)) if 1 < len(self._by_word[word]) < 60]
@@ -208,13 +208,13 @@ def _active(verb: str) -> str:
 
 
 def _before(rest: str, at: int) -> str:
-    """Return what stands between the verb and the date, where it belongs to the question."""
+    """Returns the words between verb and date if they belong to the question, else an empty text."""
     between = rest[:at]
     return between if re.fullmatch(r"(?: (?:as|by|at|in|for|of|the|to|[A-Z][\w'-]*|[a-z]+)){0,5}", between) else ""
 
 
 def _not_said(rng: random.Random, page: Page) -> Iterator[Question]:
-    """Ask of the page's subject what no word of the passage touches."""
+    """Yields questions about the page's subject, on topics that no word of the passage touches."""
     name = re.sub(r" \(.*\)$", "", page.title)
     text = page.text.lower()
     asks = [

@@ -1,4 +1,4 @@
-"""Documents written from the texts in `texts/`, with random values, and cut as the product cuts a document.
+"""Documents written from the texts in `texts/`, with random values, and cut as wim-edge cuts a document.
 
 A text file holds kinds of documents, each from a line `@ name` on. The lines:
 
@@ -7,14 +7,14 @@ A text file holds kinds of documents, each from a line `@ name` on. The lines:
     * item                                a line of its own; may be left out
     % label/another label = value         a field, written in the document's layout; may be left out
     -                                     a new paragraph
-    ? answer :: question | question       questions on the line above, which holds the answer
+    ? answer :: question | question       questions on the line above, which contains the answer
     y question | question                 questions on the line above that are answered by Yes
-    n question | question                 and by No
+    n question | question                 questions on the line above that are answered by No
     ! question | question                 questions that no line of the document answers
 
-`{kind}` or `{kind:key}` is a value (values.py), `{key=a/b}` one of the given, `{key}` the same again. A line that is
-left out, or that lies outside the cut, leaves its questions without an answer. A line in several wordings may have an
-answer, with its questions, for each; only those are asked whose answer stands there.
+`{kind}` and `{kind:key}` stand for a value (values.py), `{key=a/b}` for a or b, and `{key}` for the same again. If a
+line is left out, or is outside of the segment, its questions have no answer. A line with several wordings may have an
+answer with questions for each. Only the questions whose answer is in the text are asked.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _LEFT_OUT = 0.13
 
 @dataclass
 class Line:
-    """A line of a text file with the questions below it."""
+    """A line of a text file, with the questions below it."""
 
     mark: str
     text: str
     answers: list[tuple[str, str]] = field(default_factory=list)
-    """The answer and the questions, as they stand in the file; yes and no among them."""
+    """(answer, questions) as in the file; the answer may be Yes or No."""
 
 
 @dataclass
 class Kind:
-    """A kind of document."""
+    """A kind of document: its lines, and questions that no line answers."""
 
     language: str
     lines: list[Line] = field(default_factory=list)
@@ -56,18 +56,18 @@ class Kind:
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of a written document: what stands before it, its text, and its questions with their answers."""
+    """A piece of a document, with its questions. ``between``: the separator from the piece before it."""
 
     between: str
     text: str
     questions: tuple[Question, ...] = ()
     header: str = ""
-    """Of a table's row: the row that names its columns, which stands above a segment that begins below it."""
+    """The table's header, for a row: it is put above a segment that begins with this row."""
 
 
 @cache
 def kinds() -> list[Kind]:
-    """Read the text files; a file's name begins with its language."""
+    """Returns the kinds of documents in all text files. A file's name begins with its language."""
     return [kind for path in sorted(TEXTS.glob("*.txt")) for kind in _parse(path)]
 
 
@@ -98,7 +98,7 @@ def _parse(path: Path) -> Iterator[Kind]:
 
 
 class Writer:
-    """One document of a kind."""
+    """Writes one document of a kind."""
 
     def __init__(self, rng: random.Random, kind: Kind) -> None:
         self._rng, self._kind = rng, kind
@@ -111,7 +111,7 @@ class Writer:
         self.absent: list[Question] = []
 
     def blocks(self) -> list[Block]:
-        """Return the document's blocks in their order; what is left out leaves its questions in ``absent``."""
+        """Returns the document's blocks in order. The questions of lines that are left out go to ``absent``."""
         found: list[Block] = []
         before = between = ""
         for line in self._kind.lines:
@@ -174,7 +174,7 @@ class Writer:
 
 
 def written_passage(rng: random.Random) -> Passage:
-    """Write a document and cut a segment out of it."""
+    """Returns a segment of a random document, with questions."""
     every = kinds()
     english = [kind for kind in every if kind.language == "en"]
     kind = rng.choice(english) if rng.random() < 0.64 else rng.choice([one for one in every if one.language != "en"])
@@ -186,7 +186,7 @@ def written_passage(rng: random.Random) -> Passage:
 
 
 def cut(rng: random.Random, source: str, blocks: list[Block], absent: list[Question], above: str) -> Passage:
-    """Cut a run of blocks out of a document; a question is answered where its block is in it."""
+    """Returns a run of a document's blocks as a passage. Questions of the other blocks have no answer in it."""
     size = rng.randint(*CHARACTERS)
     total = sum(len(block.between) + len(block.text) for block in blocks)
     first = 0

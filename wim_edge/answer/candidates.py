@@ -1,9 +1,9 @@
 """Candidate answers: words of the passages, each with one score in nats, the weighted sum of its terms.
 
-    passage   log P(its passage answers) (`wim_edge.reading.ranking`)
-    words     minus the points for rare question words that its unit misses and the best unit has
-    run       log P(the words | their passage, or their row alone)
-    echo      the share of its words that are in the question: such words are seldom the answer
+    passage   log P(the candidate's passage answers) (`wim_edge.reading.ranking`)
+    words     minus the points for rare question words that the candidate's unit misses and the best unit has
+    run       log P(the words | their passage) minus the losses of pointing, or log P(a cell | its row alone)
+    echo      the share of the candidate's words that are in the question: such words are seldom the answer
     label     for a cell: the number of question words that its column's label has and its row has not
 
 The probabilities of candidates with equal words in several passages add up. `--explain` prints the terms.
@@ -53,12 +53,12 @@ class Terms:
 
 
 WEIGHTS = Terms(passage=1.0, words=0.3, run=0.5, echo=-2.0, label=1.5)
-"""Chosen on the choosing parts; nearby weights change little (docs/choices.md)."""
+"""The weights of the terms, chosen on the choosing parts; nearby weights change little (docs/choices.md)."""
 
 
 @dataclass(frozen=True)
 class AnswerCandidate:
-    """Characters ``[start, end)`` of a document, in the passage of segment ``index``."""
+    """A candidate answer: characters ``[start, end)`` of a document, in the passage of segment ``index``."""
 
     index: int
     document: Document
@@ -68,7 +68,7 @@ class AnswerCandidate:
     row: float | None = None
     """The log-odds that the cell's row answers, if the row was read alone; else None."""
     share: float = 0.0
-    """P(these words are the answer | one of the candidates is)."""
+    """P(these words are the answer | one of the candidates is the answer)."""
 
     @property
     def text(self) -> str:
@@ -76,7 +76,7 @@ class AnswerCandidate:
 
     @property
     def shown(self) -> events.ScoredWords:
-        """The candidate in the form of `events.AnswerFinished`."""
+        """The candidate as `events.AnswerFinished` lists it."""
         chars, place = (self.start, self.end), source_label(self.document, self.start, self.end, True, lines=True)
         told = self.text, self.document.name, chars, self.share, self.terms.score, asdict(self.terms)
         return events.ScoredWords(*told, self.row is not None, place)
@@ -99,8 +99,8 @@ def candidates_of(
 ) -> tuple[tuple[AnswerCandidate, ...], float | None]:
     """Returns the candidates, best first, and the adapter's best log-odds that a row answers (None: no row was read).
 
-    Candidates are the runs that the model points at in the passages ``used``, and the cells of the best rows, also of
-    other passages. ``alone``: read rows and a paragraph alone; False: evaluate nothing. Raises Interrupted.
+    Candidates are the runs that the model points at in the segments ``used``, and the cells of the best rows of any
+    segment. ``alone``: True reads these rows, and a paragraph, alone; False evaluates nothing. Raises Interrupted.
     """
     units, pointed = _units(reading, used, unread=alone), reading.pointed_at(used)
     found = _runs(reading, pointed, units)
@@ -142,7 +142,7 @@ def _cells(reading: Reading, unit: _Unit, read: RowRead) -> Iterator[AnswerCandi
 
 
 def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:
-    """Returns the candidates with their shares, best first; of several at one place only the best."""
+    """Returns the candidates with their shares, best first; of several candidates at one place, only the best."""
     places: dict[tuple[int, int, int], AnswerCandidate] = {}
     for one in sorted(found, key=lambda one: -one.terms.score):
         places.setdefault((one.index, one.start, one.end), one)
@@ -152,7 +152,7 @@ def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:
 
 
 def shares(scored: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Returns {`key` of a text: its probability} from pairs (text, score in nats); equal keys are added up."""
+    """Returns {`key` of a text: probability}, the softmax of pairs (text, score in nats). Equal keys are added up."""
     pairs, total = list(scored), dict[str, float]()
     best = max((score for _, score in pairs), default=0.0)
     for text, score in pairs:
@@ -172,9 +172,9 @@ def _echo(text: str, asked: set[str]) -> float:
 
 
 def _units(reading: Reading, used: Seq[int], *, unread: bool) -> list[_Unit]:
-    """Returns the sentences, items and rows of the passages ``used`` and of all scored segments.
+    """Returns the sentences, items and rows of the segments ``used`` and of all scored segments.
 
-    A table's rows are as relevant as its best segment. ``unread``: also rows in unread segments of such a table.
+    All rows of a table get the relevance of its best segment. ``unread``: True adds its rows in unread segments.
     """
     plan, own = reading.plan, {index: _passage(reading, index) for index in {*used, *reading.ranking.known}}
     spans, held, best, verdicts = [], [], dict[tuple[int, Table], float](), reading.ranking.verdicts
@@ -205,8 +205,8 @@ def _passage(reading: Reading, index: int) -> float:
 
 
 def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]:
-    """Reads each row alone, from pairs (segment, row), and yields the results. Stops early when the context has no room
-    for further rows. Raises Interrupted."""
+    """Yields the result of reading each row alone. ``rows``: pairs (segment number, row). Stops early when the context
+    has no room for further rows. Raises Interrupted."""
     plan, tokenize = reading.plan, reading.model.tokenize
     texts = [[*plan.segments[index].heading_tokens, *tokenize(row.text[:_LONGEST])] for index, row in rows]
     for fork, (_, row) in zip(reading.alone(texts), rows, strict=False):  # there may not be room for all
@@ -214,9 +214,9 @@ def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]
 
 
 def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
-    """Returns the items of the list whose introduction, read alone, seems most to answer: its section's heading and the
-    sentence above it. ``share``: P(this list is the answer). Empty without an adapter, or if the question is likelier
-    after the best passage than after the list, or the context has no room. Raises Interrupted."""
+    """Returns the items of the list whose introduction, read alone, is likeliest to answer: its section's heading and
+    the sentence above. An item's ``share``: P(this list is the answer). Empty without an adapter, without room in the
+    context, or if the question is likelier after the best passage than after the list. Raises Interrupted."""
     plan, relevance, tokenize = reading.plan, reading.relevance, reading.model.tokenize
     if relevance is None or not (relevance.uses_outlook and reading.model.has_adapter):
         return ()

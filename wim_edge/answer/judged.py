@@ -1,6 +1,6 @@
 """The judgement: the candidates, whether the documents answer at all, and the kind of the answer.
 
-Also builds the answer that needs no writer: the best candidate, yes or no, or a list, with its quotation.
+This module also builds the answer that needs no writer: the best candidate, yes or no, or a list, with its quotation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VERDICT = log(0.2)  # a question asks for yes or no if P(Yes or No) is above th
 
 @dataclass(frozen=True)
 class Judged:
-    """The outcome of a reading for a question, before anything is written."""
+    """The judgement on a question: the outcome of its reading, before anything is written."""
 
     candidates: tuple[AnswerCandidate, ...] = ()
     """The candidate answers, best first."""
@@ -47,7 +47,7 @@ class Judged:
     support: float | None = None
     """P(the documents contain an answer); None if the scores are not in nats."""
     share: float = 1.0
-    """P(the best candidate, the list or the verdict is the answer | there is one)."""
+    """P(the best candidate, the list or the verdict is the answer | the documents contain an answer)."""
     is_confirmed: bool = False
     """True if a writer gave the same verdict: the judge alone is not reliable on yes or no (docs/choices.md)."""
 
@@ -67,7 +67,7 @@ class Judged:
 
     @property
     def status(self) -> events.AnswerStatus:
-        """The status. "answered" needs enough confidence, and for yes or no a writer's confirmation."""
+        """The status of the answer. "answered" needs enough confidence, and for yes or no a writer's confirmation."""
         support = 1.0 if self.support is None else self.support
         is_sure = support * self.share >= ANSWERED and (self.is_confirmed or not self.verdict)
         return "unsure" if support >= ANSWERED and not is_sure else status_of(support)
@@ -96,8 +96,8 @@ def status_of(support: float) -> events.AnswerStatus:
 
 
 def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
-    """Returns the judgement on the passages ``used``, given by segment number. ``alone``: as in `candidates_of`; False:
-    nothing is evaluated. Raises Interrupted."""
+    """Returns the judgement on the passages ``used`` (segment numbers). ``alone``: as in `candidates_of`; False
+    evaluates nothing. Raises Interrupted."""
     found = reading.pointed_at(used)
     candidates, row_answers = candidates_of(reading, used, alone=alone)
     in_nats = reading.relevance is not None and reading.relevance.scores_in_nats
@@ -129,8 +129,8 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
 
 
 def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], row_answers: float | None) -> Evidence:
-    """Returns the evidence that the passages in ``found`` contain an answer; without any, those in ``used``.
-    ``row_answers``: the adapter's log-odds for the best row that was read alone; None: no row."""
+    """Returns the evidence that the passages contain an answer: those in ``found`` or, if ``found`` is empty, in
+    ``used``. ``row_answers``: the adapter's log-odds for the best row that was read alone; None: no row was read."""
     plan, passages = reading.plan, list(found) or list(used)
     odds = [pointed.answers for pointed in found.values()] + ([] if row_answers is None else [row_answers])
     answers = max(odds, default=0.0) if reading.model.has_adapter else 0.0
@@ -142,7 +142,7 @@ def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], 
 
 
 def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float:
-    """Returns P(Yes), averaged over the passages with relevance as weight; 0.5 without passages."""
+    """Returns P(Yes), the mean over the passages of ``found``, weighted by relevance; 0.5 without passages."""
     weights = {index: reading.ranking.relevance(index) for index in found}
     total = sum(weights.values())
     yes = sum(weights[index] * sigmoid(pointed.yes) for index, pointed in found.items())
@@ -150,11 +150,11 @@ def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float
 
 
 def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> list[AnswerCandidate]:
-    """Returns the items if the answer is a list, else none.
+    """Returns the items of a list, if the answer is one; else an empty list.
 
-    With "auto" it is a list if the best candidate introduces one, or if cells answer alike. The items are those of the
-    best candidate's list or column; if several lines have most of the question's words, only those. Without a list or
-    column, the best candidate of each passage is an item. Documents that answer differently give an item each.
+    With "auto", the answer is a list if the best candidate introduces one, cells answer alike, or documents answer
+    differently (an item each). The items are those of the best candidate's list or column; if several of its lines have
+    the most question words, only those lines. Without a list or column, the best candidate of each passage is an item.
     """
     best, text = candidates[0], candidates[0].document.text
     around = siblings(text, best.start, best.end)
@@ -176,7 +176,7 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
 
 
 def _of_each_document(reading: Reading, candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
-    """Returns the best candidate of each document that answers, with P(it is right) as share; none if all are equal."""
+    """Returns each answering document's best candidate, with P(it is right) as ``share``. Empty if all say the same."""
     found = list[AnswerCandidate]()
     for document in reading.plan.documents if reading.ranking.documents else ():
         own = [one for one in candidates if one.document is document]
@@ -189,7 +189,7 @@ def _of_each_document(reading: Reading, candidates: Seq[AnswerCandidate]) -> lis
 
 
 def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
-    """Returns the cells of the best candidate's column that answer as well as it does; none if there is only one."""
+    """Returns the cells of the best candidate's column that answer as well as it does; empty if it is the only one."""
     best = candidates[0]
     cells = {cell[0] for cell in column(rows(best.document), best.start)} if best.row is not None else set()
     found = [
@@ -208,7 +208,7 @@ def _line(text: str, start: int, end: int) -> events.Chars:
 
 
 def answer_of(judged: Judged) -> Answer:
-    """Returns an answer with the judgement's values and an empty text."""
+    """Returns an `Answer` with an empty text and the values of the judgement: status, quotations, support and so on."""
     return Answer(
         "", judged.status, judged.short, judged.span, judged.quotes, judged.support, (), judged.evidence,
         judged.candidates, judged.confidence,
@@ -216,7 +216,7 @@ def answer_of(judged: Judged) -> Answer:
 
 
 def pointed_answer(reading: Reading, judged: Judged) -> Answer:
-    """Returns the answer that needs no writer."""
+    """Returns the answer that needs no writer: words of the text, yes or no, or a list, with the quotation."""
     if not judged.candidates or judged.status == "not_found":
         return not_found(reading, judged)
     if len(judged.items) > 1:

@@ -29,7 +29,7 @@ _EVALUATED = 16  # first tokens of a joined passage to evaluate again: much atte
 class AnswerStage:
     """Answers the question from the text that was read. Iterate `run`; afterwards the fields hold the outcome.
 
-    ``before``: the stage that answered before the reading continued; its answer stays if the same segments are used.
+    ``before``: the stage that answered before the reading continued. If the same segments are used, its answer stays.
     """
 
     reading: Reading
@@ -49,9 +49,9 @@ class AnswerStage:
     _focus: bool = False
     """True if the answer comes from passages, False if from the whole context."""
     _beside: dict[int, float] = field(default_factory=dict)
-    """{segment: relevance} of the best candidate, if its segment is not in ``used``: a row of another passage."""
+    """{segment: relevance} of the best candidate, if it is a row of a segment that is not in ``used``."""
     of_whole: Answer | None = field(init=False)
-    """The summary extracted from the whole text, without reading; None: no extract is needed."""
+    """The summary that is extracted from the whole text, without a reading; None: the answer is no extract."""
 
     def __post_init__(self) -> None:
         # A pattern without margins is only a prompt; a writer that has the whole context needs no extract
@@ -88,7 +88,8 @@ class AnswerStage:
             yield from self._write(turn, used, self._judged)
 
     def _wants_summary(self) -> bool:
-        """Returns whether a writer whose answer comes first takes the question for a request to sum up."""
+        """Returns whether the writer takes the question for a request to sum up. Only a writer that `comes_first` is
+        asked, and only if the judge has no sure answer."""
         judged, reading = self._judged, self.reading
         may_ask = self.writer is not None and comes_first(reading, self.writer) and self._points
         if not may_ask or reading.kind != "auto" or judged is None or judged.status == "answered":
@@ -97,7 +98,7 @@ class AnswerStage:
             return (turn.yes("wants_summary", reading.plan.query) or 0.0) > _WANTED
 
     def _sum_up(self, extract: Answer) -> Iterator[events.Event]:
-        """Yields the extract, or a model's summary of it."""
+        """Yields the answer's events: the extract itself, or a model's summary of the extract."""
         self.answer = extract
         if self._is_written and extract.quotes:
             if len(extract.text) > _SUMMED_UP:
@@ -158,7 +159,7 @@ class AnswerStage:
             self.finish_reason, self.is_unchanged = before.finish_reason, True
 
     def _answer_without_writing(self) -> Answer | None:
-        """Returns the answer if it is the judge's alone, else None: a model writes it."""
+        """Returns the answer if the judge alone gives it; None: a model must write the answer."""
         reading, judged = self.reading, self._judged
         if self._is_written:
             if judged is None or judged.support is None:
@@ -174,23 +175,20 @@ class AnswerStage:
 
     @property
     def _points(self) -> bool:
-        """Returns whether the judge points into passages for the answer; else the whole context gives the answer."""
+        """Returns whether the judge points into passages for the answer; False: a model answers from its prompt."""
         resolved = self.reading.resolved
         return self._focus and resolved.margins_are_pointed_at and resolved.pattern.margins
 
     @property
     def _may_be_absent(self) -> bool:
-        """Returns whether low support means "not found".
-
-        False for a summary. Also False if a scout chose the passages and the reader has no adapter: these passages
-        probably paraphrase the question, which lowers the support.
-        """
+        """Returns whether low support means "not found". False for a summary. Also False if a scout chose the passages
+        and the reader has no adapter: these passages probably paraphrase the question, which lowers the support."""
         reading = self.reading
         return reading.kind != "summary" and (reading.similarity is None or reading.model.has_adapter)
 
     @cached_property
     def _judged(self) -> Judged | None:
-        """The judgement; None if nothing was scored, or if scores are independent (`verdict`)."""
+        """The judgement; None if nothing was scored, or if each score is of a margin alone (`verdict`)."""
         ranking = self.reading.ranking
         if not ranking.known or ranking.independent:
             return None
@@ -206,7 +204,7 @@ class AnswerStage:
         return self.writer is not None or self.reading.resolved.prose
 
     def sources(self) -> tuple[events.Source, ...]:
-        """Returns the answer's sources: those that contain its first quotation, then the others by relevance."""
+        """Returns the answer's sources: first the one in which the first quotation begins, the others by relevance."""
         plan, ranking, quotes = self.reading.plan, self.reading.ranking, self.answer.quotes if self.answer else ()
         order, found = {index: place for place, index in enumerate(ranking.order())}, list[events.Source]()
 
@@ -261,7 +259,7 @@ class AnswerStage:
         return events.RankedSegment(index, name, chars, ranking.relevance(index), index in self.used, score)
 
     def _that_fit(self, chosen: Seq[int]) -> list[int]:
-        """Returns the segments that fit the final prompt, in its order. ``chosen``: the most relevant first."""
+        """Returns the segments that fit the final prompt, in the prompt's order. ``chosen``: most relevant first."""
         reading, plan, focus = self.reading, self.reading.plan, self._focus
         held = len(plan.prefix) if focus else len(reading.cache.sequence)
         room = plan.n_ctx - plan.reserved - held - reading.resolved.settings.answer_tokens
@@ -292,8 +290,8 @@ class AnswerStage:
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
     def _passages(self, used: Seq[int]) -> Sequence:
-        """Returns a sequence with the prompt's opening and these passages. In deep reading it is a fork, if the context
-        has room for it; else the reading's own sequence. In shallow reading the first passage is restored from its kept
+        """Returns a sequence with the prompt's opening and these passages. In deep reading the sequence is a fork, if
+        the context has room; else the reading's own. In shallow reading, the first passage is restored from its kept
         state, and the others are joined (`_joined`)."""
         reading, plan = self.reading, self.reading.plan
         sequence = reading.cache.sequence
@@ -322,7 +320,8 @@ class AnswerStage:
         return sequence
 
     def _joined(self, sequence: Sequence, index: int, rest: list[int]) -> bool:
-        """Appends a passage's last tokens, ``rest``, from its kept state without evaluation; False: not possible."""
+        """Appends a passage's last tokens, ``rest``, from the passage's kept state, without evaluation. Returns False,
+        and appends nothing, if that is not possible."""
         kept = self.reading.snapshots.get(index)
         at = len(kept.tokens) - len(rest) if kept else 0
         return kept is not None and kept.tokens[at:] == tuple(rest) and sequence.append_kept(kept, at)

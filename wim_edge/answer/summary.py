@@ -1,7 +1,7 @@
-"""An extractive summary: a text's opening, and its sections with a sentence of each.
+"""An extractive summary: a text's opening, and its sections with one sentence of each.
 
-A text without sections, or with very many, is divided into four parts; each gives its most central sentence (centroid,
-Radev et al. 2004). A text without sentences gives the columns of its tables.
+A text without sections, or with very many, is divided into four parts. Each part gives its most central sentence
+(centroid, Radev et al. 2004). A text without sentences gives the columns of its tables.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _NUMBERING = re.compile(r"^[\W\d]+")
 
 
 def summary(documents: Seq[Document], question: str) -> Answer:
-    """Returns for each document its opening with sections or central sentences, or the columns of its tables. Of a
-    document with a section whose title or number is in the question, only that section is summed up."""
+    """Returns an extract of each document: its opening with sections or central sentences, or the columns of its
+    tables. If the question has the title or number of a section of a document, only this section is summed up."""
     parts, quotes, asked = [], [], f" {key(question)} "
     last = _number(question.split()[-1]) if question.strip() else ""  # "Section 7", but not "in 3 sentences"
     for document in documents:
@@ -81,7 +81,7 @@ def _number(title: str) -> str:
 
 
 def _columns(document: Document) -> list[tuple[events.Chars, str]]:
-    """Returns for each table its header's characters, and a line with the number of rows and the labels."""
+    """Returns, for each table, the header's range in the text, and a line with the number of rows and the labels."""
     text, found = document.text, []
     for table in tables(text):
         header = text[slice(*table.header)]
@@ -121,14 +121,14 @@ def _section_sentence(
 
 
 def _heading(document: Document, sections: Seq[tuple[str, int, int]], spans: list[events.Chars]) -> str:
-    """Returns the text's title if it begins with one: a first section without sentences, or Markdown's level 1."""
+    """Returns the title at the text's beginning: a first section without sentences, or a line "# ..."; else empty."""
     name, start, end = sections[0] if sections else ("", 0, len(document.text))
     is_title = document.text.lstrip().startswith("# ") or not any(start <= left < end for left, _ in spans)
     return name if is_title else ""
 
 
 def _telling_sentences(document: Document) -> list[events.Chars]:
-    """Returns the character spans of sentences that are neither headings nor rows; long sentences are cut."""
+    """Returns the ranges of sentences that are no headings, no rows and not too short. Long sentences are cut."""
     text = document.text
     bare = set(bare_lines(document, Segment(0, 0, len(text), text, ())))
     found, parts = [], document.parts or ((0, len(text)),)
@@ -145,7 +145,7 @@ def _telling_sentences(document: Document) -> list[events.Chars]:
 
 
 def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[events.Chars]:
-    """Yields the spans of a sentence's parts, separated by headings, rows, blank lines and marks of list items."""
+    """Yields the ranges of a sentence's parts. Headings, rows, blank lines and list marks separate the parts."""
     begun: events.Chars | None = None
     for start, end in line_spans(text, *span):
         line = text[start:end].strip()
@@ -161,7 +161,7 @@ def _pieces(text: str, span: events.Chars, bare: set[events.Chars]) -> Iterator[
 
 
 def _opening(document: Document, spans: list[events.Chars]) -> events.Chars | None:
-    """Returns the span of the first whole sentence and up to two directly after it; None if there is no sentence."""
+    """Returns the range of the first whole sentence and of up to two that follow directly; None without a sentence."""
     spans = [span for span in spans if span[0] < spans[0][0] + _BEGINNING]
     if not spans:
         return None
@@ -181,7 +181,7 @@ def _is_whole(document: Document, span: events.Chars) -> bool:
 
 
 def _central_sentences(document: Document, spans: list[events.Chars], first: events.Chars) -> list[events.Chars]:
-    """Returns the span of one sentence for each part after the opening: it has the most of the text's common words."""
+    """Returns, for each quarter after the opening, the sentence with most of the text's common words."""
     opening = _shown(document, first)
     different = {_shown(document, span): span for span in reversed(spans) if span[0] >= first[1]}
     behind = sorted(span for shown, span in different.items() if shown not in opening and _is_whole(document, span))

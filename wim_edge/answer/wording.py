@@ -1,10 +1,10 @@
 """The wording of an answer: the judge has pointed at a run, and the writer says it in a sentence.
 
     judged     the judge's run, its quotation and the support
-    confirmed  where that may change the status, the writer's own log-odds change the support
-    worded     the writer's sentence, written without the run. If it contains the run, the run becomes likelier. Else
-               the writer gets the run and writes again, and the answer is unsure. The run replaces a sentence with a
-               value or name that is in no passage.
+    confirmed  if the writer's own log-odds may change the status, they change the support
+    worded     the writer's sentence, written without seeing the run. If the sentence contains the run, the run becomes
+               likelier. Else the writer sees the run and writes again, and the answer is unsure. The run replaces a
+               sentence with a value or name that is in no passage.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SENTENCE = 96  # the most tokens of an answer to a question of fact
 
 @dataclass
 class Wording:
-    """One answer in a model's words. Iterate `run`; afterwards ``answer`` holds it.
+    """The wording of one answer in a model's words. Iterate `run`; afterwards ``answer`` holds the answer.
 
     Args:
         writing: the model and the prefilled passages.
@@ -44,7 +44,7 @@ class Wording:
         judged: the judgement; None if nothing was scored.
         prompt: the prompt for an answer of any length.
         writer: the model that writes, if it is not the reader.
-        may_be_absent: True if the support decides whether there is an answer.
+        may_be_absent: True if low support means that there is no answer.
     """
 
     reading: Reading
@@ -62,9 +62,9 @@ class Wording:
         self.writing.labels = self.reading.plan.labels
 
     def run(self, *, from_passages: bool) -> Iterator[events.Event]:
-        """Yields the answer as it is written. An answer to a question of fact is checked, then yielded whole.
+        """Yields the answer as it is written. The answer to a question of fact is checked, then yielded whole.
 
-        ``from_passages``: the judge points into passages; False: the whole context is asked. Raises Interrupted.
+        ``from_passages``: True if the judge points into passages; else the whole context is asked. Raises Interrupted.
         """
         reading, judged = self.reading, self.judged
         if not from_passages or judged is None or judged.support is None:
@@ -81,7 +81,7 @@ class Wording:
         yield events.AnswerDelta(self.answer.text)
 
     def _confirmed(self, judged: Judged) -> Judged:
-        """Returns the judgement. If the status may change, the writer is asked, and its log-odds change the support."""
+        """Returns the judgement. If the writer's log-odds may change the status, they change the support."""
         confirmation, support = self._confirmation, judged.support or 0.0
         if judged.evidence is None or not confirmation.matters(support):
             return judged
@@ -93,8 +93,8 @@ class Wording:
         return replace(judged, support=confirmation.support(support, says), evidence=evidence)
 
     def _worded(self, judged: Judged) -> Answer:
-        """Returns the answer as a sentence, which the writer writes without the judge's run. If the two disagree, the
-        writer gets the run and writes again, or gives its own short answer if that comes first (`comes_first`)."""
+        """Returns the writer's sentence, written without seeing the judge's run, as the answer. If the two disagree,
+        the writer sees the run and writes again; a writer that `comes_first` gives its own short answer instead."""
         if judged.verdict:
             return self._verdict(judged)
         reading, query = self.reading, self.reading.plan.query
@@ -114,7 +114,7 @@ class Wording:
         return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
 
     def _verdict(self, judged: Judged) -> Answer:
-        """Returns the writer's yes or no with the judge's quotation. It is sure if the judge agrees."""
+        """Returns the writer's yes or no, with the judge's quotation. The answer is unsure if the judge disagrees."""
         with self.reading.clock.stage("answer"):
             odds = self.writing.yes("verdict", self.reading.plan.query)
         if odds is not None:
@@ -146,7 +146,7 @@ def comes_first(reading: Reading, writer: LoadsModel | None) -> bool:
 
 
 def quoted(reading: Reading, judged: Judged | None) -> tuple[str, str]:
-    """Returns the judge's quotation and run for the prompt of a writer that disagrees; empty without a judgement."""
+    """Returns the judge's quotation and run, for a writer that disagrees; two empty texts without a judgement."""
     return (format_quotes(reading, judged.quotes[:1]), judged.short) if judged else ("", "")
 
 
@@ -162,10 +162,10 @@ def provisional_answer(reading: Reading) -> Answer | None:
 def worded_answer(
     reading: Reading, used: Seq[int], judged: Judged, text: str, own: str = "", *, is_agreed: bool
 ) -> Answer:
-    """Returns a writer's sentence with its quotation; it is sure if the judge is sure and the writer agrees.
+    """Returns the answer from a writer's sentence ``text``. It is sure if the judge is sure and the writer agrees.
 
-    The run replaces a text with a value or name that is in no passage. ``own``: the writer's short answer, if it comes
-    first and differs. ``is_agreed``: True if the sentence contained the run before the writer saw the run.
+    The judge's run replaces a sentence with a value or name that is in no passage. ``own``: the writer's short answer,
+    if it differs and comes first. ``is_agreed``: True if the sentence contained the run before the writer saw the run.
     """
     loose = unsupported(f"{text}\n{own}", _known(reading, used))
     status, short, span, quotes = judged.status, judged.short, judged.span, judged.quotes
@@ -188,7 +188,7 @@ def worded_answer(
 
 
 def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | None:
-    """Returns the quotation, a sentence or a list, that contains most of a text's words (`best_holder`), or None."""
+    """Returns the sentence or list of the passages ``used`` that supports ``text``, as a quotation; or None."""
     plan, spans = reading.plan, list[tuple[int, int, int, bool]]()
     for index in used:
         document, own = plan.document_of(index), plan.segments[index].segment
@@ -224,7 +224,7 @@ def _known(reading: Reading, used: Seq[int]) -> list[str]:
 
 
 def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
-    """Returns the numbers, codes, addresses and names of a text that no known text contains.
+    """Returns the numbers, codes, addresses and names of a text that none of the texts ``known`` contains.
 
     Case, thousands separators and list numbering are ignored.
     """
@@ -244,7 +244,7 @@ def _names(text: str, known: Seq[str]) -> list[str]:
 
 
 def _inner_words(text: str) -> Iterator[str]:
-    """Yields the words of letters, except the first of each sentence."""
+    """Yields the words of two letters or more, except the first word of each sentence."""
     for start, end in sentences(text):
         words = _WORD.findall(text, start, end)
         yield from (word for word in words[1:] if len(word) > 1 and word.isalpha())

@@ -1,7 +1,7 @@
 """The writer: the model that words an answer from the chosen passages.
 
-The writer is the model that read the segments, or another one (`Settings.judge`). Another one is loaded when its first
-sentence is due, so it is not loaded if the judge finds no answer in the documents.
+The writer is the model that read the segments or, if a judge read them (`Settings.judge`), the model of
+`Settings.model`. Such a writer is loaded when its first sentence is due: never, if the judge finds no answer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Writing:
     finish_reason: FinishReason = "stop"
 
     def yes(self, which: str, query: str) -> float | None:
-        """Returns the log-odds, in nats, of Yes against No as the answer to a prompt; None for a base model."""
+        """Returns the log-odds, in nats, of Yes against No after the template ``which``; None for a base model."""
         if not self.chat.is_chat:
             return None
         with self._asked(self.prompts.ask(which, query)) as branch:
@@ -75,7 +75,7 @@ class Writing:
         return float(yes - no)
 
     def pieces(self, prompt: str, most: int) -> Generator[str, None, None]:
-        """Yields the model's answer to a prompt as it decodes."""
+        """Yields the model's answer to a prompt in pieces, as it is decoded. ``most``: the most tokens."""
         with self._asked(prompt) as branch:
             generation = Generation(
                 self.model, branch, self.sampler, most, self.stops, labels=self.labels, grounding=self.grounding
@@ -87,7 +87,8 @@ class Writing:
                 self.finish_reason = generation.finish_reason
 
     def sentence(self, prompt: str, run: str, most: int) -> str:
-        """Returns the model's answer to a question of fact: up to the sentence with the run, two sentences at most."""
+        """Returns the answer to a question of fact: up to the sentence with ``run``, at most two. ``most``: the most
+        tokens."""
         text, end = "", None
         with closing(self.pieces(prompt, most)) as pieces:
             for piece in pieces:
@@ -106,10 +107,9 @@ class Writing:
 
 
 def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
-    """Prefills the passages; if the context can't hold all, only the last ones. The caller closes the sequence.
-
-    ``room``: the tokens of the longest prompt with its answer. Raises Interrupted, ModelError, CapacityError.
-    """
+    """Returns the writer with the passages prefilled; if the context can't hold all, only the last ones. ``room``: the
+    tokens of the longest prompt with its answer. The caller closes the sequence. Raises Interrupted, ModelError,
+    CapacityError."""
     model, (chat, _), settings = writer.model(), writer.chat(), writer.resolved().settings
     prompts = Prompts(settings.templates, chat=chat.is_chat)
     opening = chat.opening(model, prompts.system(margins=False))
@@ -140,7 +140,7 @@ def _plain(text: str) -> str:
 
 
 def _end(text: str, run: str) -> int | None:
-    """Returns the end of the sentence that completes the answer, once another sentence has begun; else None."""
+    """Returns the end of the sentence that completes the answer, if another sentence has begun after it; else None."""
     spans = sentences(text)
     for number, (_, end) in enumerate(spans[:-1], 1):
         if said(run, text[:end]) or number >= _MOST_SENTENCES or not run:

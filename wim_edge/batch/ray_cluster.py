@@ -25,7 +25,7 @@ from wim_edge.system.addresses import connect
 _IN_FLIGHT = 2
 """The most items that an actor has at a time: the current item and the next."""
 _LOADERS = 2
-"""The number of processes that load. Without a limit Ray starts one per item, each with seconds of imports."""
+"""The number of processes that load items. Without a limit, Ray starts one per item, each with seconds of imports."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -34,15 +34,15 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Ray cluster, and the resources of an actor."""
+    """The address of a Ray cluster, and the resources of each actor."""
 
     address: str = "auto"
     """``auto`` for this machine's cluster, HOST:PORT, or ``local`` for a new cluster on this machine only."""
     cpus: float | None = None
-    """The CPUs of an actor; None: all of the smallest machine, so that equal machines get one actor each."""
+    """The CPUs of an actor; None: as many as the smallest machine has, so that equal machines get one actor each."""
     gpus: float = 0
     memory: int | None = None
-    """The memory of an actor, in bytes; None: none is reserved."""
+    """The memory of an actor, in bytes; None: no memory is reserved."""
     actors: int | None = None
     """The number of actors; None: as many as the machines hold."""
 
@@ -52,8 +52,8 @@ class Cluster:
     ) -> Generator[R, None, None]:  # fmt: skip
         """Yields the results of all items; closing the generator ends the work.
 
-        ``load`` runs on this machine, ahead of the actors; ``actor`` makes an actor in a process of its own; ``log``
-        receives a line about the actors and the machines. Raises the WimEdgeError that an actor raises,
+        ``load`` prepares an item on this machine, ahead of the actors. ``actor`` makes an actor in its own process.
+        ``log`` receives a line about the actors and the machines. Raises the WimEdgeError that an actor raises,
         InvalidRequestError if there is no such cluster or no room in the cluster, EngineError if Ray fails.
         """
         ray = _require_ray()
@@ -87,7 +87,7 @@ class Cluster:
         )  # fmt: skip
 
     def _room(self, nodes: Sequence[dict[str, float]], cpus: float) -> int:
-        """Returns the number of actors that fit. Raises InvalidRequestError if not even one fits."""
+        """Returns the number of actors that fit on these machines. Raises InvalidRequestError if none fits."""
         wanted = {"CPU": cpus, "GPU": self.gpus, "memory": self.memory or 0}
         rooms = [min(int(node.get(name, 0) / need) for name, need in wanted.items() if need) for node in nodes]
         if not sum(rooms):
@@ -102,19 +102,19 @@ class Cluster:
 
 
 def _load(row: dict[str, Any], load: Callable[[Any], Any]) -> dict[str, Any]:
-    """The step that runs on the machine with the files."""
+    """The Ray Data step that loads an item, on the machine with the files."""
     return {"in": pickle.dumps(load(pickle.loads(row["in"])))}
 
 
 class _Act:
-    """The step that runs on the machine with the model."""
+    """The Ray Data step that passes items to an actor, on a machine with the model."""
 
     def __init__(self, actor: Callable[[], Callable[[Any], Iterable[Any]]]) -> None:
         self.actor = actor
 
     @cached_property
     def act(self) -> Callable[[Any], Iterable[Any]]:
-        """The actor, created with the first item: Ray passes on only the text of an error in the constructor."""
+        """The actor, created with the first item: from an error in a constructor, Ray would pass on only the text."""
         return self.actor()
 
     def __call__(self, batch: dict[str, Any]) -> Iterator[dict[str, list[bytes]]]:
@@ -125,7 +125,7 @@ class _Act:
 
 @contextmanager
 def _connected(ray: Any, address: str) -> Iterator[None]:
-    """Connects to the cluster for the block; leaves the connection of a program that is already connected."""
+    """Connects to the cluster for the block. A program that is connected already keeps its own connection."""
     if ray.is_initialized():
         yield
         return
@@ -156,7 +156,7 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
 
 
 def _row_by_row() -> Any:
-    """Returns a context in which Ray Data passes on each result immediately, without a time limit and reports."""
+    """Returns a context manager in which Ray Data passes on each result at once, without time limit and reports."""
     from ray.data import DataContext
 
     context = DataContext.get_current().copy()
@@ -167,7 +167,7 @@ def _row_by_row() -> Any:
 
 
 def threads(settings: Settings) -> int:
-    """Returns the number of threads for a model in this actor: the setting, else the actor's physical CPUs."""
+    """Returns how many threads a model in this actor uses: the setting, else its CPUs, at most the physical cores."""
     from wim_edge.engine.model import physical_cores
 
     given = _require_ray().get_runtime_context().get_assigned_resources().get("CPU", 1)
@@ -194,7 +194,7 @@ def _require_ray() -> Any:
 
 
 def _cause(error: Exception) -> WimEdgeError:
-    """Returns the error that our code raised in an actor, else an EngineError with Ray's message."""
+    """Returns the WimEdgeError that an actor raised, else an EngineError with the message of Ray or of the bug."""
     ours = getattr(error, "cause", None)
     if isinstance(ours, WimEdgeError):
         return type(ours)(str(ours).split("\n")[0], ours.hint)  # Ray adds lines of its own

@@ -32,12 +32,12 @@ _OF_ANSWER = ("status", "short", "support", "confidence", "finish_reason", "patt
 _ROWS = {"quotes": events.Quote, "margins": events.MarginJudged, "sources": events.Source}
 """The result's fields that are lists of dicts, with the class of event that each dict copies."""
 _OF_DOCUMENT = ("document", "path")
-"""The fields of events that these dicts omit, because a result is about one document."""
+"""The fields of events that the dicts in `_ROWS` omit, because a result is about one document."""
 
 
 @dataclass(frozen=True)
 class BatchQuestion:
-    """A question on a document. ``document`` is the path as given, ``path`` the file's absolute path."""
+    """A question on a document. ``document``: the document's path as given; ``path``: its absolute path."""
 
     id: str
     document: str
@@ -48,24 +48,24 @@ class BatchQuestion:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The document and the question, which identify a result: ids may change when rows are added."""
+        """The pair (document, question), which identifies a result: ids may change when rows are added."""
         return self.document, self.question
 
 
 @dataclass(frozen=True)
 class DocumentGroup:
-    """A document and all questions on it, so that it is read once."""
+    """A document with all questions on it, so that the document is read only once."""
 
     path: Path
     questions: tuple[BatchQuestion, ...]
     data: bytes = b""
-    """The file's bytes, for the machine that reads the document (`run.fetch`); ``error``: the error of reading them."""
+    """The bytes of the file, which `run.fetch` reads; ``error``: the error if they could not be read."""
     error: DocumentError | None = None
 
 
 def read_questions(path: Path) -> list[BatchQuestion]:
-    """Returns the questions in a file: CSV by its ending, else JSON lines or a JSON list. Document paths are relative
-    to the file's folder. A row without an id gets its number, from 1. Raises InvalidRequestError."""
+    """Returns the questions in a file of CSV (by its ending), JSON lines, or a JSON list. Document paths are relative
+    to the file's folder. A row without an id gets its row number, from 1. Raises InvalidRequestError."""
     rows = _csv_rows(path) if path.name.lower().endswith(_CSV) else read_rows(path)
     found: dict[str, BatchQuestion] = {}
     for number, row in enumerate(rows, 1):
@@ -81,8 +81,8 @@ def read_questions(path: Path) -> list[BatchQuestion]:
 
 
 def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuestion]:
-    """Returns each question on each document in a folder and its subfolders, chosen as `library add` chooses files, but
-    without files of rows. The id is the document's path in the folder and, for several questions, a number."""
+    """Returns each question on each document in a folder and its subfolders. Takes the files that `library add` takes,
+    without files of rows. An id is the document's path in the folder and, for several questions, a number."""
     if not all(map(str.strip, questions)):
         raise InvalidRequestError("the question is empty", "Give a question with --question.")
     if not folder.is_dir():
@@ -137,7 +137,7 @@ def _csv_rows(path: Path) -> list[Row]:
 
 
 def _question(row: Row, number: int, folder: Path) -> BatchQuestion:
-    """Parses a row. Raises KeyError, TypeError, ValueError."""
+    """Returns the question in a row. ``number``: the row's number. Raises KeyError, TypeError, ValueError."""
     given, document, question = row.get("id"), text_of(row["document"]), text_of(row["question"]).strip()
     if isinstance(given, bool) or not isinstance(given, str | int | None):
         raise TypeError(f"{given!r:.40} is no id")
@@ -166,7 +166,7 @@ class Result:
     short: str | None = None
     """The answer in a few words."""
     support: float | None = None
-    """The probability, 0 to 1, that the document answers the question; None also if nothing was scored."""
+    """The probability, 0 to 1, that the document answers the question; None if nothing was scored, or on failure."""
     confidence: float | None = None
     """The probability, 0 to 1, that the short answer is right; None if unknown."""
     unsupported: list[str] = field(default_factory=list)
@@ -190,12 +190,12 @@ class Result:
     read_segments: int | None = None
     segments: int | None = None
     unread_probability: float | None = None
-    """See `events.AnswerFinished`."""
+    """The probability, 0 to 1, that an unread segment answers better; None if unknown."""
     worker: str = ""
-    """The process that answered, and its machine."""
+    """The process that answered: machine, Ray node and process id, or ``local``."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the fields cannot be the result of a question."""
+        """Raises ValueError unless either ``answer`` or ``error`` is set, and the counts in ``usage`` are integers."""
         if (self.answer is None) == (self.error is None):
             raise ValueError("neither answered nor failed")
         if any(type((self.usage or {}).get(name, 0)) is not int for name in _COUNTS):
@@ -207,7 +207,7 @@ class Result:
 
 
 def failed(question: BatchQuestion, error: Exception, worker: str) -> Result:
-    """Returns the result of a question that was not answered."""
+    """Returns the result of a question that failed with ``error``. ``worker``: the process that tried."""
     why = f"{type(error).__name__}: {error}"
     return Result(id=question.id, document=question.document, question=question.question, error=why, worker=worker)
 
@@ -237,7 +237,7 @@ def _row(one: Any) -> dict[str, Any]:
 
 
 def write_parquet(path: Path, results: Iterable[Result]) -> None:
-    """Writes the results to a Parquet file, atomically. Raises InvalidRequestError without pyarrow."""
+    """Writes the results to a Parquet file, atomically. Raises InvalidRequestError if pyarrow is not installed."""
     arrow = require_pyarrow()
     import pyarrow.parquet
 

@@ -31,7 +31,7 @@ _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_
 """Settings that do not change the answers: a run may continue with other values."""
 
 Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
-"""Asks the questions of documents: `run_local` or `run_on_cluster`, with all arguments but the last."""
+"""Asks the questions of document groups: `run_local` or `run_on_cluster`, with all arguments bound but the last."""
 
 
 def run(
@@ -80,7 +80,7 @@ def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
 
 
 def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> list[Result]:
-    """Returns the results in the questions' order, and writes the file in this order, with other rows last."""
+    """Returns the results in the order of the questions, and rewrites the journal in that order, other results last."""
     found = {row.key: row for row in journal.rows}
     results = [replace(found[one.key], id=one.id) for one in questions if one.key in found]
     keys = {one.key for one in questions}
@@ -99,8 +99,8 @@ def fetch(group: DocumentGroup, limits: Limits) -> DocumentGroup:
 
 
 def answers(asker: Any, given: DocumentGroup, limits: Limits, worker: str) -> Iterator[Result]:
-    """Asks a document's questions with a `Runtime` or a `Worker`; yields their results, failed ones too. Raises
-    ModelError, which affects all questions."""
+    """Asks a `Runtime` or a `Worker` the questions of one document; yields each result, also for a question that
+    failed. Raises ModelError, which affects all questions."""
     try:
         if given.error is not None:
             raise given.error
@@ -120,8 +120,8 @@ def answers(asker: Any, given: DocumentGroup, limits: Limits, worker: str) -> It
 def run_local(
     settings: Settings, check: Callable[[], None], groups: Sequence[DocumentGroup]
 ) -> Generator[Result, None, None]:
-    """Asks one document after the other, in a child process; yields the results. ``check`` is called if that process
-    has ended, and may raise an error that stops the batch."""
+    """Asks the questions of one document after the other, in a child process; yields the results. ``check`` is called
+    if the child process has ended, and may raise an error that stops the batch."""
     with kept_meanwhile(settings) as used, Worker(**used.to_dict()) as worker:
         for group in groups:
             for result in answers(worker, fetch(group, settings), settings, "local"):
@@ -133,7 +133,7 @@ def run_local(
 def run_on_cluster(
     settings: Settings, model: Identity, cluster: Cluster, log: Callable[[str], None], groups: Sequence[DocumentGroup]
 ) -> Generator[Result, None, None]:
-    """Asks each document on a machine of the cluster that is free; yields the results."""
+    """Asks each document's questions on any free machine of the cluster; yields the results."""
     try:
         yield from cluster.run(groups, partial(fetch, limits=settings), partial(_BatchActor, settings, model), log)
     finally:
@@ -141,7 +141,7 @@ def run_on_cluster(
 
 
 class _BatchActor:
-    """Answers questions in one actor of a cluster."""
+    """An actor of the cluster, which answers the questions of a batch in a worker process."""
 
     def __init__(self, settings: Settings, model: Identity) -> None:
         check_same(model, settings, place())

@@ -1,4 +1,4 @@
-"""The catalog: from names in models.toml to verified GGUF files, of Hugging Face, an installed package or a path."""
+"""The catalog: maps names in models.toml to verified GGUF files, from Hugging Face, Python packages or paths."""
 
 from wim_edge.catalog.catalog import (
     EMBEDDED,

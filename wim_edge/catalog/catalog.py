@@ -20,19 +20,19 @@ EMBEDDED = "smollm2-135m"
 SCOUT = "all-minilm-l6-v2"
 """The embedding model that chooses which segments the judge reads first."""
 MEMORY_SHARE = 0.8
-"""The share of the machine's memory that a model may need and still count as fitting."""
+"""The largest share of the machine's memory that a model may need and still fit."""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """The entries by name: the shipped entries, then the user's own."""
+    """The catalog's entries by name: the shipped entries, and the user's own."""
 
     entries: Mapping[str, ModelEntry]
 
     @classmethod
     def load(cls) -> Catalog:
-        """Loads the shipped models.toml and the user's own, which adds entries or replaces shipped entries as a whole.
-        Raises the errors of `parse.read_models`."""
+        """Loads the shipped models.toml, then the user's own: an entry there replaces a shipped entry of the same name
+        as a whole. Raises ModelError if a file is unreadable or wrong."""
         from wim_edge.catalog.parse import read_models
 
         return cls(read_models(package_file("models.toml")) | read_models(own_file()))
@@ -65,19 +65,19 @@ class ResolvedModel:
 
     @property
     def suggested(self) -> Mapping[str, Any]:
-        """The model's settings in models.toml; empty without an entry."""
+        """The settings that models.toml suggests for the model; empty if the model has no entry."""
         return self.entry.settings if self.entry else {}
 
 
 def fits_machine(need: int) -> bool:
-    """Returns whether ``need`` bytes are within MEMORY_SHARE of the memory that this process could have."""
+    """Returns whether ``need`` bytes are at most MEMORY_SHARE of the memory that this process may use."""
     from wim_edge.engine import available_memory
 
     return need <= MEMORY_SHARE * available_memory.total()
 
 
 def recommended(catalog: Catalog) -> ModelEntry:
-    """Returns the highest ranked model that fits the machine together with its judge; `EMBEDDED` if none fits."""
+    """Returns the highest ranked model that fits the machine's memory together with its judge, else `EMBEDDED`."""
     return next(_fitting(catalog), catalog.get(EMBEDDED))
 
 
@@ -91,8 +91,8 @@ def _fitting(catalog: Catalog) -> Iterator[ModelEntry]:
 
 
 def resolve(model: str | None) -> ResolvedModel:
-    """Returns the model to load. ``model``: a name, or a path, which is not checked; None: the highest ranked model on
-    this disk that fits the machine. Raises ModelNotFoundError."""
+    """Returns the model to load. ``model``: a name, or a path, which need not exist; None: the highest ranked model on
+    this disk that fits the machine, else `EMBEDDED`. Raises ModelNotFoundError."""
     if model is not None and (model.endswith(".gguf") or any(one in model for one in (os.sep, os.altsep) if one)):
         path = Path(os.path.expanduser(model))
         return ResolvedModel(path.stem, path, None)
@@ -118,28 +118,28 @@ def is_here(name: str) -> bool:
 
 
 def _judge_of(entry: ModelEntry, catalog: Catalog, found: Path | None) -> ModelEntry | None:
-    """Returns the judge that a writer needs, on this disk or not. None for the judge itself and for models that do not
-    write: embedding models, and models with ``prose = false`` in their settings. ``found``: the entry's file."""
+    """Returns the judge's entry, which a writer needs, on this disk or not. Returns None for the judge and for models
+    that do not write: embedding models, and models with the setting ``prose = false``. ``found``: the entry's file."""
     writes = entry.writes and not _embeds(entry, found)
     return catalog.get(EMBEDDED) if writes and entry.name != EMBEDDED else None
 
 
 def _embeds(entry: ModelEntry, found: Path | None) -> bool:
-    """Returns whether a model embeds, according to its entry or, if it is on this disk, its file (``found``)."""
+    """Returns whether this is an embedding model, by its entry or its file (``found``; None: not on this disk)."""
     from wim_edge.engine.gguf import is_embedding_model
 
     return entry.embeds or (found is not None and is_embedding_model(found))
 
 
 def companions(entry: ModelEntry, catalog: Catalog) -> list[ModelEntry]:
-    """Returns the models that work with this model, on this disk or not: a writer's judge, and the judge's scout."""
+    """Returns the models that a model needs, on this disk or not: judge and scout for a writer, scout for the judge."""
     judge = _judge_of(entry, catalog, locate(entry))
     scout = catalog.entries.get(SCOUT) if judge is not None or entry.name == EMBEDDED else None
     return [one for one in (judge, scout) if one is not None]
 
 
 def facts(entry: ModelEntry, catalog: Catalog) -> dict[str, Any]:
-    """Returns a model's facts by name. ``bytes`` is the file's size if the file is here; memory includes the judge."""
+    """Returns a model's properties by name. ``bytes``: its file's size; ``memory_bytes``: estimated, with its judge."""
     found = locate(entry)
     judge, embeds = _judge_of(entry, catalog, found), _embeds(entry, found)
     size = found.stat().st_size if found else entry.bytes
@@ -154,14 +154,14 @@ def facts(entry: ModelEntry, catalog: Catalog) -> dict[str, Any]:
 MACHINES = {"raspberry-pi-4": 4, "raspberry-pi-5": 8}
 """The memory in GiB of common machines, by name."""
 _MORE_PER_TOKEN = 150_000
-"""The most bytes that a token of context takes besides the KV cache: attention scores of a batch, checkpoints."""
+"""The most bytes that a token of context needs besides the KV cache: attention scores of a batch, checkpoints."""
 _GIB = 1 << 30
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*G(?:i?B)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class HeldModel:
-    """A model that fits a machine: the bytes of its file, and the longest context, in tokens, that fits with it."""
+    """A model that fits a machine, with the bytes of its file and the longest context, in tokens, that also fits."""
 
     name: str
     nbytes: int
@@ -169,7 +169,7 @@ class HeldModel:
 
 
 def memory_of(machine: str) -> int:
-    """Returns the bytes of memory of a machine in `MACHINES`, or of a size ("16GB"). Raises InvalidRequestError."""
+    """Returns the memory in bytes of a machine, by name (`MACHINES`) or size ("16GB"). Raises InvalidRequestError."""
     size = _SIZE.fullmatch(machine.strip())
     gib = MACHINES.get(machine.strip().lower()) or (float(size[1]) if size else 0)
     if not gib:
@@ -180,9 +180,9 @@ def memory_of(machine: str) -> int:
 
 
 def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
-    """Returns the models that fit in ``memory`` bytes, best first. Each has a context that is sure to fit: file,
-    working space, f16 KV cache and other needs of a context stay within MEMORY_SHARE. A writer also leaves room for the
-    judge, if the catalog has the judge."""
+    """Returns the models that fit in ``memory`` bytes, best first. The file, WORKING_SPACE, f16 KV cache and other
+    needs of the returned context stay within MEMORY_SHARE of the memory. A writer also leaves room for the judge, if
+    the catalog has the judge."""
     entries = sorted(catalog, key=lambda entry: -entry.rank)
     judge = next((entry for entry in entries if entry.name == EMBEDDED), None)
     found = []

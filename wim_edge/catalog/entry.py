@@ -39,8 +39,8 @@ class PackagePart:
 
 @dataclass(frozen=True)
 class PackageSource:
-    """A model in Python packages: whole in one package, or in ``parts`` that are joined to ``file``. ``format``: the
-    format of a whole file that is converted to GGUF; None: the file is a GGUF already."""
+    """A model in Python packages: the whole file in one package, or ``parts`` that are joined to ``file``. ``format``:
+    the format from which a whole file is converted to GGUF; None: the file is GGUF already."""
 
     label: ClassVar[str] = "packages"
     parts: tuple[PackagePart, ...]
@@ -57,7 +57,7 @@ class PackageSource:
 
 @dataclass(frozen=True)
 class PathSource:
-    """A file of the user's own, which is read but never written or removed."""
+    """A model file of the user's own, which wim-edge reads but never writes or removes."""
 
     label: ClassVar[str] = "path"
     path: Path
@@ -72,7 +72,7 @@ ModelSource = HubSource | PackageSource | PathSource
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One model: its context in tokens, its rank (higher is better), and sources of the same file, tried in order."""
+    """One model. ``context``: in tokens; ``rank``: higher is better; ``sources``: of the same file, tried in order."""
 
     name: str
     description: str
@@ -96,7 +96,7 @@ class ModelEntry:
 
     @property
     def sha256(self) -> str | None:
-        """The file's checksum, the same for every source."""
+        """The file's SHA-256 in hexadecimal, the same for every source; None: unknown."""
         return self.sources[0].sha256
 
     @property
@@ -105,8 +105,8 @@ class ModelEntry:
         return not self.embeds and self.settings.get("prose") is not False
 
     def memory_bytes(self, file_bytes: int | None = None, judge: ModelEntry | None = None) -> int:
-        """Estimates the memory for the file, an f16 KV cache of USUAL_CONTEXT tokens (at most the model's own context),
-        WORKING_SPACE, and the ``judge`` with its KV cache."""
+        """Estimates the bytes of memory for the file (``file_bytes``, else the entry's), the f16 KV cache of
+        USUAL_CONTEXT tokens (at most the model's context), WORKING_SPACE, and the ``judge`` with its KV cache."""
         kv = (self.kv_bytes_per_token or 0) * min(USUAL_CONTEXT, self.context)
         beside = judge.memory_bytes() - WORKING_SPACE if judge else 0
         return max(file_bytes or self.bytes, self.requantized_bytes or 0) + kv + beside + WORKING_SPACE

@@ -34,12 +34,12 @@ _REFUSALS = {
     "RevisionNotFoundError": ("{repo} has no revision {revision}", "Check revision in models.toml."),
     "EntryNotFoundError": ("{repo} has no file {file} (revision {revision})", "Check file in models.toml."),
 }  # fmt: skip
-"""Maps the package's error classes to (message, hint); more specific classes come first."""
+"""Maps huggingface_hub's error classes to (message, hint); more specific classes come first."""
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
 def in_cache(source: HubSource) -> Path | None:
-    """Returns the file's path in the Hugging Face cache, or None. Does not use the network."""
+    """Returns the path of the source's file in the Hugging Face cache, or None. Does not use the network."""
     # As in huggingface_hub.constants: importing the package at every start is slow
     home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
     cache = Path(os.environ.get("HF_HUB_CACHE", os.path.join(home, "hub"))).expanduser()
@@ -70,8 +70,8 @@ def _package() -> Any:
 
 
 def download(source: HubSource, models: Path, size: int, progress: Progress, *, is_last: bool = True) -> Path:
-    """Downloads the file (about ``size`` bytes) below ``models``; returns its path. Continues an interrupted download.
-    Raises DownloadError; if this is not the last source, also after ten seconds without a response."""
+    """Downloads a file of about ``size`` bytes below the folder ``models``; returns its path. Continues an interrupted
+    download. Raises DownloadError; unless this is the last source, also after ten seconds without a response."""
     package = _package()
     errors, into = package.errors, models / source.repo
     # Only a known SHA-256 identifies the part of an interrupted download
@@ -90,7 +90,7 @@ def download(source: HubSource, models: Path, size: int, progress: Progress, *, 
 
 
 def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
-    """Raises an error if the hub is unreachable: the package would retry for minutes. ``is_last``: ignores timeouts."""
+    """Makes one request and raises its error: the package would retry for minutes. ``is_last``: ignores a timeout."""
     seconds = package.constants.HF_HUB_ETAG_TIMEOUT
     url = package.hf_hub_url(source.repo, source.file, revision=source.revision)
     answers: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
@@ -113,7 +113,7 @@ def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
 
 
 def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
-    """Returns a repository's licence (or an empty text), and its whole GGUF files' bytes. Raises DownloadError."""
+    """Returns (licence or "", bytes of each GGUF file that is not split) of a repository. Raises DownloadError."""
     check_online(f"{repo} is looked up on Hugging Face")
     package = _package()
     try:
@@ -130,17 +130,17 @@ def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
 
 
 def begun(source: HubSource, models: Path) -> Iterator[Path]:
-    """Yields partial files of interrupted downloads: of this file, or of all files if its SHA-256 is unknown."""
+    """Yields partial files of interrupted downloads: of this file, or of the repository if the SHA-256 is unknown."""
     return (models / source.repo / ".cache/huggingface/download").rglob(f"*{source.sha256 or ''}.incomplete")
 
 
 class _TooLongError(OSError):
-    """More bytes arrived than the hub announced."""
+    """The error that more bytes arrived than Hugging Face had announced."""
 
 
 @contextmanager
 def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
-    """Limits redirects in a row: the package follows redirects to the same host without limit."""
+    """Raises ``error`` after over 20 redirects in a row: the package follows them on the same host without limit."""
     in_a_row = 0
 
     def count(response: Any) -> None:
@@ -158,7 +158,7 @@ def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
 
 
 def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size: int) -> DownloadError:
-    """Returns a DownloadError that says what happened and what to do, for an error of the package."""
+    """Returns a DownloadError that says what happened and what to do, for an error that huggingface_hub raised."""
     if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(error.__cause__, Exception):
         error = error.__cause__  # this error says "not in the cache" after any failure
     for name, texts in _REFUSALS.items():
@@ -183,7 +183,7 @@ def _first_line(error: Exception) -> str:
 
 
 def discard_begun(source: HubSource, models: Path) -> None:
-    """Deletes partial files of interrupted downloads, and the repository's folder if it is then empty."""
+    """Deletes this source's partial files; deletes the repository's folder if no model or partial file is left."""
     top = models / source.repo
     for part in begun(source, models):
         part.unlink(missing_ok=True)
@@ -192,7 +192,7 @@ def discard_begun(source: HubSource, models: Path) -> None:
 
 
 def remove_empty(top: Path) -> None:
-    """Deletes a repository's folder, and its owner's folder, if they contain no model."""
+    """Deletes a repository's folder if it has no file outside .cache, then the owner's folder if that is empty."""
     if not any(path.is_file() for path in top.rglob("*") if ".cache" not in path.relative_to(top).parts):
         shutil.rmtree(top)
         if not any(top.parent.iterdir()):
@@ -200,7 +200,7 @@ def remove_empty(top: Path) -> None:
 
 
 def _bar(progress: Progress) -> type:
-    """Returns a class with the methods of a tqdm bar that huggingface_hub calls; it reports to ``progress``."""
+    """Returns a class like tqdm's bar, with the methods that huggingface_hub calls; it reports to ``progress``."""
 
     class Bar:
         def __init__(self, *_: object, total: int | None = None, initial: int = 0, **__: object) -> None:
@@ -214,7 +214,7 @@ def _bar(progress: Progress) -> type:
                 raise _TooLongError(f"more than the announced {self.total:,} bytes come")
 
         def update_transfer(self, *_: object, **__: object) -> None:
-            """Does nothing. With this method huggingface-hub shows one bar, of bytes written."""
+            """Does nothing. Because this method exists, huggingface_hub shows one bar, of bytes written."""
 
         set_postfix_str = set_transfer_postfix_str = set_description = update_transfer
         refresh = reset = close = __exit__ = update_transfer

@@ -1,5 +1,5 @@
 """Conversion of all-MiniLM-L6-v2 (Wang et al. 2020; Apache-2.0) to GGUF. The publisher's weights are in a package, as a
-zip archive with config.json, tokenizer.json and model.safetensors. Every machine writes the same bytes."""
+zip archive with config.json, tokenizer.json and model.safetensors. The result has the same bytes on every machine."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _SPACE = "\u2581"
 _OTHER = (
     zipfile.BadZipFile, zlib.error, struct.error, LookupError, TypeError, AttributeError, ValueError, RuntimeError,
 )  # fmt: skip
-"""The errors that a damaged archive, or an archive of something else, may raise."""
+"""The errors that may arise from a damaged archive, or from an archive without this model."""
 
 
 def to_gguf(archive: bytes) -> bytes:
-    """Returns the model as a GGUF with Q8_0 matrices. Raises ValueError for an archive of something else."""
+    """Converts the model's zip archive to the bytes of a GGUF file with Q8_0 matrices. Raises ValueError."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
             config, tokenizer = (json.loads(files.read(name)) for name in ("config.json", "tokenizer.json"))
@@ -64,7 +64,7 @@ def to_gguf(archive: bytes) -> bytes:
 
 
 def _tensors(data: bytes) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields (GGUF's name, array) for the weights in a safetensors file."""
+    """Yields (tensor name in GGUF, array) for the known weights in the bytes of a safetensors file."""
     size = int.from_bytes(data[:8], "little")
     for name, about in sorted(json.loads(data[8 : 8 + size]).items()):
         *parts, last = name.split(".")
@@ -76,7 +76,7 @@ def _tensors(data: bytes) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _quantized(array: np.ndarray) -> bytes:
-    """Returns Q8_0 blocks like those of ggml's reference: a scale (float16) and 32 signed bytes for 32 weights."""
+    """Returns Q8_0 blocks as ggml's reference code makes them: per 32 weights a float16 scale and 32 signed bytes."""
     rows = array.reshape(-1, _BLOCK)
     scale = np.abs(rows).max(1, keepdims=True) / np.float32(127)
     scaled = rows * np.divide(np.float32(1), scale, out=np.zeros_like(scale), where=scale > 0)

@@ -14,7 +14,7 @@ from wim_edge.errors import DiskError, DownloadError
 from wim_edge.system.atomic_files import replace_file
 
 Progress = Callable[[int, int | None], None]
-"""A callback with the bytes done and the bytes in all; the second is None if it is unknown."""
+"""A callback for progress: (bytes done, bytes in total or None if unknown)."""
 
 Opener = Callable[[], AbstractContextManager[IO[bytes]]]
 _CHUNK = 1024**2
@@ -55,7 +55,7 @@ def _disk_full(folder: Path, need: int, free: int) -> DiskError:
 
 
 def check_sha256(path: Path, expected: str | None) -> None:
-    """Raises DownloadError if the file's SHA-256 is not ``expected``; None allows any."""
+    """Raises DownloadError if the file's SHA-256 is not ``expected`` (hexadecimal); None: allows any."""
     if expected is None:
         return
     with path.open("rb") as file:
@@ -68,7 +68,7 @@ def check_sha256(path: Path, expected: str | None) -> None:
 
 
 def join(openers: Iterable[Opener], target: Path, total: int, progress: Progress) -> None:
-    """Writes the streams one after the other to ``target``, atomically. Raises DiskError."""
+    """Joins the streams, one after the other, to the file ``target``, atomically. Raises DiskError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     done = 0
     try:

@@ -19,7 +19,7 @@ from wim_edge.system.atomic_files import replace_file
 _WRITTEN = ("description", "licence", "parameters", "context", "rank", "bytes", "kv_bytes_per_token", "embeds")
 """The fields of an entry that are written to models.toml."""
 _KV_CELLS = 4096
-"""The tokens over which a KV cache's bytes are averaged, so that rounding has no effect."""
+"""The tokens over which KV cache bytes are averaged: a multiple of 256, on which rounding has no effect."""
 
 
 def entry_of(path: Path, name: str, source: ModelSource, licence: str) -> ModelEntry:
@@ -46,7 +46,7 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str) -> ModelE
 
 
 def name_for(given: str | None, path: str) -> str:
-    """Returns ``given``, or the file's name in lower case, as a model's name. Raises InvalidRequestError."""
+    """Returns a model's name: ``given``, or one made from the file's name. Raises InvalidRequestError if invalid."""
     name = given or re.sub(r"[^a-z0-9._-]+", "-", Path(path).stem.lower()).strip("-._")
     if not NAME.fullmatch(name) or name.endswith(".gguf"):
         raise InvalidRequestError(f"{name!r} is not a model name", "Lower-case letters, digits, '.', '_' and '-'.")
@@ -82,14 +82,14 @@ def _pairs(fields: dict[str, Any]) -> str:
 
 
 def from_file(path: Path, name: str | None) -> ModelEntry:
-    """Returns the entry for the user's own file. Raises InvalidRequestError, ModelFileError."""
+    """Returns a catalog entry for a model file of the user's own. Raises InvalidRequestError, ModelFileError."""
     whole = path.expanduser().absolute()
     return entry_of(whole, name_for(name, str(path)), PathSource(whole), "")
 
 
 def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntry, str]:
-    """Returns (entry, licence) for a repository's GGUF file; `completed` completes the entry after the download.
-    ``wanted``: part of the file's name; Q4_K_M if several match. Raises InvalidRequestError, DownloadError."""
+    """Returns (entry, licence) for one GGUF file of a repository; `completed` completes the entry after the download.
+    ``wanted``: a part of the file's name; of several, Q4_K_M is taken. Raises InvalidRequestError, DownloadError."""
     from wim_edge.catalog.hub import files_of
 
     licence, files = files_of(repo)
@@ -108,5 +108,5 @@ def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntr
 
 
 def completed(entry: ModelEntry, path: Path, licence: str) -> ModelEntry:
-    """Returns the entry completed from the header of its downloaded file."""
+    """Returns the entry of `from_hub`, completed with the header of the downloaded file ``path``."""
     return replace(entry_of(path, entry.name, entry.sources[0], licence), bytes=entry.bytes)

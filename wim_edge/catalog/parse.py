@@ -22,7 +22,7 @@ NAME = re.compile(rf"{NO_DEVICE}[a-z0-9][a-z0-9._-]*(?<!\.)")
 _SHARD = re.compile(r".*-\d{5}-of-\d{5}\.gguf")
 _NUMBER = re.compile(r"\{n(?::0(\d))?\}")
 _INSIDE = r"(?s)^(?!/)(?!(?:.*/)?\.\.(?:/|\Z))[^\\:]+"
-"""A relative path with forward slashes that stays inside its folder."""
+"""A pattern for a relative path with forward slashes that stays inside its folder."""
 # Settings that a model cannot choose for the user: models, machines, folders
 _NOT_A_MODEL_S = ("model", "judge", "embedding_model", "rpc", "templates", "readings", "readings_bytes")
 
@@ -38,7 +38,7 @@ Table = dict[str, Any]
 
 
 class _Strict(Struct, forbid_unknown_fields=True):
-    """A table of models.toml."""
+    """A table of models.toml, in which an unknown key is an error."""
 
 
 class _File(_Strict):
@@ -110,8 +110,8 @@ class _Pattern(_Source, kw_only=True):  # {n} is the number of a part, {n:02} wi
 
 
 def read_models(file: Path) -> dict[str, ModelEntry]:
-    """Returns the entries of a models.toml by name; none if the file does not exist. Raises ModelError that names the
-    file, the entry and the key."""
+    """Returns the entries of a models.toml by name; none if the file does not exist. Raises ModelError, whose message
+    names the file, the entry and the key."""
     try:
         data = tomllib.loads(read_small_file(file).decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -131,7 +131,7 @@ def read_models(file: Path) -> dict[str, ModelEntry]:
 
 
 def _table(data: Any, kind: type[T], where: str) -> T:
-    """Converts a table to ``kind``, with white space stripped from its texts. Raises ModelError."""
+    """Converts a TOML table to ``kind``, a struct, and strips white space around its texts. Raises ModelError."""
     if isinstance(data, dict):
         data = {key: value.strip() if isinstance(value, str) else value for key, value in data.items()}
     return convert(data, kind, where, ModelError)
@@ -195,7 +195,7 @@ def _source(data: Table, where: str, file: Path) -> ModelSource:
 
 
 def _numbered(pattern: _Pattern, where: str) -> tuple[PackagePart, ...]:
-    """Returns the parts that a pattern describes, numbered from 1."""
+    """Returns the package parts that a pattern with {n} describes, for n from 1 on."""
     found = []
     for n in range(1, pattern.parts + 1):
         one = {key: _NUMBER.sub(lambda number: str(n).zfill(int(number[1] or 0)), getattr(pattern, key))  # noqa: B023
@@ -207,7 +207,7 @@ def _numbered(pattern: _Pattern, where: str) -> tuple[PackagePart, ...]:
 
 
 def _check_settings(table: Table, where: str) -> None:
-    """Raises ModelError for bad values, settings with a default value, and settings in `_NOT_A_MODEL_S`."""
+    """Raises ModelError for a bad value, and for a setting that has a default value or is in `_NOT_A_MODEL_S`."""
     known = [field.name for field in fields(Settings) if field.default is None and field.name not in _NOT_A_MODEL_S]
     for key in table:
         if key not in known:

@@ -14,8 +14,8 @@ from wim_edge.settings import Paths, check_online
 
 
 def locate(entry: ModelEntry) -> Path | None:
-    """Returns the entry's file on this disk, preferably the requantized copy, or None. Uses no network, and imports no
-    package's code."""
+    """Returns the path of the entry's file on this disk, preferably of the requantized copy, or None. Uses no network,
+    and imports no package's code."""
     copy = requantized_copy(entry)
     if copy and copy.is_file():
         return copy
@@ -24,12 +24,12 @@ def locate(entry: ModelEntry) -> Path | None:
 
 
 def locate_source(entry: ModelEntry) -> tuple[ModelSource, Path] | None:
-    """Returns (source, path) of the entry's file on this disk; None if it is not there."""
+    """Returns (source, path) of the entry's file on this disk; None if the file is not there."""
     return next(_located(entry), None)
 
 
 def _located(entry: ModelEntry) -> Iterator[tuple[ModelSource, Path]]:
-    """Yields (source, path) of files on this disk. Our own copies come first, because `fetch` has verified them."""
+    """Yields (source, path) of the entry's files on this disk. Our own copies come first: `fetch` has verified them."""
     for source in entry.sources:
         path = own_copy(entry, source)
         if path.is_file():
@@ -45,8 +45,8 @@ def _located(entry: ModelEntry) -> Iterator[tuple[ModelSource, Path]]:
 
 
 def own_copy(entry: ModelEntry, source: ModelSource | None = None, models: Path | None = None) -> Path:
-    """Returns the path of our copy of the entry's file, which may be missing. ``source``: the copy's source, by default
-    the first; ``models``: another folder of models. A file of the user's own has no copy: its path is returned."""
+    """Returns the path of wim-edge's copy of the entry's file, which may be missing; for a user's own file, its path.
+    ``source``: the copy's source (None: the first); ``models``: the folder of models (None: the usual one)."""
     models = models or _models()
     match source or entry.sources[0]:
         case HubSource() as source:
@@ -67,14 +67,14 @@ def requantized_copy(entry: ModelEntry) -> Path | None:
 
 
 def is_ready(entry: ModelEntry) -> bool:
-    """Returns whether nothing is to be fetched or made: the requantized copy, or a file without one, is here."""
+    """Returns whether `fetch` has nothing to do: the requantized copy or, if none is wanted, the file is here."""
     copy = requantized_copy(entry)
     return copy.is_file() if copy else locate(entry) is not None
 
 
 def fetch(entry: ModelEntry, progress: Progress = lambda done, total: None) -> Path:
-    """Returns the path of the entry's verified file, downloaded if necessary, and makes the requantized copy. If the
-    copy fails, as on a full disk, the file itself is used. Raises the errors of `_fetch_verified`."""
+    """Downloads the entry's file if necessary, verifies it, and makes the requantized copy. Returns the file's path,
+    not the copy's. Ignores a copy that fails, as on a full disk. Raises the errors of `_fetch_verified`."""
     path, copy = _fetch_verified(entry, progress), requantized_copy(entry)
     if copy and entry.requantized:
         from wim_edge.engine.gguf import read_header
@@ -90,7 +90,7 @@ def fetch(entry: ModelEntry, progress: Progress = lambda done, total: None) -> P
 
 
 def _fetch_verified(entry: ModelEntry, progress: Progress) -> Path:
-    """Returns the entry's file from the first source that works. Deletes a bad file of ours, and fetches it once more.
+    """Returns the path of the entry's file, from the first source that works. Fetches a damaged copy of ours again.
 
     Raises DownloadError (network, checksum; if all of several sources fail, the message names each), DiskError without
     trying other sources, ModelFileError (no usable GGUF model), and ModelNotFoundError for a path without a file.
@@ -158,7 +158,7 @@ def _verify(path: Path, entry: ModelEntry) -> None:
 
 
 def _all_failed(entry: ModelEntry, failures: dict[ModelSource, ModelError]) -> ModelError:
-    """Returns the error for an entry whose sources all failed: their common error, or one with each source's."""
+    """Returns the error for an entry whose sources all failed: their common error, or one that lists every error."""
     errors = list(failures.values())
     if len({str(error) for error in errors}) == 1:  # a common cause, such as no network
         return errors[0]
@@ -168,8 +168,8 @@ def _all_failed(entry: ModelEntry, failures: dict[ModelSource, ModelError]) -> M
 
 
 def removable(entry: ModelEntry) -> Path:
-    """Returns the path of the entry's file, if we may delete the file. Raises ModelError if it belongs to the user, to
-    an installed package or to the Hugging Face cache, and ModelNotFoundError if there is none."""
+    """Returns the path of the entry's file, if wim-edge may delete the file. Raises ModelError if it belongs to the
+    user, an installed package or the Hugging Face cache, and ModelNotFoundError if it is not on this disk."""
     copy, located = requantized_copy(entry), locate_source(entry)
     if copy and copy.is_file():
         return copy
@@ -189,7 +189,7 @@ def removable(entry: ModelEntry) -> Path:
 
 
 def remove(entry: ModelEntry) -> int:
-    """Deletes our copies of the entry's file; returns the bytes freed. Raises the errors of `removable`."""
+    """Deletes our copies of the entry's file from disk; returns the bytes freed. Raises the errors of `removable`."""
     removable(entry)
     freed = 0
     ours = [(own_copy(entry, one), one) for one in entry.sources if not isinstance(one, PathSource)]

@@ -1,6 +1,6 @@
-"""The command line, with one file per command. Commands translate options to calls, and events to output.
+"""The command line, with one file per command. A command turns options into calls, and events into output.
 
-The tops of these files import nothing heavy, so that `wim-edge --help` answers at once.
+These files import heavy packages only inside functions, so that `wim-edge --help` answers at once.
 """
 
 from __future__ import annotations

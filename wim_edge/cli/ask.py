@@ -43,12 +43,12 @@ def ask(
     documents: tuple[str, ...], question: str, library: str | None, stop_after: int | None, stop_at: float | None,
     as_json: bool, quiet: bool, no_margins: bool, explain: bool, explain_settings: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, XLSX, PPTX,
-    OpenDocument, RTF, EPUB, CSV, e-mail; scans and pictures with the extra ocr; - is standard input).
+    """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, OpenDocument, RTF, EPUB, CSV,
+    e-mail; scans and pictures with the extra ocr; - is standard input).
 
-    Ctrl-C once answers with what has been read so far, twice cancels. If only part of the text was read, Enter on a
-    terminal reads on until a better passage is found. If standard output is not a terminal, margins, answer and
-    sources go there as plain lines, progress and warnings to standard error.
+    Ctrl-C once answers from what has been read so far; twice, it cancels. If only part of the text was read, Enter on a
+    terminal continues the reading until a better passage is found. If standard output is not a terminal, it gets
+    margins, answer and sources as plain lines. Progress and warnings then go to standard error.
 
     \b
       wim-edge ask report.pdf "What were the costs in 2023?"

@@ -1,4 +1,4 @@
-"""`wim-edge batch`: many questions of many documents, on this machine or on a Ray cluster."""
+"""`wim-edge batch`: asks many questions of many documents, on this machine or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wim_edge.batch.rows import BatchQuestion, Result
 
 _MAX_SHOWN = 5
-"""The most failures that are printed; results.jsonl contains all."""
+"""The maximum number of failures to print; results.jsonl contains all failures."""
 
 
 @click.command(short_help="Ask many questions of many documents.")
@@ -35,11 +35,11 @@ _MAX_SHOWN = 5
 def batch(
     questions: Path | None, each_document: Path | None, asked: tuple[str, ...], out: str, parquet: bool, **options: Any
 ) -> None:
-    """Answer the questions of FILE: JSON lines or CSV with document, question and optionally an id.
+    """Answer the questions in FILE: JSON lines or CSV with the fields document, question and optionally id.
 
-    Questions of the same document are asked together, so that it is read once. Each result has the answer, margins,
-    sources, usage or an error; a failure stops no other question. After Ctrl-C the same command continues; it also
-    asks again what failed. At the end the results are in the order of the questions.
+    Questions on the same document are asked together, so that the document is read once. Each result has the answer,
+    margins, sources and usage, or an error. A failed question does not stop the others. After Ctrl-C the same command
+    continues, and asks failed questions again. At the end the results are in the order of the questions.
 
     \b
       wim-edge batch questions.csv --out answers

@@ -1,4 +1,4 @@
-"""`wim-edge bundle`: gathers what a machine without a network needs to install wim-edge and answer."""
+"""`wim-edge bundle`: gathers all that a machine without a network needs to install wim-edge and to answer questions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from wim_edge.cli.options import model_names
 def bundle(folder: Path, models: tuple[str, ...], alone: bool, extras: tuple[str, ...]) -> None:
     """Gather wheels, models and a script in FOLDER; on the other machine `python3 FOLDER/install.py` installs them.
 
-    That machine must be of the same kind: system, processor, version of Python. llama.cpp's wheel is the one that pip
+    The other machine needs the same system, processor and version of Python. The wheel of llama.cpp is the one that pip
     builds or fetches here. For another processor, build it with CMAKE_ARGS="-DGGML_NATIVE=off".
 
-    A model that writes answers brings the judge, smollm2-135m, which finds the passages that answer. The judge brings
-    its scout, all-minilm-l6-v2, which chooses where to begin in a long text.
+    A model that writes answers is bundled with the judge, smollm2-135m, which finds the passages that answer. The judge
+    is bundled with its scout, all-minilm-l6-v2, which chooses where to begin in a long text.
     """
     from wim_edge.bundle import make_bundle
     from wim_edge.catalog import Catalog, companions, resolve

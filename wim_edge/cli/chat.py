@@ -1,4 +1,4 @@
-"""`wim-edge chat`: question after question on the same documents."""
+"""`wim-edge chat`: answers question after question on the same documents."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _HELP = """Each question is answered from the documents. "And in 2022?" or "why?
 def chat(
     documents: tuple[str, ...], library: str | None, as_json: bool, quiet: bool, no_margins: bool, **options: Any
 ) -> None:
-    """Keep the model loaded and answer each question on the DOCUMENTs, which are read once, or from a library.
+    """Keep the model loaded, and answer questions on the DOCUMENTs, which are read once, or from a library.
 
-    Questions are lines of standard input. A question may refer to the last one: "and in 2022?", "why?". A model that
-    writes restates it; otherwise it is asked together with the last question and its answer. The chat shows the new
-    form. /help lists the commands; /quit, Ctrl-D, or Ctrl-C at the prompt ends. Ctrl-C while reading answers with what
-    has been read, twice cancels the question. On a terminal an empty line reads on if part of the text is unread.
-    With --no-save the reading lasts as long as the chat.
+    Each line of standard input is a question. A question may refer to the previous one: "and in 2022?", "why?". A model
+    that writes then restates it; without such a model, the previous question and answer are put before it. The chat
+    shows the new form. /help lists the commands; /quit, Ctrl-D, or Ctrl-C at the prompt ends. Ctrl-C while reading
+    answers from what has been read; twice, it cancels the question. On a terminal an empty line continues the reading
+    if part of the text is unread. With --no-save the reading is deleted when the chat ends.
     """
     if "-" in documents:
         raise InvalidRequestError("standard input brings the questions", "Give the document as a file.")
@@ -90,7 +90,7 @@ def chat(
 
 
 def _questions() -> Iterator[str]:
-    """Yields the non-empty lines of standard input. On a terminal, prompts for each line, and yields empty ones too."""
+    """Yields the non-empty lines of standard input; on a terminal, all lines, with a prompt for each."""
     if not (sys.stdin and sys.stdin.isatty()):
         yield from (line.strip() for line in sys.stdin or () if line.strip())
         return

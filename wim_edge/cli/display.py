@@ -1,4 +1,4 @@
-"""The display of a reading: live on a terminal, as plain lines elsewhere, as JSON, or the answer alone."""
+"""The displays of a reading: live on a terminal, plain lines elsewhere, JSON lines, or the answer alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Display(AbstractContextManager["Display"]):
 
 
 def display_for(*, as_json: bool, quiet: bool, margins: bool, stop: str = _STOP) -> Display:
-    """Returns the display that fits the options and standard output. ``stop`` says what Ctrl-C does."""
+    """Returns the display that fits the options and standard output. ``stop``: a text that says what Ctrl-C does."""
     if as_json:
         return JsonLines()
     if quiet:
@@ -103,7 +103,7 @@ class PlainLines(Display):
 
 class Live(Display):
     """A display for a terminal: finished lines, and below them a progress bar and the margin that is being written.
-    Documents may contain square brackets, so no text is parsed as rich's markup."""
+    Text is never parsed as rich's markup, because documents may contain square brackets."""
 
     def __init__(self, console: Console, margins: bool, stop: str = _STOP) -> None:
         self.console, self._margins, self._stop = console, margins, stop
@@ -217,7 +217,7 @@ class Live(Display):
         self.console.print(Padding(text, (0, 0, 0, 2)))
 
     def _bar(self, within: Within = Within()) -> Progress:  # noqa: B008
-        """Returns a bar with the progress and the time of the reading. ``within``: the reading's limit."""
+        """Returns a bar of the tokens read, or a count of the segments read, with the time. ``within``: the limit."""
         if self._by_segments:
             read = "{task.completed} of {task.total:,} segments read{task.fields[better]}"
             return Progress(TextColumn(read), TimeElapsedColumn(), console=self.console)

@@ -1,4 +1,4 @@
-"""`wim-edge doctor`: shows this machine and this build, the models and settings that `ask` would use, and the speed."""
+"""`wim-edge doctor`: shows this machine, this build of llama.cpp, the speed, and the models and settings of `ask`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @json_option
 def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
     """Show this machine and this build of llama.cpp, and the models and settings that `ask` would use with the same
-    options. Measure the prefill and decode speed, in some ten seconds."""
+    options. Measure the speed of prefill and of decoding, for about ten seconds."""
     if machine_name is not None:
         _show_held(machine_name, as_json)
         return
@@ -80,7 +80,7 @@ def _show_held(machine_name: str, as_json: bool) -> None:
 
 
 def _recommended() -> dict[str, Any]:
-    """Returns facts about the catalog's best model that fits in memory with its judge; it need not be on this disk."""
+    """Returns JSON values about the best model that fits this machine with its judge, whether on this disk or not."""
     from wim_edge.catalog.catalog import Catalog, facts, recommended
     from wim_edge.engine import available_memory
 
@@ -114,7 +114,7 @@ def _use(settings: Settings) -> dict[str, Any]:
 
 
 def _roles(roles: Roles) -> dict[str, Any]:
-    """Returns the scout's name, judge and writer with their estimated memory, and the memory of all models."""
+    """Returns the names of scout, judge and writer, the memory of judge and writer (bytes), and that of all models."""
     needs = {one.name: one.memory_bytes() for one in roles.used}
     writer = roles.writer or (roles.reader if roles.resolved.prose else None)
     shown = {"judge": (roles.judge or roles.reader).name, "writer": writer.name if writer else None}
@@ -126,7 +126,7 @@ def _roles(roles: Roles) -> dict[str, Any]:
 
 
 def _with_rpc(settings: Settings) -> dict[str, Any]:
-    """Returns the remote devices and the result of `_use`, from a child process: a lost RPC server ends its client."""
+    """Returns the remote devices and the result of `_use`, from a child process, which a lost RPC server would end."""
     check_rpc(settings)
     command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.to_dict()))
     # runpy warns because wim_edge.cli has already imported the module that it runs
@@ -147,7 +147,7 @@ def _with_rpc(settings: Settings) -> dict[str, Any]:
 
 
 def _in_child(given: dict[str, Any]) -> dict[str, Any]:
-    """Returns the result for `_with_rpc`, or the fields of an error, in the child process. ``given``: the settings."""
+    """Returns, in the child process of `_with_rpc`, its result or an error's fields. ``given``: the settings."""
     from wim_edge.engine import bindings, rpc
 
     rpc.allow_rpc()

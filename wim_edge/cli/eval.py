@@ -29,9 +29,9 @@ ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
 PARTS = ("all", "choose", "report")  # those of evaluation/example.py, which --help does not import
 _TASK_OPTIONS = ("data", "part", "library", "limit", "documents", "positions", "order", "length")
 _OF_TASKS = ("patterns", "documents", "positions", "order", "length")
-"""The parameters that recall does not take."""
+"""The parameters that the task recall does not take."""
 _OF_RECALL = {"retrievers": "retriever", "size": "size", "prefix": "prefix", "titles": "titles"}
-"""The parameters that only recall takes, each with the name of its option."""
+"""The parameters that only the task recall takes, each with the name of its option."""
 _HELP = """Ask the examples of TASK with one or more patterns; show accuracy, its interval, and cost.
 
 \b
@@ -58,7 +58,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
-    """Returns the whole numbers of a comma-separated list; empty for None. Raises click.BadParameter."""
+    """Returns the integers in a comma-separated list; () for None. Raises click.BadParameter for any other text."""
     least = 0 if param.name == "positions" else 1
     try:
         numbers = tuple(int(part) for part in value.split(",")) if value else ()
@@ -76,7 +76,7 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 
 
 class _EvalCommand(click.Command):
-    """Stores the command line as it was typed in ``ctx.meta["command"]``."""
+    """The command `wim-edge eval`. It stores its whole command line, as text, in ``ctx.meta["command"]``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["command"] = shlex.join(["wim-edge", "eval", *args])

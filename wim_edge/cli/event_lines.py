@@ -21,7 +21,7 @@ _ENDS = {"length": "answer cut at its longest", "repeated": "answer ended where 
 
 @dataclass(frozen=True)
 class ShownLine:
-    """A finished line to display. ``style``: rich's style, on a terminal; ``is_result``: True for standard output."""
+    """A finished line. ``style``: rich's style for a terminal; ``is_result``: True if it belongs on standard output."""
 
     text: str
     style: str = "dim"
@@ -29,7 +29,7 @@ class ShownLine:
 
 
 def lines_of(event: events.Event) -> Iterator[ShownLine]:
-    """Yields the lines for an event that are the same in all displays; none for other types of events."""
+    """Yields the lines for an event that all displays share; no line for an event that each display formats itself."""
     match event:
         case events.QuestionSettled():
             yield ShownLine(f"asked as: {clean(event.asked_as)}", is_result=True)
@@ -53,7 +53,7 @@ def lines_of(event: events.Event) -> Iterator[ShownLine]:
 
 def format_place(event: events.SegmentRead | events.MarginJudged | events.Source | events.Quote, several: bool) -> str:
     """Returns a place such as "page 12" or "Costs, line 14", or only the document's name if nothing else is known.
-    ``several``: True to begin with the document's name: "report.pdf, page 12"."""
+    ``several``: True if there are several documents; the result then begins with a name: "report.pdf, page 12"."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
         parts.append(page_text(event.page, event.page_label))
@@ -73,17 +73,17 @@ def format_scan(event: events.PagesRecognised) -> str:
 
 @dataclass(frozen=True)
 class ShownSource:
-    """A place that the answer draws on, and the highest relevance there."""
+    """A place that the answer draws on. ``relevance``: the highest relevance of a source at this place."""
 
     where: str
     relevance: float
     opens: str
-    """The reference that opens the file at this place; ``link``: the same as a URL. Empty: none."""
+    """The address that opens the file at this place: "report.pdf#page=12"; ``link``: the same as a URL. Or empty."""
     link: str
 
 
 def format_sources(event: events.AnswerFinished, several: bool) -> list[ShownSource]:
-    """Returns the sources, each place once; for the status not_found, only the place of the nearest quotation."""
+    """Returns the answer's sources, each place once. For the status not_found, only the nearest quotation's place."""
     found: dict[str, ShownSource] = {}
     for source in event.sources if event.status != "not_found" else event.sources[: len(event.quotes[:1])]:
         sure = None if source.confidence is None else f"recognised with {source.confidence:.2f}"
@@ -142,8 +142,8 @@ def _agreed(event: events.AnswerFinished) -> float | None:
 
 
 def format_candidates(event: events.AnswerFinished, weights: SupportWeights) -> list[str]:
-    """Returns lines that explain the answer: one per candidate, the likeliest first, with the weighted terms of its
-    score in nats; then one with the terms of the support's logit; then one with the reason for the status."""
+    """Returns the lines of `--explain`. One per candidate answer, best first: its share, and its score as weighted
+    terms in nats. Then one with the support as a sum of log-odds. Then one with the status and the reason for it."""
     lines, first = [], {key(one.text): one for one in reversed(event.candidates)}
     for one in (one for one in event.candidates if first[key(one.text)] is one):
         terms = _sum({name: getattr(WEIGHTS, name) * value for name, value in one.terms.items()})
@@ -164,7 +164,7 @@ def _sum(terms: Mapping[str, float]) -> str:
 
 
 def _down(probability: float | None) -> str:
-    """Returns two digits, rounded down: 0.30 is enough, 0.299 is not."""
+    """Returns a probability with two decimals, rounded down, so that 0.299 is not shown as the bound 0.30."""
     return f"{int(100 * (probability or 0.0)) / 100:.2f}"
 
 
@@ -189,7 +189,7 @@ def _reason(event: events.AnswerFinished) -> str:
 
 
 def format_better(unread: float | None) -> str:
-    """Returns a phrase with the probability that an unread segment answers better; empty for 0 and None (unknown)."""
+    """Returns a phrase with the probability ``unread`` that an unread segment answers better; empty for 0 or None."""
     if not unread:
         return ""
     # Below UNLIKELY the reading stopped by itself; from there on, the user may want the rest

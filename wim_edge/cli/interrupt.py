@@ -28,7 +28,7 @@ STOPPING = "stopping; the answer comes from what has been read. Ctrl-C again can
 
 @contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP raise SystemExit, so that temporary folders are removed."""
+    """Makes SIGTERM and SIGHUP raise SystemExit in the `with` block, so that temporary folders are removed."""
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = [signal.signal(number, _exit) for number in numbers]
     try:
@@ -49,8 +49,8 @@ def _exit(number: int, frame: FrameType | None) -> None:
 class Interruptible:
     """Runs a stream of events in a thread, so that Ctrl-C takes effect before llama.cpp returns.
 
-    The first Ctrl-C while reading shows the warning ``says``, and asks for the answer. A second one cancels, and so
-    does one while answering or before anything is read. Before the first event, Ctrl-C raises KeyboardInterrupt.
+    While text is read, the first Ctrl-C shows the warning ``says`` and asks for the answer; the second cancels. Before
+    any text is read, and during the answer, the first one cancels. Before the first event it raises KeyboardInterrupt.
     """
 
     def __init__(self, runtime: Runtime | Worker, start: Callable[[], Iterator[Event]], says: str = STOPPING) -> None:
@@ -62,7 +62,7 @@ class Interruptible:
         self.presses = 0
         """The number of times that Ctrl-C was pressed since the first event."""
         self.asked_as: str | None = None
-        """The restated question; None: it was asked in the user's words."""
+        """The question as it was restated; None: it was asked in the user's words."""
 
     def exit_code(self, last: Event | None) -> int:
         """Returns the command's exit code. ``last``: the stream's last event."""
@@ -83,7 +83,7 @@ class Interruptible:
         return last
 
     def events(self) -> Generator[Event, None, None]:
-        """Yields the stream's events. Before it returns or raises, it waits until the thread has left the engine."""
+        """Yields the stream's events. Before the generator ends, it waits until the thread has left the engine."""
         worker = threading.Thread(target=self._work, daemon=True)
         before = signal.signal(signal.SIGINT, self._on_sigint)
         worker.start()
@@ -140,14 +140,14 @@ def is_terminal() -> bool:
 
 
 def may_read_on(last: Event | None) -> bool:
-    """Returns True if ``last`` is an answer that left segments unread. They may contain a better passage."""
+    """Returns True if ``last`` is an answer that left segments unread, and was not cancelled."""
     from wim_edge.reading.events import AnswerFinished
 
     return isinstance(last, AnswerFinished) and last.has_more and last.finish_reason != "cancelled"
 
 
 def ask_to_read_on() -> bool:
-    """Prompts on the terminal. Returns True for Enter, False for other text, the end of the input or Ctrl-C."""
+    """Asks on the terminal whether to read on. Returns True for Enter alone, False for text, Ctrl-D or Ctrl-C."""
     try:
         return not input("\nEnter reads on, Ctrl-D ends ").strip()
     except (EOFError, KeyboardInterrupt):

@@ -73,9 +73,9 @@ def library() -> None:
 def add(paths: tuple[str, ...], name: str, prune: bool, index: bool | None, model: str | None, as_json: bool) -> None:
     """Add documents to a library: files, folders, or JSON lines of {title, text}.
 
-    Unchanged files are skipped; changed ones are read again; a moved one keeps its documents. A file .wimignore
-    excludes what its patterns match, as a .gitignore does. A document is known by its title: the one that its file
-    states, else its first heading, else the file's name. It is found by its file's name, too.
+    Unchanged files are skipped, changed files are read again, and a moved file keeps its documents. A file .wimignore
+    excludes the files that match its patterns, as .gitignore does. A document's title is the one that its file states,
+    or else its first heading, or else the file's name. Questions also find a document by its file's name.
 
     \b
       wim-edge library add ~/papers notes.md
@@ -114,9 +114,9 @@ def sync_library(
 ) -> None:
     """Update a library from the files and folders that were added to it.
 
-    New files are added, changed ones are read again, missing or excluded ones (.wimignore) are removed; a moved one
-    keeps its documents. If a whole folder is empty or missing, its documents stay: its disk may not be mounted.
-    `wim-edge library restore` brings removed documents back.
+    New files are added, and changed files are read again. The documents of missing and excluded files (.wimignore) are
+    removed; a moved file keeps its documents. If a whole folder is empty or missing, its documents stay, because its
+    disk may not be mounted. `wim-edge library restore` brings removed documents back.
 
     \b
       wim-edge library sync papers
@@ -150,7 +150,7 @@ def sync_library(
 @json_option
 @debug_option
 def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: bool) -> None:
-    """Restore documents that a sync removed within the last 30 days: those of these names or files, or all.
+    """Restore documents that sync or add --prune removed in the last 30 days; without DOCUMENT or FILE, all of them.
 
     Restored documents stay in the library although their files are missing, until `wim-edge library remove`.
     """
@@ -171,7 +171,7 @@ def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: boo
 
 
 def _watched(library: Library) -> Iterator[set[tuple[Any, str]]]:
-    """Yields the changes (kind, path) in the files and folders of a library, until Ctrl-C."""
+    """Yields sets of changes (kind, path) in the files and folders of a library, until Ctrl-C."""
     with required("--watch needs the package watchfiles", "pip install watchfiles"):
         from watchfiles import watch
     roots = [root for root in library.roots() if root.exists()]
@@ -181,7 +181,7 @@ def _watched(library: Library) -> Iterator[set[tuple[Any, str]]]:
 
 
 def _ingested(results: Iterable[IngestResult], as_json: bool) -> list[IngestResult]:
-    """Prints each result, and returns the final result of each file (without those of recognised pages)."""
+    """Prints each result. Returns the results of whole files, without those of single pages (state recognised)."""
     found = []
     for one in results:
         if one.state != "recognised":
@@ -205,8 +205,8 @@ def _finish(
     library: Library, total: int, found: list[IngestResult], index: bool | None, model: str | None, as_json: bool,
     removing: str = "--prune",
 ) -> None:  # fmt: skip
-    """Prints the totals, and builds the index if ``index``; for None, if a model is named or the retriever needs one.
-    ``removing``: the option that removes the documents of missing files."""
+    """Prints the totals. Builds the index if ``index`` is True, or if it is None and a model is named or the retriever
+    needs an index. ``removing``: the name of the option that removes the documents of missing files."""
     if not as_json:
         counts = {state: sum(one.state == state for one in found) for state in _STATES}
         files = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"
@@ -279,7 +279,7 @@ def show(name: str, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask before removing a whole library.")
 @debug_option
 def remove_documents(name: str, paths: tuple[str, ...], yes: bool) -> None:
-    """Remove a library, or only its documents from some files. The files themselves stay, and so do their saved
+    """Remove a library, or only the documents of the given FILEs and DIRs. The files on the disk stay, and so do saved
     readings (`wim-edge readings list`)."""
     from wim_edge.library.ingest import LEFT_OUT
     from wim_edge.library.library import Library, folder_of, remove_library

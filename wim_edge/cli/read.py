@@ -19,10 +19,10 @@ from wim_edge.cli.options import events_option, open_runtime, question_options, 
 @rpc_option
 @events_option
 def read(documents: tuple[str, ...], together: bool, as_json: bool, **options: Any) -> None:
-    """Read each DOCUMENT and save the reading: overnight, before a flight. `ask` then need not read it.
+    """Read each DOCUMENT in advance, for example overnight, and save the reading. `ask` then need not read it.
 
-    A saved reading serves questions with the same model, segment size and way of reading (--pattern). Ctrl-C
-    stops; what was read is saved, and the same command continues there.
+    A saved reading serves questions with the same model, segment size and way of reading (--pattern). Ctrl-C saves what
+    was read and stops; the same command continues from there.
 
     \b
       wim-edge read thesis.pdf

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from wim_edge.library import ReadingRecord, ReadingStore
 
 _WIDE = 100
-"""The fewest columns of a terminal with which `list` shows model and shape; `info` always shows them."""
+"""The minimum width of a terminal, in columns, for which `list` also shows model and shape; `info` always does."""
 
 
 @click.group()
 def readings() -> None:
     """List and remove saved readings.
 
-    A text that was read is saved for the next question, for each model and way of reading: deep (all of it in one
+    The reading of a text is saved for later questions, once for each model and way of reading: deep (all of it in one
     sequence) or shallow (each segment alone). All readings take at most WIM_EDGE_READINGS_BYTES (by default a tenth of
-    the disk's free space, at most 20 GB); beyond, the readings used longest ago are evicted.
+    the disk's free space, at most 20 GB). Above this limit, the least recently used ones are deleted.
     """
 
 
 @readings.command("list")
 @json_option
 def list_readings(as_json: bool) -> None:
-    """List the saved readings, the one used last first."""
+    """List the saved readings, the most recently used one first."""
     with _opened() as opened:
         rows = [_facts(one) for one in opened.index.readings()]
         total, limit = opened.index.total(), opened.limit
@@ -61,7 +61,7 @@ def list_readings(as_json: bool) -> None:
 @click.argument("reading", type=int, metavar="ID")
 @json_option
 def info(reading: int, as_json: bool) -> None:
-    """Show all facts about a reading."""
+    """Show all fields of the reading with this ID."""
     with _opened() as opened:
         facts = _facts(_named(opened, reading))
     shown = {name: f"{value:,}" if isinstance(value, int) else one_line(str(value)) for name, value in facts.items()}
@@ -71,7 +71,7 @@ def info(reading: int, as_json: bool) -> None:
 @readings.command()
 @click.argument("numbers", type=int, nargs=-1, required=True, metavar="ID...")
 def remove(numbers: tuple[int, ...]) -> None:
-    """Remove readings; their texts are read again with the next question."""
+    """Remove the readings with these IDs. The next question on a text reads the text again."""
     with _opened() as opened, _freed(opened):
         for reading in numbers:
             _named(opened, reading)
@@ -81,7 +81,7 @@ def remove(numbers: tuple[int, ...]) -> None:
 @readings.command()
 @yes_option
 def clear(yes: bool) -> None:
-    """Remove all readings, and the text that was recognised on scans."""
+    """Remove all readings, and the saved text of scanned pages."""
     from wim_edge.documents import scans
 
     with _opened() as opened, _freed(opened):
@@ -92,7 +92,7 @@ def clear(yes: bool) -> None:
 
 @readings.command()
 def path() -> None:
-    """Print the folder of the readings, and nothing else."""
+    """Print the folder that contains the readings, and nothing else."""
     with _opened() as opened:
         click.echo(opened.folder)
 
@@ -116,7 +116,7 @@ def _opened() -> Iterator[ReadingStore]:
 
 @contextmanager
 def _freed(opened: ReadingStore) -> Iterator[None]:
-    """Prints the bytes that the `with` block freed."""
+    """Prints the number of bytes that the `with` block freed."""
     before = opened.index.total()
     yield
     click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")

@@ -28,8 +28,8 @@ anyone who connects can take over this process. Use it only on a network of your
 def rpc_serve(host: str, port: int, n_threads: int | None, cache: Path | None, expose: bool) -> None:
     """Lend this machine's GPUs, or else its CPU, to `wim-edge ask --rpc HOST:PORT` on another machine.
 
-    One client at a time. Both machines need the same llama-cpp-python, built with GGML_RPC. Anyone who can connect can
-    run code here. Therefore only this machine can connect by default; other machines need an SSH tunnel.
+    One client can connect at a time. Both machines need the same llama-cpp-python, built with GGML_RPC. Anyone who can
+    connect can run code here. So by default only this machine can connect; other machines need an SSH tunnel.
 
     \b
       here:   wim-edge rpc-serve

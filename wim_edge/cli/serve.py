@@ -1,4 +1,4 @@
-"""The commands that serve: `serve`, the page and the API; `mcp`, for an assistant; `worker`, for a parent process."""
+"""The commands that serve browsers and API clients (`serve`), an assistant (`mcp`), or a parent process (`worker`)."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def serve(
     folders: tuple[str, ...], host: str, port: int, names: tuple[str, ...], token: str | None, waiting: int,
     read_on: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Serve the page to read with, and the API it uses, to this machine only.
+    """Serve a web page for reading documents, and the API that the page uses, by default to this machine only.
 
-    Documents are uploaded, or are files in one of the FOLDERs; no other file is read. Options are defaults for
-    requests. Ctrl-C ends. On any other address than loopback each request must carry a token.
+    The server reads uploaded documents and files in the FOLDERs, and no other file. Options are the defaults for
+    requests. Ctrl-C ends the server. If --host is not a loopback address, each request must carry a token.
 
     \b
       wim-edge serve                                # then open http://127.0.0.1:8321
@@ -84,7 +84,7 @@ def serve(
 def mcp(folders: tuple[str, ...], libraries: tuple[str, ...], **options: Any) -> None:
     """Speak the Model Context Protocol on standard input and output, for an assistant that starts this command.
 
-    Its tools list, read and ask files of the named FOLDERs and libraries, and no others.
+    The tools list, read and answer from files in the named FOLDERs and libraries, and no others.
     """
     if not (folders or libraries):
         raise InvalidRequestError("nothing is named to serve", "Name a folder, or --library NAME.")
@@ -101,8 +101,8 @@ def mcp(folders: tuple[str, ...], libraries: tuple[str, ...], **options: Any) ->
 def worker(schema: bool, **options: Any) -> None:
     """Take requests as JSON lines on standard input, and answer with events as JSON lines on standard output.
 
-    For applications that keep the model in a process of its own; in Python, wim_edge.worker.Worker starts it and
-    talks to it. docs/worker.md describes the lines.
+    The command is for applications that keep the model in a process of its own. In Python, wim_edge.worker.Worker
+    starts the process and talks to it. docs/worker.md describes the lines.
     """
     if schema:
         from wim_edge.server.worker_protocol import worker_schema

@@ -27,7 +27,7 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Returns the text with blanks in place of line breaks and control characters."""
+    """Returns the text on one line: spaces replace line breaks and control characters, and both ends are stripped."""
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 
@@ -48,7 +48,7 @@ def print_json(value: object) -> None:
 
 
 def print_lines(value: object, lines: Iterable[str], as_json: bool, none: str = "") -> None:
-    """Prints ``value`` as JSON, or without ``as_json`` the lines. ``none``: the text to print if there are no lines."""
+    """Prints ``value`` as JSON if ``as_json``, else ``lines``. ``none``: the text to print if there are no lines."""
     if as_json:
         print_json(value)
     else:
@@ -79,7 +79,7 @@ def print_table(
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Asks, unless ``yes``. Raises click.Abort for the answer no, InvalidRequestError if standard input is closed."""
+    """Asks ``question`` unless ``yes``. Raises click.Abort for a no, InvalidRequestError if stdin is closed."""
     if not yes and sys.stdin is None:
         raise InvalidRequestError("standard input is closed, so there is nobody to ask", "Give --yes.")
     if not yes:
@@ -90,9 +90,9 @@ def confirm(question: str, yes: bool) -> None:
 
 
 class Progress:
-    """Shows the amount of work done between the texts ``before`` and ``after``: as a bar on a terminal, else as lines.
+    """Shows how much of some work is done, on standard error: as a bar on a terminal, else as lines.
 
-    ``size`` formats an amount. A context manager that stops the bar at its end.
+    ``before``, ``after``: texts around the amount, which ``size`` formats. A context manager, which stops the bar.
     """
 
     def __init__(self, before: str = "", after: str = "", size: Callable[[int], str] = str) -> None:
@@ -102,7 +102,7 @@ class Progress:
         self.start(0)
 
     def start(self, done: int) -> None:
-        """Starts the clock. ``done``: the amount of work done earlier, which says nothing about the time left."""
+        """Starts the clock. ``done``: the amount done earlier, which is not used to estimate the time left."""
         self._done = self._first = done
         self._began = self._last = time.monotonic()
 
@@ -140,14 +140,14 @@ class Progress:
 
 
 class RunProgress(Progress):
-    """Shows how many questions of a run were asked, and a ``tally`` of their rows."""
+    """Shows how many questions of a run were asked. ``tally``: returns a text about the rows, which is shown too."""
 
     def __init__(self, tally: Callable[[Sequence[Any]], str]) -> None:
         super().__init__(after=" asked")
         self._tally, self._has_begun = tally, False
 
     def watch(self, rows: Sequence[Any], total: int) -> None:
-        """Shows the rows so far: a `system.journal.Watcher`."""
+        """Shows the progress, given the rows so far and the number of jobs (a `system.journal.Watcher`)."""
         if not self._has_begun:
             self._has_begun = True
             if rows:
@@ -157,7 +157,7 @@ class RunProgress(Progress):
 
 
 def tally_scores(metric: str, rows: Iterable[Record]) -> str:
-    """Returns the mean of the main score for each pattern."""
+    """Returns a text with the mean of ``metric``, the main score, for each pattern, in percent."""
     scores: dict[str, list[float]] = {}
     for row in rows:
         if metric in row.scores:
@@ -167,7 +167,7 @@ def tally_scores(metric: str, rows: Iterable[Record]) -> str:
 
 
 def tally_failures(rows: Sequence[Result]) -> str:
-    """Returns the number of failed questions and, if there are several, of the workers that ask."""
+    """Returns a text with the number of failed questions and, if there are several, of the workers that ask."""
     n_workers = len({row.worker for row in rows})
     places = f", {n_workers} workers" if n_workers > 1 else ""
     return f"{sum(row.error is not None for row in rows)} failed{places}"

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @json_option
 @debug_option
 def tune(model: str, forget: bool, as_json: bool) -> None:
-    """Measure threads, flash attention, batch sizes and KV types of MODEL; save the fastest.
+    """Measure MODEL with different threads, flash attention, batch sizes and KV types; save the fastest settings.
 
-    Each configuration is judged by the seconds that it takes to read 4,096 tokens and write 150. Every later command
-    uses the winner for this model on this machine, unless an option overrides it. Takes some minutes. Tune the judge
+    A configuration's cost is the seconds that it takes to read 4,096 tokens and write 150. Later commands use the
+    fastest one for this model on this machine, unless an option overrides it. Tuning takes some minutes. Tune the judge
     by its own name, smollm2-135m; the result applies with every model that writes.
     """
     from wim_edge import tuned

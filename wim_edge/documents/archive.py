@@ -1,5 +1,5 @@
 """Zip archives (DOCX, EPUB), read in memory and within the size limits: nothing is extracted to disk.
-The parts of an Office file refer to each other by relationships (ECMA-376, part 2). Part names ignore case."""
+The parts of an Office file refer to each other by relationships (ECMA-376, part 2). Part names are case-insensitive."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ DAMAGE = (
 MALFORMED = (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, StopIteration, SyntaxError)
 """The errors that a format's reader raises if a member violates the format."""
 SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False, "remove_comments": True}
-"""The options of lxml with which nothing external is loaded, and text has no gaps."""
+"""The lxml parser options that expand no entities, load nothing external, and drop comments, which would split text."""
 _STRICT = re.compile(rb"(?<==[\"'])http://purl\.oclc\.org/ooxml/(\w+)/")
 _TRANSITIONAL = rb"http://schemas.openxmlformats.org/\1/2006/"
-"""Names of the strict variant of Office files, and what they are in the usual one."""
+"""A namespace of the strict variant of Office files, and its replacement in the usual (transitional) variant."""
 _OFF = ("0", "false", "off")
 _USUAL = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
 
@@ -52,8 +52,8 @@ class Archive:
 
     @cached_property
     def main(self) -> tuple[str, Any]:
-        """The name and the root element of an Office file's main part, which its relationships name; ("", None) if it
-        has none in XML. Raises DocumentError if all parts are too large to parse."""
+        """The name and the XML root of an Office file's main part, such as "word/document.xml"; ("", None) if it has
+        none. Raises DocumentError if its XML parts together are above the limit ``markup_bytes``."""
         named = [part for kind, part in self.related("").values() if kind == "officeDocument"]
         part = next((one for one in (*named, *_USUAL) if self.has(one) and one.lower().endswith(".xml")), "")
         if not part:
@@ -66,8 +66,8 @@ class Archive:
         check_size(self.name, size, self.limits, limit, f"unpacks to {mebibytes(size)}, more than")
 
     def read(self, member: str) -> bytes:
-        """Returns a member's bytes, with the usual names of XML for strict ones. Checks the declared size only, because
-        zipfile never yields more than that."""
+        """Returns a member's bytes, with transitional namespaces in place of strict ones. Raises DocumentError if the
+        members read so far declare more than ``markup_bytes`` in all: zipfile never yields more than declared."""
         try:
             member = self._by_name.get(member.lower(), member)
             self._markup += self._zip.getinfo(member).file_size
@@ -86,7 +86,7 @@ class Archive:
         return root
 
     def copy(self) -> io.BytesIO:
-        """Returns the file for a library that knows no strict names. Members that are not XML are empty."""
+        """Returns a copy of the zip file with transitional namespaces. Its members that are not XML are empty."""
         made = io.BytesIO()
         with zipfile.ZipFile(made, "w") as file:
             for one in self.names:
@@ -97,7 +97,7 @@ class Archive:
         return member.lower() in self._by_name
 
     def related(self, part: str) -> dict[str, tuple[str, str]]:
-        """Returns the parts that ``part`` refers to, by relationship id: (kind, such as "styles", member's name)."""
+        """Returns {relationship id: (kind, member name)} for the parts to which ``part`` refers; "styles" is a kind."""
         folder, _, file = part.rpartition("/")
         relations = posixpath.join(folder, "_rels", f"{file}.rels")
         found = self.root(relations).iterfind("{*}Relationship") if self.has(relations) else ()
@@ -107,13 +107,13 @@ class Archive:
                 for one, path in inner}  # fmt: skip
 
     def title(self, member: str = "docProps/core.xml") -> str:
-        """Returns the title from the file's properties, which are in ``member``; empty if it has no title."""
+        """Returns the title in ``member``, the XML of the file's properties; an empty string if there is none."""
         titles = self.root(member, recover=True).iter("{*}title") if self.has(member) else ()
         return next((one.text for one in titles if one.text), "")
 
 
 def is_on(switch: Any) -> bool:
-    """Returns whether an element of an Office file switches its property on, by its attribute "val"; None does not."""
+    """Returns whether the element ``switch`` is on: it is not None, and its "val" is not "0", "false" or "off"."""
     return switch is not None and not any(key.endswith("val") and one in _OFF for key, one in switch.items())
 
 

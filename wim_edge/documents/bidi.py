@@ -1,8 +1,7 @@
 """The reading order of the letters in a row on a PDF page: the Unicode bidirectional algorithm in reverse.
 
 Programs store right-to-left letters in many orders, so only their positions on the page are reliable. This module takes
-the letters from left to right, and reverses the right-to-left ones, which Unicode's bidirectional classes identify.
-"""
+the letters from left to right, and reverses the right-to-left ones, which Unicode's bidirectional classes identify."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")  # a right-to-left
 _CLASSES = {"L": "L", "R": "R", "AL": "R", "EN": "N", "AN": "N", "ES": "S", "CS": "S", "ET": "T"}
 """Unicode's bidirectional classes, reduced to letters (L, R), numbers (N), separators (S) and signs such as % (T)."""
 _LTR = re.compile("L(?:[LNST ]*[LN])?|(?:(?<!T)T++)?N(?:S?N)*T*")
-"""Left-to-right letters, with the numbers and signs between them, or a number alone, in a string of classes."""
+"""A left-to-right run in a string of these classes: letters and what is between them, or a number alone."""
 _RTL_RUN = re.compile("R(?:[RNST ]*R)?")
 _BRACKET = re.compile(r"[()\[\]{}<>«»‹›]")
 _MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
@@ -23,13 +22,13 @@ _OPENING, _CLOSING = frozenset("([{<«‹"), frozenset(")]}>»›")
 
 
 def is_rtl(text: str, from_right: bool = False) -> bool:
-    """Returns whether more than half of a text's letters are right-to-left; with ``from_right``, half of them do."""
+    """Returns whether more than half (``from_right``: at least half) of a text's letters are right-to-left."""
     n_rtl, n_letters = len(RTL.findall(text)), sum(map(str.isalpha, text))
     return 0 < n_rtl > n_letters / 2 or (from_right and 2 * n_rtl >= n_letters)
 
 
 def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
-    """Returns the reading order of ``shown``, a row's characters from left to right. ``from_right``: an RTL row."""
+    """Returns the indices of a row's characters in reading order. ``shown``: the characters from left to right."""
     found = [unicodedata.bidirectional(one[:1]) for one in shown]
     # In a row with Arabic letters, a sign like % is not part of the number
     classes = "".join(" " if one == "ET" and "AL" in found else _CLASSES.get(one, " ") for one in found)
@@ -52,7 +51,8 @@ def _reversed(classes: str, start: int, end: int) -> list[int]:
 
 
 def paired(text: str, from_right: bool) -> str:
-    """Returns a text with its brackets mirrored so that the fewest are unpaired: PDFium mirrors only some of them."""
+    """Returns a text with all, some or no brackets mirrored, so that the fewest are unpaired. PDFium mirrors only some
+    of the brackets in right-to-left text. ``from_right``: on a tie, prefers all to none."""
     if not _BRACKET.search(text):
         return text
     one, other = (text.translate(_MIRRORED), text) if from_right else (text, text.translate(_MIRRORED))

@@ -1,5 +1,5 @@
 """The style sheets of an HTML page: which elements they strike out, hide, raise or lower, and how they number lists.
-Selectors are `p`, `.old`, `#note`, `p.old`, and lists of these; others, and rules for print, are ignored."""
+The selectors `p`, `.old`, `#note`, `p.old` and lists of these are read; others, and rules for print, are ignored."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class StyleSheet:
                     _add(self._rules[f"{tag}{sign}{name}"], _declared(declarations, rank))
 
     def look(self, tag: str, attributes: Mapping[str, str]) -> tuple[str, str]:
-        """Returns an element's look (a constant of `runs`; empty: plain), without regard to the elements around it, and
-        its `display` property, if a rule sets it. An inline block with a width is a cell."""
+        """Returns an element's own look (a constant of `runs`; empty: plain) and its CSS property `display` (empty: not
+        set). An inline block with a width counts as "table-cell", and a flex box in column direction as "block"."""
         if tag in ("html", "body"):  # often hidden until a script has run
             return "", ""
         is_hidden = tag == "dialog" and "open" not in attributes
@@ -62,14 +62,14 @@ class StyleSheet:
         return look or RAISED * is_note, display  # book readers raise the marks of notes
 
     def list_kind(self, tag: str, attributes: Mapping[str, str], default: str) -> str:
-        """Returns the number format of a list or item, as Word names it; empty: bullets."""
+        """Returns Word's name ("lowerRoman") for a list's or item's number format, or ``default``; empty: bullets."""
         said = self._look(tag, *map(attributes.get, _NAMED, _EMPTY), False)[2].split() or [attributes.get("type", "")]
         kinds = (KINDS.get(one, re.sub("-alpha|-latin", "Letter", one.replace("-roman", "Roman"))) for one in said)
         kind = next(filter(_KINDS.__contains__, kinds), default)
         return kind if default else kind.removeprefix("none")  # a bullet says nothing, and divides the items
 
     def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> tuple[str, str, str]:
-        """Returns (look, display, list style) for a tag and its attributes class, id and style (empty if absent)."""
+        """Returns (look, display, list style) of a tag with class ``names``, id ``name`` and style text ``own``."""
         signs = ["", *(f".{one}" for one in names.split()), f"#{name}"]
         style = _declared("display:none" * is_hidden, (-1, False, 0))
         for selector in (f"{of}{sign}" for sign in signs for of in ("", tag)):
@@ -100,19 +100,19 @@ def _rules(css: str) -> Iterator[tuple[str, str]]:
 
 
 def _applies(head: str) -> bool:
-    """Returns whether a block's head is an at-rule that a browser applies to a page on a screen."""
+    """Returns whether ``head``, the text before a block, is an at-rule (`@media`) that applies to a screen."""
     kind, is_media, queries = head.lower().partition("@media")
     return kind.startswith(("@layer", "@supports")) or (bool(is_media) and _fits_screen(queries))
 
 
 def sheet_of(page: str, css: str = "") -> StyleSheet:
-    """Returns the style sheet of a page's markup. ``css``: style sheets from outside the page."""
+    """Returns the style sheet in ``page``, an HTML page's markup. ``css``: the text of external style sheets."""
     parts = map(_STYLE.search, re.split("</style", _FRAMED.sub("", page), flags=re.IGNORECASE)[:-1])
     return StyleSheet("\n".join([css, *(found[2] for found in parts if found and _fits_screen(found[1] or ""))]))
 
 
 def _fits_screen(queries: str) -> bool:
-    """Returns whether one of some media queries is true of a screen. Unknown features are true of none."""
+    """Returns whether any of these media queries matches a screen; a query with an unknown feature does not."""
     return any(map(_is_met, queries.lower().split(",")))
 
 
@@ -129,7 +129,7 @@ def _is_met(query: str) -> bool:
 
 
 def _declared(text: str, rank: tuple[int, bool, int]) -> Style:
-    """Returns the declarations in ``text`` of the properties that can change a look, each with this rank."""
+    """Returns the declarations in ``text`` that can change a look (`_PROPERTIES`), each with ``rank``."""
     style: Style = {}
     for key, value in _DECLARATION.findall(text):
         if (name := key.lower().removesuffix("-type")) in _PROPERTIES:  # the shorthand sets `list-style-type`, too
@@ -144,7 +144,7 @@ def _add(style: Style, more: Style) -> None:
 
 
 def _look_of(style: Mapping[str, str], of_tag: str) -> str:
-    """Returns the look for properties (name: value); ``of_tag`` is the look that the element's tag has by itself."""
+    """Returns an element's look by its CSS properties (name: value). ``of_tag``: the default look of its tag."""
     is_apart = style.get("position") in ("absolute", "fixed")
     is_clipped = any(_CLIPPED.fullmatch(style.get(key, "")) for key in ("clip", "clip-path"))
     is_tiny = all(_TINY.fullmatch(style.get(key, "")) for key in ("width", "height"))

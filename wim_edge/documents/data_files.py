@@ -22,7 +22,7 @@ _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
-    """Returns the rows of a data file: one per line, or the items of its list or of the list under ``data`` (SQuAD).
+    """Returns the rows of a data file: one per line, or the items of its list or of the list at its key "data" (SQuAD).
     Raises InvalidRequestError if the file cannot be read or has no rows, and DocumentError if it is too large."""
     text = text_of_file(path, limits)
     try:
@@ -42,7 +42,7 @@ def parse_rows(
     path: Path, parse: Callable[[Row, int], Iterable[T]], layout: str, limits: Limits | None = None
 ) -> list[T]:
     """Returns the results of ``parse(row, number)`` for all rows, in one list; ``number`` counts from 0. Raises
-    InvalidRequestError at the first row that ``parse`` rejects. The hint contains ``layout``, which describes a row."""
+    InvalidRequestError if ``parse`` fails or yields nothing; the error's hint says that a row is ``layout``."""
     found: list[T] = []
     for number, row in enumerate(read_rows(path, limits)):
         try:
@@ -63,7 +63,7 @@ def text_of(value: Any) -> str:
 
 
 def bytes_of_file(path: Path, limits: Limits | None = None) -> bytes:
-    """Returns all bytes of a file. Raises InvalidRequestError for a pipe, DocumentError above the limits."""
+    """Returns a file's bytes. Raises InvalidRequestError if it is missing or a pipe, DocumentError if too large."""
     try:
         if path.exists() and not path.is_file():  # such as a pipe, which can be read only once
             raise InvalidRequestError(f"{path} is no regular file", "Write it to a file first.")

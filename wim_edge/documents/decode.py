@@ -28,7 +28,7 @@ _OLD = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874", "cp932", "cp9
 _ASCII, _ENOUGH = bytes(range(128)), 20  # the least bytes that are not ASCII for a guess from the letters
 _NO_LETTERS = bytes(one for one in _ASCII if not chr(one).isalpha())
 _LABELS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949"}
-"""The encodings that browsers and mail programs use for other labels (WHATWG)."""
+"""The encodings that browsers and mail programs use where a file declares these ones (WHATWG)."""
 
 
 def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
@@ -45,7 +45,7 @@ def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Decodes HTML or XML like :func:`decode`, but first tries the encoding that the markup declares."""
+    """Decodes HTML or XML like `decode`, but tries the declared encoding first if the bytes are not valid UTF-8."""
     declared = _DECLARED.search(data[:1024])
     if declared and not data.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)):
         with suppress(UnicodeDecodeError):
@@ -57,7 +57,7 @@ def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def codec_of(label: str) -> str:
-    """Returns the codec for the label of an encoding of the web; empty if there is none."""
+    """Returns the Python codec for an encoding label of the web ("latin-1" gives "cp1252"); empty if unknown."""
     with suppress(LookupError, ValueError):
         codec = codecs.lookup(label).name
         return _LABELS.get(codec, codec) if _WEB_CODECS.fullmatch(codec) else ""
@@ -70,7 +70,7 @@ def tidy(text: str) -> str:
 
 
 def _by_mark(name: str, data: bytes) -> str | None:
-    """Returns the text of data with a byte order mark; None if there is no mark, or if UTF-8 is damaged."""
+    """Returns the text of data with a byte order mark; None if it has none or is bad UTF-8. Raises DocumentError."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if not data.startswith(mark):
             continue
@@ -87,7 +87,7 @@ def _by_mark(name: str, data: bytes) -> str | None:
 
 
 def _by_zeros(data: bytes) -> str:
-    """Returns the UTF-16 or UTF-32 encoding of bytes without a mark, or "". Text has one or two kinds of high bytes."""
+    """Detects UTF-16 or UTF-32 without a byte order mark, or returns "". Text has one or two kinds of high bytes."""
     sample = data[: _SAMPLE - _SAMPLE % 4]
     for encoding, size, high in (("utf-32-le", 4, 3), ("utf-32-be", 4, 0), ("utf-16-le", 2, 1), ("utf-16-be", 2, 0)):
         highs, units = Counter(sample[high::size]), len(sample) // size
@@ -100,7 +100,7 @@ def _by_zeros(data: bytes) -> str:
 
 
 def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Returns the text and notes. Decodes invalid UTF-8 as windows-1252, or as U+FFFD if its line is mostly valid."""
+    """Returns (text, notes). Decodes invalid UTF-8 in a guessed encoding, or with U+FFFD in mostly valid lines."""
     with suppress(UnicodeDecodeError):
         return data.decode("utf-8"), ()
     lines, n_bad, n_other, n_good = [], 0, 0, 0
@@ -127,7 +127,7 @@ def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def _by_letters(data: bytes) -> str:
-    """Returns the encoding of text with more other letters than Latin ones, or "": of Latin ones a guess errs often."""
+    """Returns a guess at the encoding of text in non-Latin letters; "" for Latin ones, as such guesses often err."""
     sample = data if len(data) <= _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1]  # ends with a whole letter
     n_high, n_letters = len(sample.translate(None, _ASCII)), len(sample.translate(None, _NO_LETTERS))
     with suppress(ImportError):

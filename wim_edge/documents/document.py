@@ -42,7 +42,7 @@ class Place:
     page: int | None
     section: str | None
     line: int | None
-    """None also if the file's lines differ from the lines of the document's text."""
+    """The line in the file; None also if the file's lines differ from the lines of the document's text."""
     row: int | None = None
     """The row of a CSV file or a sheet; each sheet is a section."""
     confidence: float | None = None
@@ -64,18 +64,18 @@ class Mark:
     """The row (see `Place`) of the line at ``start``; each line below it is the next row."""
     confidence: float | None = None
     column: int | None = None
-    """The column of each line's first cell, from 1. None: 1. 0: hidden columns lie between, so cells have no names."""
+    """The column (from 1) of each line's first cell; None: 1. 0: columns between are hidden, so cells have no names."""
     page_label: str | None = None
 
     def values(self) -> tuple[int | float | str | None, ...]:
-        """Returns the fields in order, up to the last one that is set, but at least three."""
+        """Returns the fields in order, up to the last that is not None, but at least the first three."""
         every = (self.start, self.page, self.section, self.row, self.confidence, self.column, self.page_label)
         return every[: max(3, *(at for at, value in enumerate(every, 1) if value is not None))]
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document's text, in which `well_formed` replaces lone surrogates. ``marks`` are in ascending order."""
+    """A document's text, without lone surrogates (`well_formed`), and its marks in ascending order."""
 
     name: str
     text: str
@@ -145,8 +145,8 @@ class Document:
 
 
 def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
-    """Returns the cells of a sheet ("B7:E9") in ``text[at:end]``. Its first line is row ``row``; each line's first cell
-    is in ``column``. A pipe that begins a line separates no cells: it marks a header or an empty first cell."""
+    """Returns the sheet cells in ``text[at:end]``, such as "B7:E9". The span begins in row ``row``; each line's first
+    cell is in column ``column``. A pipe that begins a line separates no cells: a header or an empty cell follows."""
     line = text.rfind("\n", 0, at) + 1
     before, *more = text[line : line + len(text[line:end].rstrip("| \n"))].split("\n")
     first = 0 if more else len(_PIPE.findall(text, line + text.startswith("|", line), at))
@@ -161,7 +161,7 @@ def letters(column: int) -> str:
 
 
 class DocumentBuilder:
-    """Builds a document from paragraphs; a page or section begins with the next paragraph that is added."""
+    """Builds a document from paragraphs. A page or section given to `mark` begins with the next paragraph."""
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
         self.notes = [*notes]
@@ -186,7 +186,7 @@ class DocumentBuilder:
         self._in_section = section or self._in_section
 
     def omit(self, what: str, where: str | None = None) -> None:
-        """Records that content was left out: its kind ("hidden row") and place (None: the current section)."""
+        """Records omitted content by its kind ``what`` ("hidden row") and its place ``where`` (None: this section)."""
         self._omitted.setdefault(what, []).append(self._in_section if where is None else where)
 
     def omissions(self) -> list[str]:
@@ -203,9 +203,9 @@ class DocumentBuilder:
         self, text: str, sections: Iterable[tuple[int, str]] = (), rows: Iterable[tuple[int, int]] = (),
         column: int = 1, joins: bool = False,
     ) -> None:  # fmt: skip
-        """Adds a paragraph, if not blank, below a blank line (``joins``: on the next line). ``sections`` lists (offset,
-        title) for each section that begins in ``text``, ascending. ``rows`` lists (offset, row number) for the first
-        line and each line whose row does not follow the row above. ``column``: of each line's first cell (`Mark`)."""
+        """Adds ``text``, unless blank, as a paragraph after a blank line (``joins``: on the next line). ``sections``:
+        (offset, title) of each section that begins in it, ascending. ``rows``: (offset, row number) of the first line,
+        and of each line that is not the next row. ``column``: the column of each line's first cell (`Mark`)."""
         if not text.strip():
             return
         if self._parts:
@@ -263,7 +263,7 @@ def with_unique_names(documents: Iterable[Document]) -> list[Document]:
 
 
 def require(module: str, name: str) -> ModuleType:
-    """Imports the optional library that reading the document ``name`` needs. Raises DocumentError if it is missing."""
+    """Returns the optional library ``module``, to read document ``name``. Raises DocumentError if it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -276,13 +276,13 @@ def above(name: str, what: str, limit: str) -> DocumentError:
 
 
 def check_size(name: str, size: int, limits: Limits, limit: str, what: str = "larger than") -> None:
-    """Raises DocumentError if a size in bytes is above the field ``limit`` of ``limits``."""
+    """Raises DocumentError "name: what <limit>" if ``size``, in bytes, is above the field ``limit`` of ``limits``."""
     if size > (most := getattr(limits, limit)):
         raise above(name, f"{what} {mebibytes(most)}", limit)
 
 
 def read_whole(name: str, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> bytes:
-    """Returns all bytes of an open file, up to its end. Raises DocumentError above ``document_bytes``."""
+    """Returns all bytes of an open file, up to its end. Raises DocumentError above ``limits.document_bytes``."""
     blocks, size = [], 0
     while block := file.read(_BLOCK):  # in blocks: one large read would allocate the whole limit
         blocks.append(block)
@@ -296,7 +296,7 @@ def mebibytes(size: int) -> str:
 
 
 def with_file_name(title: str, path: str | Path | None) -> str:
-    """Returns "title (file's name)", or one of both: the title if it contains the name, or if rows are documents."""
+    """Returns "title (file name)". Omits a name that the title contains, or of a file with one document per row."""
     stem = "" if path is None or Path(path).suffix.lower() in _OF_ROWS else short(Path(path).stem)
     if not any(map(str.isalnum, stem)) or stem.casefold() in title.casefold():
         return title
@@ -304,7 +304,7 @@ def with_file_name(title: str, path: str | Path | None) -> str:
 
 
 def title_of(document: Document) -> str:
-    """Returns the file's own title, else its first heading, else the file's name."""
+    """Returns the document's own title, else the heading at its first mark, else its file's name."""
     # The first mark of a PDF has a page but no section: no bookmark becomes the title
     heading = document.marks[0].section if document.marks else None
     if not heading or _NO_HEADING.fullmatch(heading):

@@ -27,7 +27,7 @@ Related = Callable[[str], Any]
 
 
 def add_shapes(draft: DocumentBuilder, root: Any, related: Related) -> None:
-    """Adds the texts of a sheet's shapes, its diagrams, and the titles of its charts, whose values are in cells."""
+    """Adds a sheet's visible shapes, its diagrams, and the titles of its charts, as the charts' values are in cells."""
     hidden = [one.getparent().getparent() for one in root.iter("{*}cNvPr") if one.get("hidden") in ("1", "true")]
     for _ in filter(None, ([*one.iter(f"{_A}t", CHART, DIAGRAM)] for one in hidden)):
         draft.omit("hidden shape")
@@ -41,7 +41,7 @@ def add_shapes(draft: DocumentBuilder, root: Any, related: Related) -> None:
 
 
 def add_drawing(draft: DocumentBuilder, named: Any, related: Related, *, of_sheet: bool = False) -> None:
-    """Adds the chart (``of_sheet``: only its titles) or diagram that ``named`` refers to, if its part is sound."""
+    """Adds the chart (``of_sheet``: only its titles) or diagram that ``named`` refers to, if that part is readable."""
     try:
         root = related(named.get(_ID + ("id" if named.tag == CHART else "dm"), ""))
     except (KeyError, SyntaxError, ValueError, DocumentError):
@@ -68,7 +68,7 @@ def _add_chart(draft: DocumentBuilder, root: Any) -> None:
 
 
 def _points(series: Any, *kinds: str) -> dict[int, str]:
-    """Returns a series' stored values by index: those of the first child element in ``kinds`` that it has."""
+    """Returns {index: text} of a chart series' values, from the first of the child elements ``kinds`` that it has."""
     for kind in kinds:
         of_kind = series.find(f"{_C}{kind}")
         if of_kind is not None:
@@ -93,7 +93,7 @@ def _text(element: Any) -> str:
 
 
 def text_of(paragraph: Any, omit: Callable[[str], object]) -> str:
-    """Returns a shape's paragraph without struck-out runs, which it passes to ``omit``."""
+    """Returns the text of a shape's paragraph without struck-out runs; calls ``omit(kind)`` for each of these."""
     runs = list(paragraph.iterchildren(*_RUNS))
     texts = ["\n" if one.tag == f"{_A}br" else in_font(_font(one), one.findtext(f"{_A}t") or "") for one in runs]
     texts = [linear(one) if one.tag == FORMULA else text for one, text in zip(runs, texts, strict=True)]

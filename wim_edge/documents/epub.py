@@ -49,7 +49,7 @@ def read_epub(archive: Archive) -> Document:
 
 
 def _css(member: str, text: str, sheets: Mapping[str, str]) -> str:
-    """Returns the style sheets that a chapter links and those import, each once. ``sheets``: by the member's name."""
+    """Returns the style sheets that a chapter's ``text`` links or imports, each once. ``sheets``: by member name."""
     found, new = dict[str, str](), [(member, text)]
     for _ in range(_IMPORTS):
         named = [_member(base, "".join(href)) for base, css in new for href in _SHEET.findall(css)]
@@ -67,7 +67,7 @@ def _chapters(archive: Archive, root: str) -> list[str]:
 
 
 def _member(base: str, href: str) -> str:
-    """Returns the archive member that ``href`` in the member ``base`` refers to. It may not exist in the archive."""
+    """Returns the name of the member to which ``href`` in the member ``base`` refers. The archive may not have it."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 

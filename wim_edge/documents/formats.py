@@ -1,7 +1,7 @@
 """The formats of documents: their names and the endings of their files.
 
 `wim_edge.documents.readers` picks a format's reader: `read_x(name, data, limits) -> Document`, or `read_x(archive)` for
-a zip file. A reader lists omitted content in the document's notes. Without a `title`, the first section is the title.
+a zip file. A reader lists omitted content in the document's notes. Without a `title`, the first section's is shown.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ANY_OF_THEM = f"{_FIRST} or {FORMATS[-1].name}"
 PICTURE_START = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM.{4}\0\0\0\0|II\*\0|MM\0\*|RIFF.{4}WEBP", re.S)
 RTF_START = re.compile(rb"\{\\rtf")
 ICS_START = re.compile(rb"(?:\xef\xbb\xbf)?BEGIN:VCALENDAR", re.I)
-"""The first bytes of a picture, of RTF and of a calendar."""
+"""The patterns of the first bytes of pictures, RTF files and calendars."""
 
 
 def is_pdf(start: bytes) -> bool:

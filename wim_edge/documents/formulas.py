@@ -13,7 +13,7 @@ _FORMULA = re.compile(r"(<span\b[^<>]*>\s*)?<((?:\w+:)?math)\b([^<>]*)>((?:(?!<(
 _DEEP = 60  # most levels of a formula; what is below them is plain text
 _ROLES = {"mfrac": "num den", "mroot": "e deg", "msup": "e sup", "msub": "e sub", "msubsup": "e sub sup"}
 _ROLES |= {"mover": "e sup", "munder": "e sub", "munderover": "e sub sup"}
-"""OMML's names for the children of MathML's elements."""
+"""The names that OMML gives to the children of these MathML elements, in order."""
 _JOINTS = {"mr": " ", "mtr": " ", "func": "\u2064", "m": "; ", "mtable": "; ", "eqArr": "; ", "oMathPara": "\n"}
 _LEFT_OUT = re.compile(r"annotation(?:-xml)?|mphantom|del|moveFrom|\w+Pr")
 _SPACED = frozenset({"t", "mtext", "ms"})  # their blanks at the ends are shown
@@ -29,12 +29,12 @@ _ROOTS = {"3": "∛", "4": "∜"}
 
 
 def linear(element: Any) -> str:
-    """Returns the formula in an element of OMML or MathML on one line, with brackets where its form implies them."""
+    """Returns the formula of an OMML or MathML element on one line; brackets keep its parts together: "(a+b)/c"."""
     return _INVISIBLE.sub("", _GAPS.sub(" ", _written(element, 0))).strip()
 
 
 def with_formulas(markup: str) -> str:
-    """Returns a page's markup with formulas as text. A `<span>` around one, often hidden beside a picture, is shown."""
+    """Returns HTML markup with its formulas as text. A `<span>` around a formula loses the style that may hide it."""
 
     def as_text(found: re.Match[str]) -> str:
         blank = " " * ("block" in found[3])  # it is on a line of its own
@@ -78,7 +78,7 @@ def _written(element: Any, depth: int) -> str:
 
 
 def _script(text: str, sign: str, signs: dict[int, int]) -> str:
-    """Returns a raised or lowered part: a number in small ``signs``, "′" as it is, another part behind a ``sign``."""
+    """Returns a superscript or subscript: a number in small ``signs``, "′" as it is, other text after ``sign``."""
     text = text.strip(_GAP)
     if _SIGNED.fullmatch(text):
         return text.translate(signs)
@@ -96,7 +96,7 @@ def _name(element: Any) -> str:
 
 
 def _set(element: Any, name: str, attribute: str, default: str) -> str:
-    """Returns what OMML sets as a property ``name`` of an element, or MathML as an ``attribute``."""
+    """Returns an element's OMML property ``name``, or else its MathML ``attribute``, or else ``default``."""
     if (found := element.find(f"{{*}}{_name(element)}Pr/{{*}}{name}")) is not None:
         return next((str(value) for key, value in found.attrib.items() if key.endswith("val")), "")
     return str(element.get(attribute, default))

@@ -36,7 +36,7 @@ _NOT_APART = (0, "", 0, False)
 _BLOCK = "inline-block"
 _BELOW = frozenset({"block", "flow-root", "list-item", "table", "table-row", "flex", "grid"})
 _IN_LINE = frozenset({"flex", "grid", "inline-flex", "inline-grid"})
-"""The values of `display` that set an element on a line of its own, and its children apart."""
+"""The values of `display` that put an element on its own line (``_BELOW``), or its children apart (``_IN_LINE``)."""
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
 _ITEMS, _FIELDS = frozenset({"ol", "ul", "menu", "dir"}), frozenset({"input", "select", "option"})
 _HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "img", "li", "pre", "table", "tr"}
@@ -65,7 +65,7 @@ def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css
 
 
 class _Writer:
-    """Receives lxml's parser events and writes paragraphs to the draft. A gap is written only before the next text."""
+    """Receives lxml's parser events and writes paragraphs to the draft. Line breaks wait until more text follows."""
 
     def __init__(self, draft: DocumentBuilder, name: str, depth: int) -> None:
         self._draft, self._name, self._most_deep, self._frames = draft, name, depth, 0
@@ -83,21 +83,21 @@ class _Writer:
         self._item = ""
         """The number or bullet of the list item that has just begun; empty after its first text."""
         self._apart: list[tuple[int, str, int, bool]] = [_NOT_APART]
-        """The open elements that CSS sets apart: depth, `display`, gap, is beside its neighbours."""
+        """The open elements that CSS sets apart: (depth, `display`, gap, whether it is beside its neighbours)."""
         self._tables: list[LayoutTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
-        """The open raised or lowered elements and decorations: look, depth, index of the first piece, has it a link."""
+        """The open raised or lowered elements and decorations: (look, depth, index of the first piece, has a link)."""
         self._decoration = ""
         """The text of the decoration that has just ended; empty: none."""
         self._just_ended = ("", 0)
-        """"math", or a decoration's look, that has just ended, and the index of its first piece; empty: none."""
+        """(what, index of its first piece) of the formula ("math") or decoration that just ended; ("", 0): none."""
         self._after_mark = False  # whether a footnote mark has just ended
         self._numerator = ""  # how that mark is written if a slash follows
         self._options: list[tuple[int, bool]] = []
         """A `<select>` (index of its first piece, whether it is multiple), then its options (index, whether chosen)."""
 
     def read(self, markup: str, css: str = "") -> None:
-        """Reads a page, or one within the element of a page that has just begun: a frame."""
+        """Reads a page's markup, also that of a frame (`srcdoc`) in an open page. ``css``: external style sheets."""
         etree = require("lxml.etree", self._name)
         markup = with_formulas(_EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup)))
         lists = etree.HTML(markup).iter("ol") if _REVERSED.search(markup) else ()
@@ -179,7 +179,7 @@ class _Writer:
             self._begin_field(tag, attributes)
 
     def _begin_apart(self, display: str) -> bool:
-        """Sets an element apart as its `display` says; returns whether it is beside its neighbours, on their line."""
+        """Sets an element apart as its `display` requires; returns whether it stays on its neighbours' line."""
         depth, around, *_ = self._apart[-1]
         is_item = display == "table-cell" or (around in _IN_LINE and depth == self._depth - 1)
         gap = _LINE * (display in _BELOW and not is_item)
@@ -275,7 +275,7 @@ class _Writer:
         self._pieces[at:] = [blank + added]
 
     def _end_decoration(self, at: int) -> None:
-        """Ends a decoration (`aria-hidden`), and drops its text if it repeats the text before it."""
+        """Ends a decoration (`aria-hidden`) that began at piece ``at``; drops it if it repeats the text before it."""
         text = " ".join("".join(self._pieces[at:]).split())
         before = "".join(self._pieces[max(0, at - _NEAR) : at]).rstrip()
         if text and before.endswith(text) and not before[: -len(text)][-1:].isalnum():
@@ -291,7 +291,7 @@ class _Writer:
             self._pieces[-_NEAR:] = [said[: -len(text)].rstrip()]
 
     def _begin_field(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Writes the value of an `<input>`, or records a `<select>` or option for `_end_choice`."""
+        """Writes the value of an `<input>`; records a `<select>` or `<option>`, which `_end_choice` writes."""
         if tag != "input":
             is_chosen = "selected" in attributes or (tag == "select" and "multiple" in attributes)
             self._options = [*(self._options if tag == "option" else ()), (len(self._pieces), is_chosen)]

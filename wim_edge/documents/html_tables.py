@@ -10,13 +10,13 @@ from typing import NamedTuple
 from wim_edge.documents.rows import Span, grid, table_text
 
 MARK = r"(?:[-*•‣◦–]|\(?(?:\d{1,3}|[^\W\d_]|[ivxlIVXL]{2,5})[.)])"
-"""The bullet or number of a list item."""
+"""The pattern of a list item's bullet or number."""
 _SHORT = 150  # most characters of a cell with paragraphs or a table that become part of a row
 _ONLY_MARK = re.compile(rf"(?!\d+\.\d){MARK}|\(\w{{1,4}}\)")
 
 
 class Block(NamedTuple):
-    """A paragraph or heading, how many `<blockquote>` elements it is in, and whether it is a table's rows."""
+    """A paragraph, heading or table's rows (``is_rows``). ``quoted``: how many `<blockquote>` elements it is in."""
 
     text: str
     is_heading: bool
@@ -40,14 +40,14 @@ class Cell:
 
 @dataclass
 class LayoutTable:
-    """A table that is being read. ``is_layout``: True if the markup shows that it only positions text."""
+    """An HTML table that is being read. ``is_layout``: True if the markup says that the table only positions text."""
 
     is_layout: bool
     rows: list[list[Cell]] = field(default_factory=list)
     is_in_cell: bool = False
 
     def blocks(self, quoted: int) -> Iterator[Block]:
-        """Yields the table's titles and rows as paragraphs, or, for a layout table, the blocks of its cells."""
+        """Yields a data table's titles and rows as blocks (``quoted``: see `Block`); a layout table's inner blocks."""
         rows = [row for row in self.rows if any(cell.blocks for cell in row)]
         marked = [len(row) == 2 and _ONLY_MARK.fullmatch(row[0].text) is not None for row in rows]
         if self.is_layout or _is_layout(rows) or all(marked):
@@ -64,8 +64,8 @@ class LayoutTable:
 
 
 def _is_layout(rows: list[list[Cell]]) -> bool:
-    """Returns whether a table only positions text: it has one cell, or a heading, or a table in it, or several
-    paragraphs in half of its rows. A table of short cells does not if it has `<th>`, or as many cells in each row."""
+    """Returns whether a table only positions text: it has one cell or a heading; or an inner table, without both `<th>`
+    and short cells; or several paragraphs in a cell of half its rows, with neither `<th>` nor a grid of short cells."""
     cells = [cell for row in rows for cell in row]
     blocks = [block for cell in cells for block in cell.blocks]
     if len(cells) < 2 or any(block.is_heading for block in blocks):

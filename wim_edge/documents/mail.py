@@ -25,15 +25,15 @@ from wim_edge.settings import Limits
 _PEOPLE = ("From", "To", "Cc")
 _HEADERS = (*_PEOPLE, "Date", "Subject")
 _NAMED = re.compile(r'(?<![^\s,])([^\s,@<>"()]+@[^\s,@<>"()]+)\s*\(([^()"\\]+)\)')
-"""An address with its person's name behind it, in the form before RFC 2822."""
+"""An address that is followed by a name, as was usual before RFC 2822: "jo@example.org (Jo Poe)"."""
 _BOUNDARY = re.compile(rb"(^content-type:[^\n]*(?:\n[ \t][^\n]*)*?;\s*boundary=)([^\s\";=]*=[^\s\";]*)", re.I | re.M)
-"""A boundary without quotation marks (Outlook Express): Python's parser stops at the "=" in it."""
+"""A boundary that contains "=" and has no quotation marks (Outlook Express): Python's parser stops at the "="."""
 _FLOWED = re.compile(r"^(>*)(?!>|-- $).* $(?:\n\1(?!>).* $)*\n\1(?!>).*", re.M)
 _MAILS = ("rfc822", "global", "news")
 _DEEP = 3  # most levels of nested mails, the outermost included
 _ATTACHMENTS = 100  # most attachments read from one file
 _MULTIPARTS = 200
-"""The most multiparts of a mail. Above it, only the headers are parsed: Python's parser takes quadratic time."""
+"""The most multiparts of a mail. If it has more, only its headers are parsed: Python's parser takes quadratic time."""
 _HEADER = 20_000  # characters; a longer header stays undecoded: decoding also takes quadratic time
 _FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -49,11 +49,11 @@ _DAMAGE = (MessageError, LookupError, ValueError, AttributeError, TypeError, Rec
 """The errors that Python's e-mail parser raises for malformed headers and parts."""
 
 Read = Callable[[str, bytes], Document]
-"""Reads an attachment, given its name and bytes. Raises DocumentError."""
+"""A function that reads an attachment, given its name and bytes. It raises DocumentError."""
 
 
 def read_mail(name: str, data: bytes, read: Read, limits: Limits) -> Document:
-    """Returns a mail, or the mails of a mailbox, each a section named after its subject. ``read``: for attachments."""
+    """Returns a mail, or a mailbox's mails, each a section named by its subject. ``read``: reads an attachment."""
     draft = DocumentBuilder()
     writer = _MailWriter(draft, name, read, limits)
     mails = _FROM.split(data)[1:] if data.startswith(b"From ") else []
@@ -103,8 +103,8 @@ class _MailWriter:
                 (self._message if is_message else self._attachment)(part, depth)
 
     def _leaves(self, part: MIMEPart) -> list[MIMEPart]:
-        """Returns the leaf parts and attached mails, without signatures. Of a text in several forms, returns the HTML,
-        which mail programs show, if it has words that the plain form lacks; else the plain form."""
+        """Returns the leaf parts and attached mails of a part, without signatures. Of a text in two forms, keeps the
+        HTML, which mail programs show, if it has words that the plain text lacks; else keeps the plain text."""
         if part.get_content_maintype() != "multipart" or not part.is_multipart():
             return [part]
         kind = part.get_content_subtype()  # a signature is the second part (RFC 1847)
@@ -118,7 +118,7 @@ class _MailWriter:
         return [*chain(*leaves)]
 
     def _say(self, part: MIMEPart) -> None:
-        """Adds the paragraphs of a text part, and a head before each quotation in it."""
+        """Adds the paragraphs of a text part to the draft, with a head line before each quotation."""
         for one in under_heads(self._paragraphs(part, self._draft), self.subject, self._people):
             self._draft.mark(section=one.section)
             self._draft.paragraph(one.text)
@@ -141,7 +141,7 @@ class _MailWriter:
         return set()
 
     def _message(self, part: MIMEPart, depth: int) -> None:
-        """Adds an attached mail, or the fields of a report about one (RFC 3464, RFC 8098)."""
+        """Adds an attached mail, or the fields of a delivery or read report (RFC 3464, RFC 8098)."""
         blocks: Any = part.get_payload()
         if part.get_content_subtype() not in _MAILS:
             self._draft.mark(section=self.subject or "mail")
@@ -191,7 +191,7 @@ def _parsed(data: bytes) -> EmailMessage:
 
 
 def _is_text(part: MIMEPart) -> bool:
-    """Returns whether a part is text of the mail, and neither an attached file nor an invitation."""
+    """Returns whether a part is text of the mail itself: neither an attached file nor a calendar invitation."""
     is_file = bool(part.get_filename()) or part.get_content_subtype() == "calendar"
     return part.get_content_maintype() == "text" and not is_file
 
@@ -205,7 +205,7 @@ def _names(header: Any) -> list[str]:
 
 
 def _text(part: MIMEPart) -> tuple[str, tuple[str, ...]]:
-    """Returns a part's text, and notes on a guessed encoding: many parts state none, or US-ASCII for any."""
+    """Returns (text, notes) of a part. Guesses the encoding if none, US-ASCII or UTF-8 is stated; a note says so."""
     data = part.get_payload(decode=True)
     if not isinstance(data, bytes):
         return "", ()
@@ -218,7 +218,7 @@ def _text(part: MIMEPart) -> tuple[str, tuple[str, ...]]:
 
 
 def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the events, tasks and journal entries. Each is a section with a line "Label: value" per property."""
+    """Returns a calendar's events, tasks and journal entries: sections with a line "Label: value" for each property."""
     text, notes = decode(name, data)
     draft = DocumentBuilder(notes)
     within, lines, order = list[str](), list[str](), [*_LABELS.values()]

@@ -24,14 +24,14 @@ _DATE_CODES = {
     "yy": "%y", "yyyy": "%Y", "m": "%m", "mm": "%m", "mmm": "%b", "mmmm": "%B", "d": "%d", "dd": "%d", "ddd": "%a",
     "dddd": "%A", "h": "%H", "hh": "%H", "n": "%M", "nn": "%M", "s": "%S", "ss": "%S", "am/pm": "%p", "a/p": "%p",
 }  # fmt: skip
-"""The strftime codes for the parts of a date format; "n" is a minute, as "m" is a month."""
+"""The strftime codes for the parts of a date format. "n" stands for a minute, because "m" is a month."""
 _LOCAL = re.compile(r"\[\$-(?!\w{0,2}09\]|en\b)(?:F[48]00|x-|\w{5}|[^\]]*\].*(?:mmm|ddd))", re.IGNORECASE)
 """Date formats that depend on the system, or whose names of months and days are not English."""
 Parts = list[tuple[str, str]]  # (kind, text) of a section's parts: the kinds are the groups of ``_PART``
 
 
 def shown(value: float | date | time | timedelta, form: str = "") -> str:
-    """Returns a cell's value about as its sheet shows it. ``form``: its number format ("0.0%", '#,##0.00 "EUR"')."""
+    """Returns a cell's value as text, about as the sheet shows it. ``form``: the number format ('#,##0.00 "EUR"')."""
     if isinstance(value, timedelta) and value < timedelta():
         return f"-{shown(-value, form)}"
     if isinstance(value, date | time | timedelta):
@@ -51,7 +51,7 @@ def shown(value: float | date | time | timedelta, form: str = "") -> str:
 
 @lru_cache(maxsize=1000)
 def _sections(form: str) -> list[Parts]:
-    """Returns the parts of each section of a number format."""
+    """Returns the sections of a number format, which ";" separates ("0.00;[Red]-0.00"), each as its parts."""
     sections: list[Parts] = [[]]
     for one in _PART.finditer(form):
         if one["other"] == ";":
@@ -67,7 +67,7 @@ def _is_met(condition: str, value: float) -> bool:
 
 
 def _number(value: float, parts: Parts) -> str:
-    """Returns a number, which is not negative, as a section of a format shows it."""
+    """Returns a number (0 or more) as text, as one section of a number format (``parts``) shows it."""
     plain, kinds = f"{value:.10g}" if value < 1e10 else f"{value:.0f}", {kind for kind, _ in parts}
     if parts == [_PLAIN] or kinds == {"colour"} or kinds & {"code", "half", "ratio"} or not math.isfinite(value):
         return plain
@@ -96,7 +96,7 @@ def _number(value: float, parts: Parts) -> str:
 
 
 def _dated(value: date | time | timedelta, form: str) -> str:
-    """Returns a date, time or length of time in a cell's format; empty if the format does not define its look."""
+    """Returns a date, time or duration as text in a cell's format; empty if the format does not fully define it."""
     length = value if isinstance(value, timedelta) else timedelta()
     value = datetime.combine(date(1900, 1, 1), value) if isinstance(value, time) else value
     moment = datetime(1900, 1, 1) + value if isinstance(value, timedelta) else value

@@ -1,7 +1,6 @@
 """The numbers and bullets that Word shows before paragraphs ("4.2 Notice") but does not store in their text.
 
-The rules are in ECMA-376, part 1, 17.9: a paragraph or its style names a list, which defines each level's numbers.
-"""
+The rules are in ECMA-376, part 1, 17.9: a paragraph or its style names a list, which defines each level's numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +19,8 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 
 
 class Numbering:
-    """The lists of a Word document, with their counters. ``lists``: the root of numbering.xml; ``styles``: by id."""
+    """The lists of a Word document, with their counters. ``lists``: the root element of numbering.xml; ``styles``: the
+    style elements by id."""
 
     def __init__(self, lists: Any, styles: dict[str, Any]) -> None:
         named = [(one, _by_level(one.iterfind(f"{_W}lvl"))) for one in lists.iterfind(f"{_W}abstractNum")]
@@ -71,7 +71,7 @@ class Numbering:
         return re.sub("%([1-9])", number_of, (value_of(shown, "lvlText") or "")[:_LONGEST]).strip()
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
-        """Returns the paragraph's list id (empty: none) and level (from 0), as set on it, its style or a base style."""
+        """Returns the list id (empty: none) and level (from 0) that a paragraph, its style or a base style sets."""
         properties, style = paragraph.find(f"{_W}pPr"), value_of(paragraph.find(f"{_W}pPr"), "pStyle")
         number = level = own = None
         for _ in range(_STYLES):
@@ -110,7 +110,7 @@ def value_of(element: Any, tag: str) -> str | None:
 
 
 def _by_level(elements: Iterable[Any]) -> dict[str, Any]:
-    """Returns levels, or changes of levels, by their number."""
+    """Returns the elements that define or override a list's levels, by level ("0" to "8")."""
     return {at: one for one in elements if (at := one.get(f"{_W}ilvl")) in _AT}
 
 

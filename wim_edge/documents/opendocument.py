@@ -71,7 +71,7 @@ class _ElementWriter:
             for root in roots for style in root.iter(f"{_TEXT}list-style", _CHAPTERS)
         }  # fmt: skip
         """The list styles by name, each with its numbered levels' elements by level (1 is the outermost)."""
-        self._counts: dict[str, dict[int, int]] = {}  # of lists, by id and by the style of the last one: by level
+        self._counts: dict[str, dict[int, int]] = {}  # counters by level, by a list's id or its style
         self._notes: dict[str, list[str]] = {"Notes": [], "Comments": []}
         self._slides = 0
 
@@ -82,7 +82,7 @@ class _ElementWriter:
                 self._draft.mark(section=heading)
             for note in notes:
                 self._draft.paragraph(note)
-        if body.find(f"{_OFFICE}text") is not None:  # a sheet's are only its name and page numbers
+        if body.find(f"{_OFFICE}text") is not None:  # a sheet's headers only have names and page numbers
             margins = (margin for root in self._roots for margin in root.iter(*_MARGINS))
             lines = (self._text(one, []).strip() for margin in margins for one in margin.iter(*_PARAGRAPHS))
             self._draft.mark(section="Headers and footers")
@@ -147,7 +147,7 @@ class _ElementWriter:
                     self._list(child, depth + 1, style, level + 1, counts)
 
     def _label(self, style: str, level: int, counts: dict[int, int], item: Any) -> str:
-        """Advances the counter of a list's level and returns the label of the item: "4.2", "(b)"; empty for none."""
+        """Advances the counter of a list's level. Returns the item's label ("4.2", "(b)"); empty if it has none."""
         levels = self._lists.get(style, {})
         for at in [one for one in counts if one > level]:
             del counts[at]
@@ -184,7 +184,7 @@ class _ElementWriter:
                 self._add(one, depth + 1)
 
     def _rows(self, table: Any, name: str, columns: list[Any]) -> Iterator[list[str] | None]:
-        """Yields each row's cells, repeated as in the file: [] for an empty row, None for a hidden one."""
+        """Yields the cell texts of each row, as often as the file repeats it. [] is an empty row, None a hidden one."""
         left, waiting, cut, number = _REPEATED, list[list[str] | None](), set[str](), 0
         for row in table.iter(_ROW):
             wanted = _times(row, "number-rows-repeated")
@@ -226,7 +226,7 @@ class _ElementWriter:
         return cells
 
     def _text(self, element: Any, boxes: list[Any], look: Look | None = None) -> str:
-        """Returns an element's text. Adds its frames (such as text boxes) to ``boxes``, its footnotes to ``_notes``."""
+        """Returns an element's text. Adds its frames (such as text boxes) to ``boxes``, its notes to ``_notes``."""
         return shown(self._runs(element, boxes, look or {}), self._draft.omit)
 
     def _runs(self, element: Any, boxes: list[Any], above: Look) -> Iterator[tuple[str, str]]:
@@ -258,7 +258,7 @@ class _ElementWriter:
         return " ".join(self._text(one, []) for one in note.iter(_TEXT + "p"))
 
     def _formula(self, frame: Any) -> str:
-        """Returns the formula in a frame on one line; empty if it has none."""
+        """Returns the formula in a frame on one line; empty if the frame has none."""
         found = frame.find(f"{_DRAW}object")
         member = posixpath.join(posixpath.normpath(found.get(_LINK, "")), CONTENT) if found is not None else ""
         root = self._archive.root(member, recover=True) if self._archive.has(member) else found
@@ -270,7 +270,7 @@ class _ElementWriter:
         return above | self._look_of(family[0], element.get(family[1], "")) if family else above
 
     def _look_of(self, family: str, name: str) -> Look:
-        """Returns the looks that a style, with its base styles, switches on or off."""
+        """Returns the look that a style sets, its base styles included. ``family``: the kind of style ("paragraph")."""
         key = family, name
         if key not in self._looks:
             self._looks[key] = {}  # ends a cycle of base styles

@@ -27,11 +27,11 @@ from wim_edge.documents.runs import HIDDEN
 from wim_edge.settings import Limits
 
 _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
-"""The most bookmarks, and characters of a label. Over one unreadable letter in ``_LOST``: the page is recognised."""
+"""The most bookmarks; the most characters of a label. A page with over 1 unreadable letter in ``_LOST`` gets OCR."""
 _TITLE, _MISSED = 200, 50
 """The characters of a title that are searched for on its page. After ``_MISSED`` missing titles, the search stops."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
-"""A page with fewer letters than ``_STAMP``, and over ``_MOST`` covered by one of ``_PICTURES``, may be a scan."""
+"""A page may be a scan: it has under ``_STAMP`` letters, and one of ``_PICTURES`` images covers ``_MOST`` of it."""
 _NO_TITLE = re.compile(  # what programs write without a title: "untitled", a URL, or the file's name
     r"^(untitled|\(anonymous\)|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I
 )
@@ -40,13 +40,13 @@ _PICTURE, _FONT = re.compile(rb"/Subtype\s*/Image\b"), re.compile(rb"/Font\b")
 _LAYERS, _PACKED = re.compile(rb"/OCProperties|/Encrypt"), re.compile(rb"/ObjStm\b[^>]{0,300}>>\s*stream\r?\n")
 _STREAMS, _UNPACKED = 2000, 200_000  # the most streams in which layers are searched for, and bytes of each
 _LAYER, _OBJECTS, _GROUPS, _PIXELS = "OC\0".encode("utf-16-le"), 100_000, 200, 1000
-"""The name of a layer's mark; the most objects and groups of texts on a page; the size of the picture of a group."""
+"""The name of a layer's mark; the most objects and groups of texts on a page; the size of a test picture, in pixels."""
 _SHADES, _WHITE = bytes(level >> 4 for level in range(256)), b"\x0f\x0f\x0f"  # levels that look alike are one shade
 _SOLIDS, _TRIED = 200, 60  # the most solids on a page whose texts may be hidden; how many texts are tried before all
-_Solid = tuple[Box, int, bytes | None]  # a drawing that may cover texts: its place, how many are before, its colour
+_Solid = tuple[Box, int, bytes | None]  # may cover texts: its box, how many texts are before, its colour
 _EDGES, _LEVELS = [ctypes.c_float() for _ in range(4)], [ctypes.c_uint() for _ in range(4)]
 _FLAGS = ctypes.c_int(), ctypes.c_int()
-"""PDFium writes a place, a colour, and whether a path is filled and outlined to these."""
+"""The variables in which PDFium returns a box, a colour, and whether a path is filled and outlined."""
 _PDFIUM = threading.Lock()  # it is not thread-safe
 _LOST_LETTERS = "some letters that cannot be read: its fonts do not say what they are"
 _XFA_FULL = 2  # PDFium's number for XFA forms: their pages are drawn from XML, which its wheels cannot do
@@ -55,7 +55,7 @@ logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would pri
 
 @dataclass
 class PdfPage:
-    """A page's lines in reading order, its unreadable letters, and how often text of each kind is left out."""
+    """A page: its lines in reading order, its number of unreadable letters, and a count of omitted texts by kind."""
 
     lines: list[Line]
     n_lost: int = 0
@@ -63,18 +63,18 @@ class PdfPage:
     ends: tuple[float, float] = 0.0, 0.0
     """The bottom and top of the page, in its lines' coordinates."""
     is_broken: bool = False
-    """True if PDFium cannot load it."""
+    """True if PDFium cannot load the page."""
     is_drawn: bool = False
-    """True if it is a picture, such as a scan, with no text or hardly any."""
+    """True if the page is a picture, such as a scan, with no text or hardly any."""
     label: str | None = None
     """The page's label ("iv"), if it differs from the page's number in the file; else None."""
     titles: list[str] = field(default_factory=list)
-    """The titles of its sections: the bookmarks that lead to it or, in a file without bookmarks, its headings."""
+    """The titles of the sections on the page: its bookmarks, or its headings if the file has no bookmarks."""
 
 
 def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text with marks for its pages and sections. Sections are the bookmarks or else the headings.
-    Recognises scanned pages. Raises DocumentError for encrypted files, and for scanned ones without an engine."""
+    """Returns the text with marks for its pages and sections. The sections are the bookmarks or else the headings.
+    Recognises scanned pages. Raises DocumentError for encrypted files, and for scans if no engine is installed."""
     draft = DocumentBuilder()
     with opened(name, data) as pdf:
         if len(pdf) > limits.pdf_pages:
@@ -128,7 +128,7 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
 
 @contextmanager
 def opened(name: str, source: bytes | Path) -> Iterator[Any]:
-    """Yields an open pypdfium2 document; other threads wait. Raises DocumentError if it is encrypted or damaged."""
+    """Yields an open pypdfium2 document to one thread at a time. Raises DocumentError if it is encrypted or damaged."""
     pdfium = require("pypdfium2", name)
     with _PDFIUM:
         try:
@@ -140,7 +140,7 @@ def opened(name: str, source: bytes | Path) -> Iterator[Any]:
 
 
 def unread_scans(data: bytes, limits: Limits) -> list[int]:
-    """Returns the numbers of a PDF's pages that are pictures and not recognised yet. Raises DocumentError."""
+    """Returns the numbers (from 1) of a PDF's pages that are pictures and not recognised yet. Raises DocumentError."""
     # Most files need not be opened: their bytes name fonts but no picture
     if _FONT.search(data) and not _PICTURE.search(data):
         return []
@@ -151,8 +151,8 @@ def unread_scans(data: bytes, limits: Limits) -> list[int]:
 
 
 def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
-    """Returns (offset, title) for each title: where its section begins in the page's text. This is the next line that
-    begins with the title or, if none does, the offset of the section before (at first 0)."""
+    """Returns (offset, title) for each title: the offset of the next line of ``page``, a page's text, that begins with
+    the title; if there is none, the offset of the title before, or 0."""
     found: list[tuple[int, str]] = []
     at = n_missed = 0
     for title in titles:
@@ -166,7 +166,7 @@ def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
 
 
 def _may_have_layers(data: bytes) -> bool:
-    """Returns whether a PDF names layers, openly or in a packed stream of objects, or is encrypted."""
+    """Returns whether a PDF names layers, openly or in a compressed object stream, or is encrypted."""
     for packed in islice(_PACKED.finditer(data), _STREAMS):
         stream = data[packed.end() : packed.end() + _UNPACKED]
         with suppress(zlib.error):
@@ -220,7 +220,7 @@ def _is_picture(pdf: Any, index: int) -> bool:
 
 
 def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
-    """Returns the page at ``index`` (from 0) of an open pypdfium2 document. Raises PdfiumError."""
+    """Reads page ``index`` (from 0) of an open PDF, without hidden layers if it ``has_layers``. Raises PdfiumError."""
     import pypdfium2.raw as raw
 
     pdf.init_forms()
@@ -244,8 +244,8 @@ def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
 
 
 def _hide_layers(raw: Any, page: Any) -> int:
-    """Switches off a page's texts in hidden layers, which PDFium reads but does not draw, and all that is no text.
-    Returns how many groups of texts, of one form and layer, are hidden."""
+    """Switches off the objects on a page that are no text, and its texts in hidden layers: PDFium reads, but does not
+    draw, these. Returns how many groups of texts, each of one form and one layer, are hidden."""
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for one in islice(page.get_objects(), _OBJECTS):
         raw.FPDFPageObj_SetIsActive(one, one.type in (raw.FPDF_PAGEOBJ_FORM, raw.FPDF_PAGEOBJ_TEXT))
@@ -256,7 +256,7 @@ def _hide_layers(raw: Any, page: Any) -> int:
 
 
 def _layers(raw: Any, one: Any) -> Iterator[int]:
-    """Yields the addresses of the marks that put an object into layers."""
+    """Yields the memory address, as an identifier, of each mark that puts an object into a layer."""
     name, size = (ctypes.c_ushort * 3)(), ctypes.c_ulong()
     for at in range(raw.FPDFPageObj_CountMarks(one)):
         mark = raw.FPDFPageObj_GetMark(one, at)
@@ -266,7 +266,7 @@ def _layers(raw: Any, one: Any) -> Iterator[int]:
 
 
 def _hides(raw: Any, page: Any, texts: Iterable[Any]) -> bool:
-    """Switches off texts if the page looks the same without them. Returns whether it does."""
+    """Switches off ``texts`` if the page looks the same without them. Returns whether they are switched off."""
     scale, pictures = _PIXELS / max(page.get_size()), list[bytes]()
     for is_on in (False, True):
         for one in texts:
@@ -280,7 +280,7 @@ def _hides(raw: Any, page: Any, texts: Iterable[Any]) -> bool:
 
 
 def load_page(pdf: Any, index: int) -> Any:
-    """Loads a page without drawing its form, whose values `take_fields` reads: long lists of options take minutes."""
+    """Loads page ``index`` without preparing its form to be drawn, which takes minutes for long lists of options."""
     form, pdf.formenv = pdf.formenv, None
     try:
         return pdf[index]
@@ -289,8 +289,8 @@ def load_page(pdf: Any, index: int) -> Any:
 
 
 def drawings(page: Any) -> tuple[list[Box], int]:
-    """Returns the boxes of a page's thin drawings: rules, and lines that may strike words out. Switches off the texts
-    without which the page looks the same, and returns how many passages these are."""
+    """Returns the boxes of a page's thin drawings: rules, and lines that may strike words out. Switches off passages of
+    text that do not change how the page looks, and returns their number."""
     import pypdfium2.raw as raw
 
     thin: list[Box] = []
@@ -327,7 +327,7 @@ def _colour(raw: Any, shape: Any) -> bytes:
 
 
 def _doubtful(raw: Any, page: Any, texts: list[int], solids: list[_Solid], step: int) -> Iterator[tuple[Any, ...]]:
-    """Yields (number, last solid in its place, text) of each ``step``-th text in the colour behind it, or covered."""
+    """Yields (index, [last solid there], text) of each ``step``-th text that is covered or in the colour behind it."""
     n_below, colours = max((n for _, n, _ in solids), default=0), {_WHITE, *(colour for *_, colour in solids)}
     for at in range(0, len(texts), step):
         text = raw.FPDFPage_GetObject(page.raw, texts[at])

@@ -1,7 +1,6 @@
 """The fields of a PDF's form: each becomes a line "label: value", and its label is not repeated on the page.
 
-PDFium draws a field's value as text that is not connected to the label beside it, and does not draw ticks.
-"""
+PDFium draws a field's value as text that is not connected to the label beside it, and does not draw ticks."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _HIDDEN = 0x02 | 0x20
 _PASSWORD = 1 << 13
 _MOST_OPTIONS = 500
 _MOST, _LONGEST = 1000, 100_000
-"""The most fields that are read on a page; none are read after their values have ``_LONGEST`` characters."""
+"""The most fields that are read on a page. No more are read after their values have ``_LONGEST`` characters in all."""
 _FAR = 1e5  # points; coordinates beyond are moved to this limit
 _LONG = 40  # a text this long is no label above a field
 _BESIDE, _ABOVE = 2.0, 1.5
@@ -28,7 +27,8 @@ _BESIDE, _ABOVE = 2.0, 1.5
 
 
 class Field(NamedTuple):
-    """A form field: its name in the file, its tooltip (``hint``), its value, and whether it is a box to tick."""
+    """A form field: its name in the file, its tooltip (``hint``), its value, and its place in points (left, bottom,
+    right, top). ``is_box``: True for a tick box, and for a radio button."""
 
     name: str
     hint: str
@@ -37,11 +37,11 @@ class Field(NamedTuple):
     is_radio: bool = False
     is_box: bool = False
     box: Box | None = None
-    """Its place on the page as drawn, set when `with_fields` converts ``place`` to reading direction."""
+    """The field's place on the page as drawn; set when `with_fields` turns ``place`` to reading direction."""
 
 
 def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
-    """Removes the fields from a pypdfium2 page. Returns the visible ones, and the number of those beyond the limits."""
+    """Removes the fields from a pypdfium2 page. Returns the visible ones, and how many more are beyond the limits."""
     import pypdfium2.raw as raw
 
     found: list[Field] = []
@@ -96,7 +96,7 @@ def _text(function: Callable[..., int], *of: Any) -> str:
 
 def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, from_right: bool = False) -> list[Line]:
     """Returns the page's lines, with a line "label: value" in place of the label of each filled field. ``turn``: the
-    degrees to turn the page by; ``from_right``: whether its text runs from right to left."""
+    degrees to turn the page by; ``from_right``: whether the page's text runs from right to left."""
     fields = [_as_read(one, turn, from_right) for one in taken]
     parts = [(number, part) for number, line in enumerate(lines) for part in fragments(line)]
     labels = _Labels([part for _, part in parts], fields)
@@ -146,7 +146,7 @@ class _Labels:
         self.used: set[int] = set()
 
     def of(self, one: Field) -> tuple[list[int], str, str]:
-        """Returns the indices of the parts that label a field, its label, and its value (empty: shows no line)."""
+        """Returns (indices of the parts that label a field, the label, the value). An empty value gets no line."""
         caption = self._captions.get(one.place)
         says = "" if caption is None else self._parts[caption].text
         if one.is_radio and one.value != _NO:
@@ -187,7 +187,7 @@ class _Labels:
         return min(behind, default=math.inf) < min(texts, default=math.inf)
 
     def _beside(self, one: Field) -> int | None:
-        """Returns the index of the nearest part left of a field that is no caption of a box; None if there is none."""
+        """Returns the index of the nearest part left of a field, captions of boxes excepted; None if there is none."""
         beside = [
             at for at, part in enumerate(self._parts) if _is_level(part, one) and part.left < one.place[0]
             and at not in self._of_boxes and any(map(str.isalpha, part.text))
@@ -195,7 +195,7 @@ class _Labels:
         return max(beside, key=lambda at: self._parts[at].right, default=None)
 
     def _behind(self, one: Field) -> int | None:
-        """Returns the index of the part right after a box to tick, which is its caption; None if there is none."""
+        """Returns the index of the part right after a tick box or radio button: the caption; None if there is none."""
         right = one.place[2]
         behind = [
             at for at, part in enumerate(self._parts)

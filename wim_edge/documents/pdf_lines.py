@@ -1,7 +1,6 @@
 """The lines of a PDF page, with the places of their words, in reading order: one column after the other.
 
-Lines stay as PDFium drew them, unless many are drawn across two columns of text: those are split at the gutter.
-"""
+Lines stay as PDFium drew them, unless many are drawn across two columns of text: those are split at the gutter."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,
 
 
 class Line(NamedTuple):
-    """Words at one height, and the box around them, in points in reading direction."""
+    """A line: words at one height, and the box around them, in points, with the page turned to reading direction."""
 
     words: tuple[Word, ...]
     bottom: float
@@ -44,7 +43,7 @@ class Line(NamedTuple):
     is_whole: bool = False
     """True for a complete line, such as a form field's: it is not joined to others, nor part of a table."""
     weight: int = 0
-    """The weight of its font (400: regular; 0: unknown)."""
+    """The weight of the line's font (400: regular; 0: unknown)."""
 
     @property
     def height(self) -> float:
@@ -68,7 +67,7 @@ def line_of(words: Sequence[Word], bottom: float, top: float, weight: int = 0) -
 
 
 def page_lines(found: WordRows) -> list[Line]:
-    """Returns the lines of a page; text in another reading direction follows, placed below all other text."""
+    """Returns a page's lines. Lines in other reading directions follow, and are placed below all others."""
     lines = (in_columns([_line(row, number) for row in rows]) for number, rows in enumerate(found.rows))
     return [one._replace(weight=min(found.weight(word.start) for word in (one.words[0], one.words[-1])))
             for some in lines for one in some]  # fmt: skip
@@ -146,7 +145,7 @@ def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
 
 def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
     """Returns the lines grouped into rows, from the top. A line joins one of the last few rows if it is at that row's
-    height and no other line is in its place: all lines of a cell are drawn before the next cell."""
+    height and no other line is in its place: a file may draw all lines of a cell before the next cell."""
     rows: list[list[Line]] = []
     spans: dict[int, list[tuple[float, float]]] = {}  # by the id of a row: (left, right) of its lines, in order
     for line in lines:
@@ -171,7 +170,7 @@ def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
 
 
 def in_blocks(lines: Sequence[Line], usual: float = 0.0) -> list[list[Line]]:
-    """Returns the lines of each block. ``usual``: the usual distance between lines, in points."""
+    """Returns the lines grouped into blocks of one spacing and size. ``usual``: the usual line distance, in points."""
     blocks = [[lines[0]]]
     for one, other in pairwise(lines):
         blocks += [[]] if _is_apart(one, other, usual) else []
@@ -198,7 +197,8 @@ def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
 
 
 def _on_page(page: Sequence[Line], size: float, weight: float) -> list[str]:
-    """Returns the headings above body text, and a single one at the page's end if body text is above it."""
+    """Returns a page's headings: those above body text, and a single one at the page's end if body text is above it.
+    ``size`` and ``weight``: the usual ones of the document's lines."""
     found: list[str] = []
     waiting: list[str] = []
     has_text = False
@@ -223,6 +223,6 @@ def _rank(line: Line, size: float, weight: float) -> int:
 
 
 def _is_title(text: str, rank: int) -> bool:
-    """Returns whether a text may be a title; one of ``rank`` 1 has no colon, and no digits after its own number."""
+    """Returns whether a text may be a title. A merely bold one (``rank`` 1) has no colon, and digits only in front."""
     own = text[_NUMBER.match(text).end() :]  # type: ignore[union-attr]
     return any(map(str.isalpha, own)) and not _NO_HEADING.search(text) and (rank > 1 or not re.search(r"[\d:]", own))

@@ -1,7 +1,6 @@
 """The pages of a PDF as shown: their sizes, their images, and the places of their words.
 
-The reader (`wim_edge.documents.pdf`) repairs the text, so the page's words are aligned with it; some have no place.
-"""
+The reader (`wim_edge.documents.pdf`) repairs the text, so the page's words are aligned with it; some have no place."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class PageWord:
-    """A word of the text and its box on the page; a word broken over two lines is two of these."""
+    """A word of a page's text and its box on the page. A word that is broken over two lines is two `PageWord`s."""
 
     start: int
     """The characters ``[start, end)`` of the page's text."""
@@ -40,13 +39,14 @@ class PageWord:
 
 
 def page_sizes(path: Path) -> list[tuple[float, float]]:
-    """Returns the width and height of each page as shown, in points. Raises DocumentError."""
+    """Returns the width and height of each page as shown, in points. Raises DocumentError if the file is unreadable."""
     with opened(path.name, path) as pdf:
         return [tuple(pdf.get_page_size(number)) for number in range(len(pdf))]
 
 
 def page_image(path: Path, page: int, width: int) -> bytes:
-    """Returns a page (from 1) as JPEG, at most `WIDEST` pixels wide. Raises DocumentError or LibraryError."""
+    """Returns a page (from 1) as JPEG, ``width`` pixels wide, but at most `WIDEST` pixels wide or high. Raises
+    DocumentError if the file is unreadable, and LibraryError if it has no such page."""
     with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         across, down = shown.get_size()
         picture = shown.render(scale=min(width, WIDEST, WIDEST * across / down) / across).to_pil()
@@ -56,7 +56,7 @@ def page_image(path: Path, page: int, width: int) -> bytes:
 
 
 def page_words(path: Path, page: int, text: str) -> list[PageWord]:
-    """Returns the words of ``text``, the page's text, that are found on the page. Raises as `page_image`."""
+    """Returns the words of ``text``, the page's text, that are found on the page. Raises what `page_image` does."""
     with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         lines, (across, down) = read_page(pdf, page - 1).lines, shown.get_size()
         found = list(_words(lines, shown, {*text.split()}))
@@ -73,7 +73,7 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
 
 
 def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple[str, list[Box]]]:
-    """Returns a scanned page's words, each with a list of one box; [] if the page is not recognised yet."""
+    """Returns (word, [box]) for a scanned page of this size in points; [] if the page is not recognised yet."""
     known = scans.known(path.read_bytes()).pages.get(page) if scans.engine() else None
     return [
         (word.text, [(word.left / across, -line.top / down, word.right / across, -line.bottom / down)])
@@ -89,7 +89,7 @@ def _page(pdf: Any, number: int) -> closing[Any]:
 
 
 def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator[tuple[str, list[Box]]]:
-    """Yields a page's words in the order of its text, each with a box per line that it is on. A word broken at a line's
+    """Yields a page's words in reading order, each with a box per line that it is on. A word that is broken at a line's
     end continues on the next line that completes a word of ``wanted``: a footer may be drawn in between."""
     begun: tuple[str, list[Box]] | None = None
     for line in lines:

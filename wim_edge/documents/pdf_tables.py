@@ -29,12 +29,12 @@ _ROOM, _MANY = 0.45, 5  # least gap between columns, in line heights; in more co
 _LOOSE = 0.4  # least gap between words of two columns, in line heights
 _LINES, _PROSE, _FULL, _GOES_ON, _RUNNING = 3, 20, 0.6, 0.4, 0.8
 """The least values for a column of text: lines, characters a line, the median line's width as a share of the column's,
-the share of lines that begin in lower case, and in running text that of full lines."""
+and the share of lines that begin in lower case; for running text, also the share of full lines."""
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """A table: the index after its last row, its cells' texts by row, (left, right) of its columns, and its place."""
+    """A table. ``end``: index after its last row; ``cells``: texts by row; ``columns``: the (left, right) of each."""
 
     end: int
     cells: list[list[str]]
@@ -42,13 +42,13 @@ class TableRows:
     top: float
     bottom: float
     header: list[list[str]] | None = None
-    """The rows of the table on the previous page where it began; None if it begins here."""
+    """The rows of the table on the page where it began; None if it begins on this page."""
     is_headed: bool = False
     """True if the first row's letters are heavier than the second's."""
 
 
 def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> TableRows | None:
-    """Returns the table that begins with ``rows[start]``, or None. ``n_tried``: how many rows before began none."""
+    """Returns the table that begins with ``rows[start]``, or None. ``n_tried``: how many rows before began no table."""
     if not 1 < len(rows[start]) <= _WIDEST:
         return None
     end = _end(rows[: start + (_ROWS if n_tried < _TRIED else _FEWER)], start)
@@ -84,7 +84,7 @@ def _table(rows: Sequence[Sequence[Line]], start: int, end: int) -> TableRows | 
 
 def columns_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> tuple[int, list[Line]] | None:
     """Returns the index after the columns of text that begin with ``rows[start]``, and their lines, column by column;
-    None if there are none. A gap or a line across them divides them into upper and lower ones."""
+    or None. A large gap, or a line across the columns, ends them. ``n_tried``: as in `table_at`."""
     first = [cell for row in rows[start : start + 2] for cell in row]
     if len(rows[start]) < 2 or 2 * sum(len(cell.text) for cell in first) < _PROSE * len(first):  # figures: saves time
         return None
@@ -137,13 +137,13 @@ def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def _names_rows(row: Sequence[Line], below: Sequence[Line], usual: int) -> bool:
-    """Returns whether a single, short cell is the title of the rows below: the next begins there and has all cells."""
+    """Returns whether a single, short cell is the title of the rows below: the next row is full and begins there."""
     begins_there = abs(row[0].left - min(cell.left for cell in below)) < row[0].height
     return len(row[0].text) <= _TITLE and len(below) == usual and begins_there
 
 
 def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
-    """Returns the index after the table's last row."""
+    """Returns the index after the last row of the table that begins with ``rows[start]``."""
     end, at = start + 1, start + 1
     left = min(cell.left for cell in rows[start])
     while at < len(rows) and at - end <= _SINGLE and len(rows[at]) <= _WIDEST and _follows(rows[at - 1], rows[at]):
@@ -162,7 +162,7 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
 
 
 def _stands_above(line: Line, table: Sequence[Sequence[Line]]) -> bool:
-    """Returns whether a line left of the table is the next heading: it is larger, or farther off than rows are."""
+    """Returns whether a line left of the table is the next heading: larger or farther off than the table's rows."""
     usual = median([0.0, *(_gap(above, below) for above, below in pairwise(table))])
     heights = median(cell.height for row in table for cell in row)
     return _gap(table[-1], [line]) > usual + _CLOSE or line.height > _LARGER * heights
@@ -181,7 +181,7 @@ def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
 
 
 def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Returns whether ``other``, a single cell, continues a cell of ``row``; the first one only in lower case."""
+    """Returns whether ``other``, a single cell, continues a cell of ``row`` (the first only if it is in lower case)."""
     gap = min(one.bottom for one in row) - other[0].top
     behind = sorted(row, key=lambda one: one.left)[len(row) > 1 and not other[0].text[:1].islower() :]
     is_below = any(abs(one.left - other[0].left) < other[0].height / 2 for one in behind)
@@ -245,8 +245,8 @@ def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
 
 
 def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]:
-    """Returns the rows' cells, with the lines of a cell joined. If rows are spaced apart, close ones are one row if the
-    first cell of either is empty. Otherwise, a single cell without a digit first continues that of the row above."""
+    """Returns the rows' cells, with the lines of a cell joined. If gaps between rows differ, a row joins a close one
+    above it, for example if either has no first cell. Else only a single cell that is no number joins the row above."""
     gaps = [_gap(above, below) for (_, above), (_, below) in pairwise(rows)]
     near, far = min(gaps, default=0.0), max(gaps, default=0.0)
     parted = far - near > _PARTED
@@ -281,13 +281,13 @@ def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
 
 
 def _overlap_rows(above: Sequence[Line], below: Sequence[Line]) -> bool:
-    """Returns whether two rows overlap: beside the lines of a cell, others are centred."""
+    """Returns whether two rows overlap in height, as when cells are centred beside a cell with several lines."""
     overlap = max(one.top for one in below) - min(one.bottom for one in above)
     return overlap > _CENTRED * min(one.height for one in (*above, *below))
 
 
 def _is_list(cells: Sequence[Sequence[str]]) -> bool:
-    """Returns whether an apparent table is a list with marks, numbered lines, a table of contents, or spaced words."""
+    """Returns whether an apparent table is a list with marks, numbered lines, a table of contents, or spaced prose."""
     filled = [cell for row in cells for cell in row if cell]
     words = sum(map(len, map(str.split, filled)))
     if len(cells[0]) > _MANY and words < 2 * len(filled) and 2 * sum(map(str.isalpha, filled)) > len(filled):
@@ -302,7 +302,7 @@ def _is_list(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]], int]:
-    """Returns the first rows of ``lines`` with one cell in each column of ``table``, and how many lines they take."""
+    """Returns the cells of the first rows of ``lines`` that fill all columns of ``table``, and their line count."""
     rows, n_lines = [], 0
     for row in rows_of(lines):
         cells = row_cells(row)

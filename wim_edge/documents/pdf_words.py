@@ -1,8 +1,7 @@
 """The words of a PDF page as a reader sees them, with their places.
 
 PDFium returns a page's characters in the order in which they were drawn, which is mostly the reading order. This module
-repairs the rest: turned or right-to-left text, raised letters, and struck-out words.
-"""
+repairs the rest: turned or right-to-left text, raised letters, and struck-out words."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from wim_edge.documents.bidi import RTL, is_rtl, logical_order, paired
 from wim_edge.documents.runs import RAISED, set_off, with_accents
 
 BROKEN = "\ufffe\x02"
-"""The characters for a hyphen that only broke the line: PDFium's own, and one in the text of some files."""
+"""The characters for a hyphen at a line's end that is not part of the word: PDFium's own, and one in some files."""
 LOST = "\ufffd"
 """The character for a glyph whose meaning the font does not define."""
 _LOST_LETTERS = re.compile(f"\\w{LOST}+|{LOST}+\\w")
@@ -37,7 +36,7 @@ _REGULAR, _BOLD, _LONGEST_NAME = 400, 700, 100  # font weights; the most bytes o
 _ALIKE, _RAISED, _SMALLER = 0.06, 0.15, 0.9
 """The tolerance between level boxes, and a raised letter's least rise and largest height, in letter heights."""
 _NEAR, _TOUCHING, _SPACE, _APART = 0.6, 0.08, 0.15, 0.75
-"""The widest gaps in a row and in a word, the least gaps between words and lines set apart by place; in heights."""
+"""The widest gaps in a row and in a word; the least gaps between words and lines in `_placed`; in letter heights."""
 _STRAIGHT = 0.2  # the tolerance of a text's angle, in right angles
 _THIN, _MIDDLE, _LINES, _SHORTER, _LONGER = 0.15, (0.33, 0.62), 500, 0.05, 0.75
 """A line through a word: its largest thickness and the range of its place, in letter heights; the most in a row; how
@@ -49,7 +48,7 @@ _NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 
 
 class Word(NamedTuple):
-    """A word, or a part of it with letters of one size, and its place in points, in reading direction."""
+    """A word, or its part with letters of one size. Places are in points, with the page turned to reading direction."""
 
     text: str
     left: float
@@ -57,11 +56,11 @@ class Word(NamedTuple):
     bottom: float = 0.0
     top: float = 0.0
     box: Box | None = None
-    """Its place on the page as drawn, if known."""
+    """The word's place on the page as drawn, if known."""
     joins: bool = False
-    """True if no blank precedes it: it continues the word before."""
+    """True if the word continues the one before, with no blank between them."""
     start: int = -1
-    """The index of its first character on the page, if its characters are consecutive; else -1."""
+    """The index on the page of the word's first character; -1 if its characters are not consecutive."""
 
 
 class WordRow(NamedTuple):
@@ -73,8 +72,8 @@ class WordRow(NamedTuple):
 @dataclass
 class WordRows:
     """A page's words in rows, a list of rows per reading direction. ``from_right``: most letters run from right to
-    left, so that places are mirrored. ``n_struck``, ``n_lost``, ``n_outside``: struck-out words, unreadable
-    letters, rows with words off the page."""
+    left, so that places are mirrored. ``n_struck``, ``n_lost``, ``n_outside``: the numbers of struck-out words,
+    unreadable letters, and rows with words off the page."""
 
     rows: list[list[WordRow]] = field(default_factory=list)
     from_right: bool = False
@@ -82,11 +81,11 @@ class WordRows:
     n_lost: int = 0
     n_outside: int = 0
     weight: Callable[[int], int] = lambda start: 0
-    """Returns the font weight of a character, by its index on the page."""
+    """Returns the font weight of the character with this index on the page."""
 
 
 def page_words(page: Any, lines: Sequence[Box] = (), n_sure: int = 0) -> WordRows:
-    """Returns the words of a pypdfium2 page. ``lines``: boxes of lines that may strike words out; ``n_sure`` do."""
+    """Returns a pypdfium2 page's words. ``lines``: lines that may strike words out; the first ``n_sure`` surely do."""
     chars = _Chars(page)
     found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost, weight=chars.weight)
     by_turn, (left, bottom, right, top) = dict[int, list[list[Word]]](), page.get_bbox()
@@ -112,7 +111,7 @@ def page_words(page: Any, lines: Sequence[Box] = (), n_sure: int = 0) -> WordRow
 
 
 def _add(rows: list[list[Word]], words: list[Word]) -> None:
-    """Appends one of PDFium's rows to ``rows``, or joins it to the last: PDFium ends rows even inside words."""
+    """Appends one of PDFium's rows to ``rows``, or joins it to the last of them: PDFium ends rows even inside words."""
     if not words:
         return
     first, last = words[0], rows[-1][-1] if rows else None
@@ -135,7 +134,7 @@ def _is_level(one: Word, other: Word) -> bool:
 
 
 def _row(parts: Sequence[Word]) -> WordRow:
-    """Returns a row, with raised letters as plain text ("m²", "[1]")."""
+    """Joins the parts of words into a row, with raised letters as plain text ("m²", "[1]")."""
     bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
     height = median_high([one.top - one.bottom for one in parts])
     least, most = bottom + _RAISED * height, _SMALLER * height  # of a raised letter
@@ -199,7 +198,7 @@ def _is_as_long(line: Box, letters: Box) -> bool:
 
 
 def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, Box]]:
-    """Yields the words of a row in reading order, each with its box on the page. Gaps separate words."""
+    """Yields a row's words in reading order, each with its box on the page. Gaps between glyphs separate words."""
     shown = sorted((one for one in glyphs if not _is_mark(one.text)), key=lambda one: one.left + one.right)
     signs: dict[Word, str] = defaultdict(str)
     middles = [one.left + one.right for one in shown]
@@ -250,14 +249,14 @@ class _Chars:
         self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
 
     def _is_lost(self, text: str, at: int) -> bool:
-        """Returns whether the font does not define a character. If it is U+0000, PDFium returns it as its hyphen."""
+        """Returns whether the font does not define a character. PDFium may return U+0000 as U+FFFE, its hyphen."""
         if _ZERO.match(text, at) and self._raw.FPDFText_IsHyphen(self._handle, at) != 1:
             _, bottom, _, top = self._page.get_charbox(at)
             return bool(top - bottom > 1)  # else it is a blank
         return bool(self._raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1)
 
     def weight(self, at: int) -> int:
-        """Returns the weight of a character's font; 0: unknown. A standard font has none, so its name decides."""
+        """Returns the weight of a character's font; 0: unknown. If it states none, "Bold" in its name decides."""
         known = self._raw.FPDFText_GetFontWeight(self._handle, at) if at >= 0 else -1
         if known == 0 and self._raw.FPDFText_GetFontInfo(self._handle, at, self._name, len(self._name), None):
             return _BOLD if b"Bold" in self._name.value else _REGULAR
@@ -332,7 +331,7 @@ class _Chars:
         return (_placed_word(text, box, turn, joins, start),) if text else ()
 
     def _placed(self, start: int, end: int, turn: int, from_right: bool) -> Iterator[Word]:
-        """Yields the words of a turned or right-to-left row, in the order of their letters' places."""
+        """Yields the words of a turned or right-to-left row, in the order of the letters' places on the page."""
         glyphs = [_placed_word(self.text[at], self.box(at), turn) for at in range(start, end)]
         most = _APART * max(one.top - one.bottom for one in glyphs)
         levels: list[list[Word]] = []  # PDFium joins turned lines into one
@@ -347,8 +346,9 @@ class _Chars:
                 yield from (word._replace(bottom=bottom, top=top) for word in self._word(text, box, turn=turn))
 
     def without_struck(self, words: list[Word], lines: Sequence[Box], turn: int, sure: Set[Box]) -> list[Word]:
-        """Returns a row's words without struck-out letters, and counts them. A strike is as long as the letters that it
-        covers: a line of a chart is longer, an outline shorter. Without `Word.start`, words go whole."""
+        """Returns a row's words without struck-out letters, and counts these words. The lines in ``sure`` strike out.
+        Any other line does if it is as long as the letters that it covers: a chart's line is longer, an outline's is
+        shorter. Words without `Word.start` are struck out as a whole."""
         bottom, top = min([word.bottom for word in words]), max([word.top for word in words])
         first, last = (bisect_left(lines, at, key=lambda line: line[1]) for at in (bottom, top))
         near = [line for line in lines[first:last] if bottom < line[1] <= line[3] < top][:_LINES]
@@ -379,7 +379,7 @@ class _Chars:
         return made
 
     def _parts(self, word: Word, turn: int) -> list[tuple[str, Box]]:
-        """Returns a word's letters with their places; without `Word.start`, the word as a whole."""
+        """Returns a word's letters with their places; a word without `Word.start` is one part."""
         if word.start < 0:
             return [(word.text, (word.left, word.bottom, word.right, word.top))]
         return [(letter, as_read(self.box(word.start + at), turn)) for at, letter in enumerate(word.text)]

@@ -1,8 +1,7 @@
 """The readers of plain text and Markdown with their headings as sections, and of JSON with its keys as sections.
 
 A text file with many HTML tags is read as HTML. A model would read the tags as words (half of the tokens of some
-tables) and quote them. JSON keeps its lines: a small model reads them better than rows with their keys.
-"""
+tables) and quote them. JSON keeps its lines: a small model reads them better than rows with their keys."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ _DEPTH, _LONGEST = 6, 60  # most keys of a path, which keeps the last ones; most
 
 
 def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text of a file that has no other reader. The ending shows whether it is Markdown or JSON."""
+    """Returns the text of a file that has no other reader. ``ending``, such as ".md", identifies Markdown and JSON."""
     text, notes = decode(name, data)
     if ending in MARKDOWN.endings:
         return _markdown(name, text, limits, notes)
@@ -58,7 +57,7 @@ def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
 
 
 def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...] = ()) -> Document:
-    """Returns the document of a plain text. HTML is read without its tags, with its sections and a note."""
+    """Returns the document of a plain text. A text that is HTML is read without tags, with sections and a note."""
     if not is_markup(text):
         marks = tuple(Mark(start, section=short(title)) for start, title in titles_of(text))
         # A long title before each segment would cost more than it tells
@@ -75,7 +74,7 @@ def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...
 
 
 def is_markup(text: str) -> bool:
-    """Returns whether a text has many tags: at least half are known HTML tags in pairs."""
+    """Returns whether a text is HTML: it has many tags, and at least half are known HTML tags in pairs."""
     if text.count("<") < _LEAST:
         return False
     tags = Counter((closing, tag.lower()) for closing, tag in _TAG.findall(text))
@@ -109,7 +108,7 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
 
 
 def _as_shown(text: str, body: int, parser: Any, draft: DocumentBuilder) -> str:
-    """Returns the text without what is struck out or a comment after offset ``body``, but for line ends."""
+    """Returns the text without the struck-out passages and comments after offset ``body``; their line ends stay."""
     lines, heading, done, known = text[body:].split("\n"), "", 0, dict[str, Any]()
     for before, token in pairwise([None, *parser.parse(text[body:], known)]):
         if token.type in ("inline", "html_block") and token.map[0] >= done:
@@ -131,7 +130,7 @@ def _as_shown(text: str, body: int, parser: Any, draft: DocumentBuilder) -> str:
 
 
 def _left_out(text: str) -> Iterator[tuple[int, int]]:
-    """Yields (start, end) of struck-out passages and comments outside code, in one pass with a look-up of ends."""
+    """Yields (start, end) of each struck-out passage and each comment that is not in code."""
     ends: dict[str, list[int]] = defaultdict(list)
     for one in _END.finditer(text):
         ends[one[0]].append(one.start())
@@ -146,8 +145,9 @@ def _left_out(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _key_paths(text: str) -> tuple[Mark, ...]:
-    """Returns a mark for each section of JSON: where values begin, and the path of keys to them ("network > mqtt"). An
-    object in a list is named by its name or number. Text that is not JSON with a bracket per line has no marks."""
+    """Returns the marks of sections in a JSON text. A section is a run of values with one path of keys, which is its
+    title ("network > mqtt"). An object in a list has its name or its number as its key. A text that is not JSON, or has
+    several brackets on a line, gets no marks."""
     try:
         if not isinstance(json.loads(text), dict | list):
             return ()

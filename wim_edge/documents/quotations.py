@@ -1,9 +1,8 @@
 """The quoted parts of a mail, each under a head that names its writer: "Quoted: On 2 May Jonas wrote".
 
-Structure identifies them, in any language: `>` before lines, a `<blockquote>`, or the head of a quoted mail. The last
-line before a quotation, if it ends with a colon, names its writer. A mail's head has lines of "Label: value": one with
-a time, and one with an address, a name or the subject of this mail.
-"""
+Structure identifies quotations, in any language: `>` before lines, a `<blockquote>`, or the head of a quoted mail. The
+last line before a quotation, if it ends with a colon, names the writer. A mail's head has lines of "Label: value": one
+with a time, and one with an address, a name or the subject of this mail."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ class Paragraph(NamedTuple):
 
 
 class Collected(DocumentBuilder):
-    """Collects the paragraphs of a mail's HTML in ``found``. Omissions are noted in ``draft``, the mail's own."""
+    """Collects the paragraphs of a mail's HTML in ``found``. Passes omissions on to ``draft``, the mail's draft."""
 
     def __init__(self, draft: DocumentBuilder) -> None:
         super().__init__()
@@ -48,7 +47,7 @@ class Collected(DocumentBuilder):
 
 
 def of_plain(text: str) -> Iterator[Paragraph]:
-    """Yields the paragraphs of a plain text. The `>` before quoted lines are removed and counted."""
+    """Yields the paragraphs of a plain text. The `>` before quoted lines are removed, and counted as depth."""
     block: list[str] = []
     depth = 0
     for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
@@ -63,7 +62,8 @@ def of_plain(text: str) -> Iterator[Paragraph]:
 
 
 def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[Paragraph]:
-    """Yields the paragraphs, with a head (and section) before each quotation. ``people``: named in the mail's head."""
+    """Yields the paragraphs of a mail, and before each quotation a head that names its writer and begins a section.
+    ``subject`` and ``people``, from the mail's headers, help to find the heads of quoted mails."""
     pieces = list(_divided(paragraphs, _REPLY.sub("", subject), people))
     open_quotations: list[tuple[int, str, bool]] = []  # depth, head, whether that is a mail's head
     said, above = "", ""
@@ -90,7 +90,7 @@ def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[
 
 
 def _attribution(text: str) -> tuple[str, str]:
-    """Splits a paragraph into text and attribution: the last lines, if they name a writer and end with a colon."""
+    """Splits a paragraph into (text, attribution). The attribution is the last lines, if they end with a colon."""
     lines = text.rstrip().split("\n")
     if not lines[-1].endswith((":", "：")):
         return text, ""
@@ -104,7 +104,7 @@ def _attribution(text: str) -> tuple[str, str]:
 
 
 def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[tuple[Paragraph, str]]:
-    """Yields (paragraph, title), split before each quoted mail's head; the title is made of that head, or empty."""
+    """Yields (paragraph, title), split before each quoted mail's head. The title is made of that head, or empty."""
     above = ""
     for text, depth, section in paragraphs:
         lines, begin, title = text.split("\n"), 0, ""
@@ -126,7 +126,7 @@ def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str
 
 
 def _is_head(values: list[str], subject: str, people: Sequence[str], *, is_ruled: bool) -> bool:
-    """Returns whether the values of some lines "Label: value" are a mail's head. ``is_ruled``: a rule is above them."""
+    """Returns whether the values of lines "Label: value" are a mail's head. ``is_ruled``: True if a rule is above."""
     if len(values) < _LINES or _TIME.search(values[0]) or not any(map(_TIME.search, values[1:])):
         return False
     is_about = bool(subject) and any(subject in value for value in values[1:])

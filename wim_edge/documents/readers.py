@@ -54,7 +54,7 @@ def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Lim
 
 
 def document_of(path: Path, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """Returns the document in ``data``, the bytes of the file ``path``. Raises DocumentError."""
+    """Returns the document in ``data``, the bytes of the file ``path``. Raises DocumentError as `read_document`."""
     return replace(_parse_checked(_printable(path.name or str(path)), path.suffix.lower(), data, limits), path=path)
 
 
@@ -70,7 +70,7 @@ def _parse_checked(name: str, ending: str, data: bytes, limits: Limits) -> Docum
 
 
 def read_documents(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Document]:
-    """Reads several files, and numbers equal names. Raises as `read_document`, or InvalidRequestError for two ``-``."""
+    """Reads several files; numbers equal names. Raises as `read_document`, or InvalidRequestError for two ``-``."""
     sources = list(sources)
     if sources.count("-") > 1:
         raise InvalidRequestError("standard input (-) is given twice", "Give - once.")
@@ -83,7 +83,7 @@ def listed(documents: Documents) -> list[DocumentSource]:
 
 
 def load_documents(documents: Documents, limits: Limits) -> list[Document]:
-    """Returns the documents, and reads those given as paths. Raises DocumentError and InvalidRequestError."""
+    """Returns the documents, with titles and unique names; reads those that are paths. Raises as `read_documents`."""
     given = listed(documents)
     if empty := next((one for one in given if isinstance(one, Document) and not one.text.strip()), None):
         raise DocumentError(f"{empty.name}: the document is empty", "Give one that holds text.")
@@ -103,8 +103,8 @@ class Scan:
     def recognise(
         self, limits: Limits = DEFAULTS, *, keep: bool = False, is_stopped: Callable[[], bool] = bool
     ) -> Generator[scans.ScannedPage]:
-        """Recognises the text and yields each page; `read_document` then uses the result. ``keep``: also stores it on
-        disk. ``is_stopped``: polled; returns True to end the recognition. Raises DocumentError."""
+        """Recognises the text and yields each page; `read_document` then uses the pages. ``keep``: also stores them on
+        disk. ``is_stopped`` is polled, and ends the recognition when it returns True. Raises DocumentError."""
         from wim_edge.documents import scans
 
         return scans.recognise(
@@ -113,7 +113,7 @@ class Scan:
 
 
 def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
-    """Returns the files with pages to recognise; reading a file also recognises them, but reports no progress."""
+    """Returns the files that have pages to recognise. `read_document` also recognises them, but reports no progress."""
     from wim_edge.documents import scans
     from wim_edge.documents.pdf import unread_scans
 

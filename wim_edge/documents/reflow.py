@@ -1,9 +1,8 @@
 """The text of a PDF's pages as intended: a paragraph on one line, a table as rows of cells, and no running heads or
 page numbers in between.
 
-The author of the page decided where its lines end. If the next line's first word would have fitted on a line, the break
-was intended; otherwise the paragraph continues.
-"""
+If the first word of the next line would have fitted on a line, the author intended the line break; otherwise the
+paragraph continues."""
 
 from __future__ import annotations
 
@@ -34,13 +33,13 @@ _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
 _DIGITS = re.compile(r"\d+")
 _Stretch = list[Line] | TableRows
 _Key = tuple[str, int, int]
-"""A running head's text without its page number, that number minus the page's index, and its height."""
+"""A possible running head: its text without the page number, that number minus the page's index, and its height."""
 _EDGE = 2  # the lines at a page's top and bottom that may be between the parts of a table
 _WORDS, _LONGEST = 4, 200
-"""The least words beside a page number ("Delivery note no. 17" may identify a page), and the most characters."""
+"""The fewest words beside a page number in a running head ("Delivery note no. 17" is none), and its most characters."""
 _MARGIN, _LEVEL, _LARGER, _CLEAR = 0.15, 3.7, 1.2, 0.8
-"""A running head is in this share of the page at its end, and within so many points at one height on all pages. Its
-letters are less than so much larger than the text's, and the gap to the text is at least so many line heights."""
+"""A running head is within ``_MARGIN`` of a page's height from the top or bottom, at one height (to ``_LEVEL`` points)
+on all pages, under ``_LARGER`` times as large as the text, and at least ``_CLEAR`` line heights away from the text."""
 _TIMES, _DENSE = 3, 0.3  # a running head is on this many pages at least, and on this share from its first to its last
 _PROSE = 40  # least characters of a full line in running text; a form has shorter ones
 _SHORT, _FEW, _FULL = 20, 5, 0.8  # prose has _FEW lines over _SHORT characters; a fifth of these have _PROSE
@@ -59,8 +58,8 @@ def reflow(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]] 
 
 
 def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]]) -> list[Sequence[Line]]:
-    """Returns the pages without page numbers, and with a running head or foot on its first page only. The page, not the
-    text, defines its place: it is at one height on pages near each other, and on most of them apart from the text."""
+    """Returns the pages without page numbers, and with each running head or foot on its first page only. Such a line is
+    at the same height on nearby pages, and apart from the text on most of them."""
     rows = [rows_of(line for line in sorted(page, key=lambda line: -line.top) if end[0] < line.bottom < end[1])
             for page, end in zip(pages, ends, strict=True)]  # fmt: skip
     most = _LARGER * median(line.height for page in pages for line in page)
@@ -77,7 +76,7 @@ def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, 
 
 
 def _running(rows: Sequence[Sequence[list[Line]]], keys: Sequence[Sequence[Sequence[Sequence[_Key]]]]) -> set[_Key]:
-    """Returns the keys of running heads, from each page's rows and the keys of each row's parts."""
+    """Returns the keys of running heads. ``rows``: the rows of each page; ``keys``: the keys of each row's parts."""
     on: dict[_Key, list[int]] = defaultdict(list)
     for page, named in enumerate(keys):
         for key in {key for row in named for part in row for key in part}:
@@ -92,13 +91,13 @@ def _running(rows: Sequence[Sequence[list[Line]]], keys: Sequence[Sequence[Seque
 
 
 def _heads(keys: Sequence[Sequence[Sequence[_Key]]], heads: Set[_Key]) -> Iterator[int]:
-    """Yields the indices of the rows of which each part has a key in ``heads``."""
+    """Yields the indices of the rows in which each part has a key in ``heads``."""
     return (at for at, row in enumerate(keys) if row and not any(map(heads.isdisjoint, row)))
 
 
 def _keys(rows: Iterable[list[Line]], page: int, ends: tuple[float, float], most: float) -> Iterator[list[list[_Key]]]:
-    """Yields the keys that identify each part of each row as a running head on other pages. A row has none if letters
-    are higher than ``most``, or if it is far from the page's ``ends``, its bottom and top."""
+    """Yields the keys of each part of each row, which identify a running head on several pages. A row has no keys if it
+    is ``most`` points high or more, or far from the page's ``ends``, its bottom and top."""
     reach = _MARGIN * (ends[1] - ends[0])
     for row in rows:
         end = ends[ends[1] - row[0].bottom < reach]
@@ -109,8 +108,8 @@ def _keys(rows: Iterable[list[Line]], page: int, ends: tuple[float, float], most
 
 
 def _names(text: str, page: int) -> Iterator[tuple[str, int]]:
-    """Yields a text or, if it begins or ends with a number that may be the page's, also the rest and that number minus
-    ``page``. Only four other words, none, or more than a number ("page 2", "2/3") are sure to be a running head's."""
+    """Yields (text, 0). If the text begins or ends with a likely page number, also yields (the rest, number minus
+    ``page``). A number is likely if it is beside four words or more, or alone, or marked as one ("page 2", "2/3")."""
     yield text, 0
     has_digits = _DIGITS.search(text) is not None
     if not has_digits and _PAGE_NUMBER.fullmatch(text):
@@ -122,7 +121,7 @@ def _names(text: str, page: int) -> Iterator[tuple[str, int]]:
 
 
 def _apart(rows: Sequence[Sequence[Line]], heads: Set[int]) -> Sequence[int]:
-    """Returns which of ``heads`` begin or end a page, farther from the text than its paragraphs from each other."""
+    """Returns which rows of ``heads`` begin or end a page, with a larger gap to the text than its paragraphs have."""
     gaps = [min(one.bottom for one in row) - max(one.top for one in below) for row, below in pairwise(rows)]
     least = _CLEAR * median([line.height for row in rows for line in row] or [0])
     usual = [gap for at, gap in enumerate(gaps) if 2 * gap > least and heads.isdisjoint((at, at + 1))]
@@ -134,7 +133,7 @@ def _apart(rows: Sequence[Sequence[Line]], heads: Set[int]) -> Sequence[int]:
 
 
 def _repeated(pages: Sequence[Sequence[Line]]) -> set[int]:
-    """Returns the ids of the lines at pages' ends that are page numbers or, but for these, repeat on another page."""
+    """Returns the ids of lines at pages' ends that are page numbers, or are the same on two pages but for these."""
     edges = {id(line): re.sub(rf"(?<!\d){at}(?!\d)", "#", line.text, count=1) for at, page in enumerate(pages, 1)
              for line in (*page[:_EDGE], *page[-_EDGE:])}  # fmt: skip
     times = Counter(edges.values())
@@ -168,7 +167,7 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
 
 
 def _text(page: Sequence[_Stretch]) -> str:
-    """Returns the page's paragraphs and tables. The rest of a table from the page before begins with a line feed."""
+    """Returns a page's paragraphs and tables. The rest of the previous page's table begins with a line feed."""
     prose = [line for one in page if not isinstance(one, TableRows) for line in one if not line.is_whole][:_MOST]
     texts: list[str] = []
     for one in page:
@@ -183,8 +182,8 @@ def _text(page: Sequence[_Stretch]) -> str:
 
 
 def _join_tables(pages: Sequence[list[_Stretch]], heads: Container[int]) -> None:
-    """Joins the tables that page breaks separate, in place: drops the repeated header, moves running heads out of the
-    table, and joins a split row. ``heads``: the ids of lines that may be running heads."""
+    """Joins, in place, the tables that page breaks divide: drops the repeated header, moves running heads out of the
+    table, and joins a divided row. ``heads``: the ids of lines that may be running heads."""
     for page, following in pairwise(pages):
         tables = [at for at, one in enumerate(page) if isinstance(one, TableRows)]
         table = page[tables[-1]] if tables else None
@@ -214,7 +213,8 @@ def _join_tables(pages: Sequence[list[_Stretch]], heads: Container[int]) -> None
 
 
 def _rest(page: list[_Stretch], table: TableRows, heads: Container[int]) -> TableRows | None:
-    """Returns the table below a page's running heads if it has the columns of ``table``. Its lines become a table."""
+    """Returns the table at the top of ``page``, below running heads, if it has the columns of ``table``. Lines there
+    that fill the columns of ``table`` become such a table, in place."""
     above = [] if isinstance(page[0], TableRows) else [*takewhile(lambda line: id(line) in heads, page[0])]
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):
@@ -256,15 +256,15 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
 
 
 def _is_column_before(block: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Returns whether ``block`` may continue in ``other``: it ends lower and to the left, in letters of equal size."""
+    """Returns whether ``block`` may continue in ``other``: it ends lower and to its left, in letters of equal size."""
     last, first = block[-1], other[0]
     sizes = sorted((last.height, first.height))
     return last.bottom < first.bottom and last.right < first.left and sizes[1] <= (1 + SAME_SIZE) * sizes[0]
 
 
 def _margin(block: Sequence[Line], page: Sequence[Line]) -> tuple[float, bool]:
-    """Returns a block's right margin, and whether it is certain. It is certain if several lines end there, of the block
-    or else of its column on the page. Otherwise it is where the longest line ends."""
+    """Returns a block's right margin, and whether it is certain. The margin is certain if several lines of the block,
+    or else of its column on the page, end there. Otherwise it is where the longest line ends."""
     if len(block) > 2 and (edge := _edge(block, 2)) is not None:
         return edge, True
     left, right = min(line.left for line in block), max(line.right for line in block)

@@ -18,12 +18,12 @@ Span = tuple[int, int]
 """The numbers of rows and of columns that a cell spans."""
 _MOST = 1000  # most rows or columns that a cell spans: more are a mistake or an attack
 _REPEATED, _ALL_REPEATED, _CELLS, _GROWTH = 200, 1_000_000, 200_000, 4
-"""The most characters of a cell to repeat, and of all repetitions of merged cells; cells of a grid, and its growth."""
+"""The most characters of a repeated cell, and of all repetitions; the most cells of a grid, and growth of its text."""
 
 
 def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, column: int | None = None) -> None:
-    """Appends rows of cells as tables, separated by blank rows; each is a paragraph without empty margins. A row of
-    None is hidden. ``column``: for a whole sheet, the column (from 1) of the first cell, or 0 if some are hidden."""
+    """Appends rows of cells as tables; empty rows separate tables. Each table is a paragraph, without empty columns at
+    its sides. None: a hidden row. ``column``: of a sheet, the column (from 1) of the first cell; 0: some are hidden."""
     block: list[list[str]] = []
     numbers: list[int] = []
     for number, row in enumerate(chain(rows, [()]), start=1):
@@ -45,7 +45,7 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, co
 def add_shown_rows(
     draft: DocumentBuilder, rows: list[list[str] | None], hidden: Set[int], name: str, *, is_sheet: bool
 ) -> None:
-    """Appends the rows without ``hidden`` columns (numbers from 1), and notes those with text. None: a hidden row."""
+    """Appends the rows (None: hidden) without the ``hidden`` columns (from 1), and notes which of these have text."""
     for at in sorted(hidden & {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}):
         draft.omit("hidden column", f"{name}, {letters(at)}")
     if hidden:
@@ -71,7 +71,7 @@ def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int
 
 def table_text(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[str]:
     """Returns a table's paragraphs: the titles above it, then its rows. A repeated header begins another table.
-    ``block``: has a filled cell; ``is_headed``: whether the first row names the columns (None: its cells decide)."""
+    ``block``: rows, not all empty; ``is_headed``: whether the first row names the columns (None: its cells decide)."""
     return [text for _, _, text in _tables_of(block, is_headed)]
 
 
@@ -103,7 +103,7 @@ def _one_table(block: Sequence[Sequence[str]], is_headed: bool | None) -> list[t
 
 def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tuple[list[Sequence[str]], int]:
     """Returns the rows with a header of two lines merged ("Price" over "net" and "gross": "Price net", "Price gross"),
-    and the lines saved (0 or 1). Merges only if each upper label is above several lower ones, or alone."""
+    and the number of lines saved (0 or 1). Merges only if each upper label is above several lower ones, or alone."""
     if len(table) < 3 or len(table[0]) > len(table[1]) or any(map(_NUMBER.fullmatch, table[1])):
         return table, 0
     labels, group, n_groups = [], "", 0
@@ -134,7 +134,7 @@ def _is_like(row: Sequence[str], header: Sequence[str]) -> bool:
 
 
 def line_of(cells: Sequence[str]) -> str:
-    """Returns a row as a line, with pipes in cells escaped; in pipes, as in Markdown, if its first cell is empty."""
+    """Returns a row as a line: "a | b", or "| | b |" if its first cell is empty. Pipes in cells are escaped."""
     line = " | ".join(cell.replace("|", r"\|") for cell in cells)
     line = f"| {line} |" if cells and not cells[0] else line
     while "|  |" in line:
@@ -144,7 +144,7 @@ def line_of(cells: Sequence[str]) -> str:
 
 def names_columns(table: Sequence[Sequence[str]]) -> bool:
     """Returns whether the first row names the columns: all cells but the first are filled, all differ, and none is a
-    value like those below. With two columns, one must have mostly values with digits; else they list properties."""
+    value like those below. With two columns, most values of one must have digits; else the rows are properties."""
     first = [cell.casefold() for cell in table[0]]
     if len(table) < 2 or len(first) < 2 or not all(first[1:]) or len(set(first)) < len(first):
         return False
@@ -181,7 +181,7 @@ def span_of(rows: str, columns: str) -> Span:
 
 
 def repeated(text: str) -> str:
-    """Returns a cell's text as it is repeated in the next rows that the cell spans: not, if it is long."""
+    """Returns a cell's text for the further rows that the cell spans: empty if the text is long."""
     return text if len(text) <= _REPEATED else ""
 
 
@@ -219,7 +219,7 @@ def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list
 
 
 def repeat_merged(rows: Sequence[list[str] | None], merged: Iterable[tuple[int, int, int]]) -> None:
-    """Repeats the texts of merged cells in the rows that they span. ``merged``: columns, first and last rows from 1."""
+    """Repeats merged cells' texts in the rows that they span. ``merged``: (column, first row, last row), from 1."""
     left = _ALL_REPEATED
     for column, first, last in merged:
         above = rows[first - 1] if left > 0 and 0 < first <= len(rows) else None

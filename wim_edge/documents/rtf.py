@@ -23,15 +23,15 @@ _LOOKS: dict[str, Look] = {
 }  # fmt: skip
 _SIGNS = {kind: f"{{{chr(0xE000 + at)}}}"
           for at, kind in enumerate(product(("", STRUCK, HIDDEN, RAISED, LOWERED), ("", *LETTERS)))}  # fmt: skip
-"""Groups with a private-use character, before the letters of a look and a font (empty: plain; a font of letters), as
-striprtf drops both. No font of signs has a letter for the last byte of these characters, nor for the ones below."""
+"""Groups with a private-use character for each (look, font), which stand before letters of that kind, as striprtf drops
+looks and fonts. No symbol font has a letter for the last byte of these characters, nor for the ones below."""
 _PLAIN = _SIGNS["", ""]
 _CELL, _NESTED = "\ue018", "\ue019"  # the end of a cell, and of a row of a table in a cell
 _ENDS = {"cell": _CELL, "nestcell": " ", "nestrow": _NESTED}
 _MARGINS = "Headers and footers"
 _SECTIONS = {"shptxt": "Text boxes", "footnote": "Footnotes", "annotation": "Comments"}
 _SECTIONS |= {f"{margin}{pages}": _MARGINS for margin in ("header", "footer") for pages in ("", "l", "r", "f")}
-"""The groups that striprtf drops, by the section at the end of the text that they are moved to."""
+"""The groups that striprtf drops, each with the section at the end of the text to which it is moved."""
 _NUMBERED = {"footnote": "decimal", "annotation": "lowerLetter"}
 _HEADS = {chr(0xE01A + at): section for at, section in enumerate(dict.fromkeys(_SECTIONS.values()))}
 _WORDS = "|".join([*_LOOKS, *_SECTIONS, *_ENDS, "fldinst", "bin", "f", "nesttableprops"])
@@ -76,7 +76,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def _signed(markup: str) -> str:
-    """Returns the markup with `_SIGNS`, without the codes of fields, and with the groups of `_SECTIONS` at its end."""
+    """Returns RTF markup with `_SIGNS` in it, without field codes, and with the groups of `_SECTIONS` at the end."""
     text = out = list[str]()
     moved: dict[str, list[list[str]]] = {section: [] for section in _HEADS.values()}
     opened, look, font, done = list[tuple[Look, str, list[str]]](), Look(), "", 0  # opened: the groups around a token

@@ -40,7 +40,7 @@ LETTERS = {
     },
     "Wingdings 2": {0x4F: "✗", 0x50: "✓", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0xA3: "☐"},
 }  # fmt: skip
-"""The letters that fonts of signs show, by font and code."""
+"""The letters that symbol fonts show, by font and code."""
 
 
 def symbol(font: str, code: str) -> str:
@@ -52,14 +52,14 @@ def symbol(font: str, code: str) -> str:
 
 
 def in_font(font: str, text: str) -> str:
-    """Returns the letters that a font of signs shows for a text; of any other font, the text."""
+    """Returns the letters that a symbol font shows for a text; for any other font, the text itself."""
     signs = LETTERS.get(font)
     return "".join(signs.get(ord(one) & 0xFF, one) for one in text) if signs else text
 
 
 def with_accents(text: str, box: Callable[[int], tuple[float, ...]]) -> str:
-    """Returns the text with each accent that is drawn on a letter beside it, as TeX does, in that letter; U+00AD fills
-    its place. ``box``: returns the place of a character: left, bottom, right and top."""
+    """Returns the text with each accent that is drawn over a neighbouring letter, as TeX does, joined with it; U+00AD
+    fills the accent's place. ``box`` returns the place of a character by index: left, bottom, right and top."""
     for accent in _ACCENT.finditer(text):
         at, (left, _, right, _) = accent.start(), box(accent.start())
         for first in (at, at - 1):

@@ -1,5 +1,5 @@
 """The process that recognises text on pages that are pictures: it reads the file from standard input and writes one
-line of JSON per page. The engine is RapidOCR, which contains its models, or else the machine's Tesseract."""
+line of JSON per page. The engine is RapidOCR, whose package contains the models, or else the machine's Tesseract."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wim_edge.documents.scans import Box, sureness
 from wim_edge.system import subprocesses
 
 Pixels: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
-"""A greyscale page, as (rows, columns)."""
+"""A greyscale page: an array of shape (rows, columns)."""
 Engine: TypeAlias = Callable[[Pixels], list[Box]]
 
 _DPI = 200
@@ -35,7 +35,7 @@ _ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000  # bytes, se
 
 
 def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
-    """Yields (number, pixels, points per pixel) of these pages, by number from 1, of a PDF or a picture."""
+    """Yields (number, pixels, points per pixel) for the pages ``numbers``, from 1, of a PDF or a picture file."""
     if is_pdf(data):
         import pypdfium2
 
@@ -61,7 +61,7 @@ def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, fl
 
 
 def count(data: bytes) -> int:
-    """Returns how many pages a picture has; 0 for a PDF, as the caller names its pages."""
+    """Returns how many pages a picture file has; 0 for a PDF, whose pages the caller lists."""
     from PIL import Image
 
     if is_pdf(data):
@@ -71,7 +71,7 @@ def count(data: bytes) -> int:
 
 
 def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
-    """Returns an engine's boxes for a page, and the page's pixels, turned so that the engine is most confident."""
+    """Turns a page so that the engine is most confident. Returns the engine's boxes and the pixels of that page."""
     boxes = engine(pixels)
     if not boxes or (sureness(boxes) >= _UNSURE and not _is_lying(boxes)):
         return boxes, pixels
@@ -83,8 +83,8 @@ def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
 
 
 def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
-    """Returns the share (0 to 1) of the lines of ink on a page in which nothing was read. It is estimated by squares of
-    half a line's height. Pictures do not count: unlike lines, they have no free paper above and below."""
+    """Returns the share (0 to 1) of the lines of ink on a page that no box covers, estimated in squares of half a
+    line's height. Pictures do not count: unlike lines, they have no free paper above and below."""
     heights = [box[4] - box[2] for box in boxes]
     size = max(4, round(median(heights) / 2)) if heights else _SQUARE
     rows, columns = pixels.shape[0] // size, pixels.shape[1] // size
@@ -164,7 +164,7 @@ def _tesseract() -> Engine:
 
 
 def _end_with(parent: int) -> None:
-    """Polls whether the parent has ended, for whatever reason, and then ends this process."""
+    """Waits until the parent process has ended, for whatever reason, and then ends this process."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

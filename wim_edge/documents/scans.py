@@ -53,12 +53,12 @@ Box: TypeAlias = tuple[str, float, float, float, float, _Share]
 
 
 class ScannedPage(Struct, dict=True):
-    """The recognised text of a page that is a picture, as the process sends it; its boxes are in points."""
+    """The recognised text of a page that is a picture, as the worker process sends it. The boxes are in points."""
 
     number: Annotated[int, Meta(ge=1, le=10**6)] = msgspec.field(name="page")
     boxes: list[Box]
     unread: _Share = 0.0
-    """The share of apparent lines of text in which nothing was read."""
+    """The share of the page's visible lines that were not read."""
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -67,19 +67,19 @@ class ScannedPage(Struct, dict=True):
 
     @property
     def confidence(self) -> float:
-        """The mean confidence of its characters, times the share of apparent text in which something was read."""
+        """The mean confidence of the page's characters, times the share of its visible lines that were read."""
         return round(sureness(self.boxes) * (1 - self.unread), 3)
 
 
 class _Pages(Struct):
-    """A file's recognised pages, as stored on disk. ``count``: a picture's pages, which the process sends first."""
+    """A file's recognised pages, as stored on disk. ``count``: how many pages a picture file has (0: unknown)."""
 
     pages: list[ScannedPage] = []
     count: Annotated[int, Meta(ge=0)] = 0
 
 
 def engine() -> str:
-    """Returns the name of the engine that recognises text on this machine; empty without one."""
+    """Returns the name of the engine that recognises text on this machine; an empty string if there is none."""
     if not subprocesses.has_python():
         return ""
     if find_spec("rapidocr") and find_spec("onnxruntime"):
@@ -89,8 +89,8 @@ def engine() -> str:
 
 @dataclass
 class Recognised:
-    """A file's recognised pages, by number. ``count``: a picture's pages (0: unknown); ``failed``: pages on which the
-    engine failed; ``was_tried``: since this program started, all waiting pages were tried."""
+    """A file's recognised pages, by number. ``count``: how many pages a picture file has (0: unknown); ``failed``:
+    pages on which the engine failed; ``was_tried``: whether all its pages were tried since this program started."""
 
     pages: dict[int, ScannedPage]
     count: int = 0
@@ -99,7 +99,7 @@ class Recognised:
 
 
 def known(data: bytes) -> Recognised:
-    """Returns the recognised pages of a file with these bytes; empty if there are none. `recognise` adds to them."""
+    """Returns the recognised pages of a file with these bytes, as an object to which `recognise` adds further pages."""
     return _known(_file(data))
 
 
@@ -112,7 +112,7 @@ def _known(file: Path) -> Recognised:
 
 
 def waits(picture: bytes, most: int) -> bool:
-    """Returns whether any of a picture's first ``most`` pages is still to be recognised."""
+    """Returns whether any of the first ``most`` pages of a picture file is still to be recognised."""
     found = known(picture)
     return not found.was_tried and (not found.count or bool(_missing(found, most)))
 
@@ -122,7 +122,7 @@ def _missing(found: Recognised, most: int) -> list[int]:
 
 
 def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
-    """Returns these pages of a PDF by number, and recognises them if need be; without an engine, an empty dict."""
+    """Returns {number: page} for these pages of a PDF; recognises them first if needed. {} if there is no engine."""
     if not numbers or not engine():
         return {}
     there = known(data).pages
@@ -132,13 +132,13 @@ def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
 
 
 def unread(what: str, drawn: Sequence[int] = (1,)) -> DocumentError:
-    """Returns the error ``what`` with a hint, for a file of which nothing was read. ``drawn``: its picture pages."""
+    """Returns the error ``what`` with a hint, for a file without readable text. ``drawn``: pages that are pictures."""
     install = f"{INSTALL} has it recognised; so has Tesseract, where that is installed."
     return DocumentError(what, install if drawn and not engine() else "Give a sharper scan, or one with text on it.")
 
 
 def on_pages(numbers: Sequence[int], what: str) -> list[str]:
-    """Returns a list with the note that these pages have ``what``; empty without pages."""
+    """Returns a list with one note that these pages have ``what``; [] if there are no pages."""
     if len(numbers) < 2:
         return [f"page {number} has {what}" for number in numbers]
     named = ", ".join(map(str, numbers[:_NAMED_PAGES]))
@@ -147,7 +147,7 @@ def on_pages(numbers: Sequence[int], what: str) -> list[str]:
 
 
 def note(pages: Sequence[ScannedPage]) -> list[str]:
-    """Returns a list with the note that these pages were recognised, with their confidence; empty without pages."""
+    """Returns a list with one note that these pages were recognised, and how surely; [] if there are no pages."""
     if not pages:
         return []
     least = min(pages, key=lambda page: page.confidence)
@@ -158,7 +158,7 @@ def note(pages: Sequence[ScannedPage]) -> list[str]:
 
 
 def read_picture(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the recognised text of a picture's pages. Raises DocumentError if there is no text, or no engine."""
+    """Returns the recognised text of a picture file. Raises DocumentError if it has no text, or there is no engine."""
     most = limits.scan_pages if engine() else 0
     found = known(data) if most else Recognised({})
     if most and waits(data, most):
@@ -183,8 +183,8 @@ def recognise(
     data: bytes, numbers: Sequence[int], *, most: int = sys.maxsize, keep: bool = False,
     is_stopped: Callable[[], bool] = bool,
 ) -> Generator[ScannedPage]:  # fmt: skip
-    """Recognises these pages, or without numbers a picture's up to ``most``, and yields each. ``keep``: also stores
-    them. A page on which the engine fails has no lines. Raises DocumentError if no engine can be loaded."""
+    """Recognises the pages ``numbers`` (if empty, a picture's first ``most``) and yields each. ``keep``: also stores
+    them on disk. A page on which the engine fails has no lines. Raises DocumentError if the engine cannot be loaded."""
     found, crashes = known(data), 0
     waiting = list(numbers) or _missing(found, most)
     try:
@@ -218,7 +218,7 @@ def recognise(
 
 
 def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[], bool]) -> Generator[bytes]:
-    """Yields the lines that the process writes. Kills it when the caller stops or a page takes too long."""
+    """Starts the worker and yields the lines of its output. Kills it if the caller stops or a page takes too long."""
     given = ",".join(map(str, numbers))
     command = subprocesses.command("wim_edge.documents.scan_worker", engine(), given, str(os.getpid()))
     process = subprocess.Popen(
@@ -247,7 +247,7 @@ def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[
 
 
 def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQueue[bytes]) -> None:
-    """Sends the file to the process. Puts each line of its output into the queue, and an empty one at the end."""
+    """Sends the file to the worker. Puts each line of the worker's output into the queue, and b"" at the end."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(OSError, ValueError), process.stdin as given:
@@ -290,18 +290,18 @@ def _words(text: str, left: float, right: float) -> list[Word]:
 
 
 def folder() -> Path:
-    """Returns the folder of recognised pages."""
+    """Returns the folder in which recognised pages are stored."""
     return Paths.from_environment().cache / "recognised"
 
 
 def forget() -> None:
-    """Deletes all recognised pages that are kept in memory and on disk."""
+    """Deletes all recognised pages, in memory and on disk."""
     _known.cache_clear()
     shutil.rmtree(folder(), ignore_errors=True)
 
 
 def _file(data: bytes) -> Path:
-    """Returns the path at which the recognised pages of a file with these bytes are stored, for the engine in use."""
+    """Returns the path at which the pages of a file with these bytes are stored; each engine has its own path."""
     digest, name = hashlib.sha256(data).hexdigest()[:32], engine()
     return folder() / f"{digest}-{name}{version(name) if name == 'rapidocr' else ''}.json"
 

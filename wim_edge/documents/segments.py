@@ -2,8 +2,7 @@
 
 Tokenizing is the costly part (about a microsecond a character). So a segment's end is guessed from the characters per
 token so far, and moved back to the best break. If it is then too long or too short, the guess is corrected. Counts are
-not additive, and a longer text may have fewer tokens. So each segment is tokenized before it is accepted.
-"""
+not additive, and a longer text may have fewer tokens. So each segment is tokenized before it is accepted."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ Tokenize = Callable[[str], Sequence[int]]
 _CHARS_A_TOKEN = 4.0
 _FULL, _AIM = 0.85, 0.93  # shares of the budget: the least for a corrected guess, and a guess's aim
 _FULL_AT_ONCE = 0.7
-"""The least share for a first guess. It is lower, which halves the tokenizing but makes segments 2% shorter."""
+"""The least share for a first guess. As it is below `_FULL`, it halves the tokenizing, but segments are 2% shorter."""
 _LEARNT = 0.3  # the weight of the last segment in the average of characters per token
 _GUESSES = 8  # after this many guesses, doubling and halving find the end with any tokenizer
 _TRIES = 3  # most breaks of one kind that are tried, the last one first
@@ -31,8 +30,8 @@ _BREAK = re.compile(r"""(?P<stop>[.!?…。！？]+['"\u2019\u201d»›)\]」』
 _UNSPACED = "。！？"
 _ABBREVIATED = re.compile(
     r"(?:\b(?:[A-Z]|e\.g|i\.e|z\.\s?B|d\.\s?h|approx|vs|ca|cf|incl|max|min|resp|bzw|pp?|para"
-    r"|(?:Mrs?|Ms|Dr|Prof|St|Mt|Ft|[JS]r|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Rep|Mme|Mlle|Sra|Srta|Hr|Fr|Ltd|Inc|Corp|Co"
-    r"|Bros|Dept|Univ|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|O[ck]t|Nov|De[cz]|Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+    r"|(?:Mrs?|Ms|Dr|Prof|St|Mt|Ft|[JS]r|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Rep|Mme|Mlle|Sra|Srta|Hr|Fr|Ltd|Inc|Corp"
+    r"|Co|Bros|Dept|Univ|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|O[ck]t|Nov|De[cz]|Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
     r"|(?i:art|figs?|tab|sect?|ch|vol|nos?|nr|eq|ref|eds?|tel|ext|abs|abb|bd|kap|str|cap|núm))"
     r"|(?:^|\n)\s*\d{1,3}|\b(?:[Aa]m|[Vv]om|[Zz]um|[Bb]is|[Aa]b|[Dd]e[mnrs]|und|-) \d{1,2})\.$"
 )
@@ -57,7 +56,7 @@ _LINE = 40  # a line of at least this many characters may be wrapped: its end ma
 
 @dataclass(frozen=True)
 class Segment:
-    """Characters ``[start, end)`` of the document with this index, with their text and tokens."""
+    """Characters ``[start, end)`` of the document with the index ``document``, with their text and tokens."""
 
     document: int
     start: int
@@ -94,7 +93,7 @@ def _guess(text: str, start: int, budget: int, ratio: float) -> int:
 def _at_once(
     text: str, start: int, budget: int, tokenize: Tokenize, ratio: float
 ) -> tuple[int, tuple[int, ...]] | None:
-    """Returns (end, tokens) for the best break before a first guess; None if the tokens are too many or too few."""
+    """Returns (end, tokens) for the best break before a guessed end; None if the tokens are too many or too few."""
     guess = _guess(text, start, budget, ratio)
     end = guess if guess == len(text) else next(_cuts(text, start, (start + guess) // 2, guess))
     tokens = tuple(tokenize(text[start:end]))
@@ -114,7 +113,8 @@ def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: fl
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Returns the spans of a text's sentences, without gaps. An item or a short line ends one, but no wrapped line."""
+    """Returns the spans of a text's sentences, without gaps. A list item or a short line also ends a sentence; the end
+    of a wrapped line does not."""
     cuts = [
         cut
         for cut, rank in _breaks(text, 0, len(text))
@@ -168,7 +168,7 @@ def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -
 
 
 def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
-    """Yields ends up to ``end`` for the segment from ``start``, best first. ``half``: the least end of a sentence."""
+    """Yields ends (best first) of the segment from ``start``: up to ``end``; after sentences, not below ``half``."""
     breaks = list(_breaks(text, start, end))
     tried: set[int] = set()
     for kind in (_PARAGRAPH, _SENTENCE, _WORD, _IN_ROW):
@@ -181,7 +181,7 @@ def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
 
 
 def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields (offset, kind) for the breaks in ``text[start:end]``, each after its white space."""
+    """Yields (offset, kind) for the breaks in ``text[start:end]``. The offset is after a break's white space."""
     # One more character shows whether the white space continues.
     has_rows = _CELL in text[start : end + 1]
     for match in _BREAK.finditer(text, start, end + 1):
@@ -209,7 +209,7 @@ def _whole(text: str, start: int, end: int) -> int:
 
 
 def _composed(before: str, after: str) -> bool:
-    """Returns whether these two form one character on the screen (or one line end)."""
+    """Returns whether two characters form one on the screen, such as a letter and its accent, or one line end."""
     return (
         _JOINER in (before, after)
         or unicodedata.category(after).startswith("M")

@@ -31,7 +31,7 @@ Runs = list[tuple[str, str]]  # (text, look), for `wim_edge.documents.runs`
 
 
 def read_xlsx(archive: Archive) -> Document:
-    """Returns the visible sheets, each a section; a formula has its last saved value. Raises DocumentError."""
+    """Returns the text of the visible sheets, each a section. A formula shows its saved value. Raises DocumentError."""
     draft = DocumentBuilder()
     draft.title = archive.title() or Path(archive.name).stem  # or a sheet's name would be the title
     part, root = archive.main
@@ -55,7 +55,7 @@ def read_xlsx(archive: Archive) -> Document:
 
 
 class _Book:
-    """The texts and styles that the sheets share. ``left``: how many more cells may be read."""
+    """The workbook's texts and styles, which its sheets share. ``left``: how many more cells may be read."""
 
     def __init__(self, draft: DocumentBuilder, archive: Archive, relations: Any, root: Any) -> None:
         self._draft, self.left, name = draft, _CELLS, archive.name
@@ -186,7 +186,7 @@ def _add_comments(draft: DocumentBuilder, title: str, archive: Archive, sheet: s
 
 
 def _string(element: Any) -> str | Runs:
-    """Returns a string element's text, or its runs if some of its letters are struck out, raised or lowered."""
+    """Returns the text of a string element; if letters are struck out, raised or lowered, its runs (text, look)."""
     runs: Runs = []
     for part in element:
         if part.tag == _TEXT:
@@ -201,7 +201,7 @@ def _string(element: Any) -> str | Runs:
 
 
 def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
-    """Returns (number format, "date" or "length" of time or "", whether it strikes out) of each cell style."""
+    """Returns for each cell style (number format, kind of time: "date", "length" or "", whether it strikes out)."""
     forms = dict(numbers.BUILTIN_FORMATS)
     forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "")[:MAX_FORM] for one in root.iter(f"{_S}numFmt")}
     fonts = [is_on(font.find(f"{_S}strike")) for font in root.iterfind(f"{_S}fonts/{_S}font")]

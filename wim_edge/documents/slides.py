@@ -23,11 +23,11 @@ _POINTS = ("body", "obj")
 """The placeholders of a slide whose paragraphs are bullet points."""
 _KINDS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
 _FORMS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}"}
-"""The kinds and the forms of automatic numbers, by the beginning and the end of their names."""
+"""The kind of an automatic number, by the beginning of its name ("alphaLcParenR"), and the form, by the name's end."""
 
 
 def read_pptx(archive: Archive) -> Document:
-    """Returns the text of all slides; each is a page, and a section named after its title. Raises DocumentError."""
+    """Returns the visible slides' text; each is a page, and a section named after its title. Raises DocumentError."""
     pptx, etree = require("pptx", archive.name), require("lxml.etree", archive.name)
     draft = DocumentBuilder()
     draft.title = archive.title()
@@ -66,8 +66,8 @@ def read_pptx(archive: Archive) -> Document:
 
 
 def _placed(tree: Any, frame: _Box, inherited: dict[str, _Box], depth: int = 0) -> Iterator[tuple[Any, _Box]]:
-    """Yields the shapes, also of groups, with their boxes. ``frame``: the left and top of the shapes' coordinates, and
-    their scales; empty in a hidden group. ``inherited``: left, top, width and height of the layout's placeholders."""
+    """Yields (shape, box), also for the shapes in groups. ``frame``: (left, top, x scale, y scale) of the coordinates;
+    empty in a hidden group. ``inherited``: the layout's placeholders by index, each (left, top, width, height)."""
     for shape in tree.iterchildren(*_SHAPES):
         box, inner, is_group = _Box(), _Box(), shape.tag == _GROUP
         own = next(shape.iter(f"{_P}cNvPr"), shape)
@@ -90,8 +90,8 @@ def _placed(tree: Any, frame: _Box, inherited: dict[str, _Box], depth: int = 0) 
 
 
 def _ordered(shapes: list[_Placed], depth: int = 0) -> list[_Placed]:
-    """Returns shapes in reading order: by rows. Rows of as many shapes are a grid, which is read by columns if the file
-    has this order, too."""
+    """Returns shapes in reading order, row by row. If all rows have equally many columns, and the file has the shapes
+    in the order of columns, returns them column by column."""
     rows, columns = _bands(shapes, 1), _bands(shapes, 0)
     blocks = [[one for row in block for one in row] for _, block in groupby(rows, key=lambda row: len(_bands(row, 0)))]
     if len(blocks) == 1:
@@ -104,7 +104,7 @@ def _ordered(shapes: list[_Placed], depth: int = 0) -> list[_Placed]:
 
 
 def _bands(shapes: list[_Placed], axis: int) -> list[list[_Placed]]:
-    """Returns the columns (``axis`` 0) or rows (1) of shapes that are beside or below each other."""
+    """Returns shapes grouped into columns (``axis`` 0, from the left) or rows (``axis`` 1, from the top)."""
     bands: list[list[_Placed]] = []
     end = 0.0
     for one in sorted(shapes, key=lambda one: one[2][axis]):
@@ -134,7 +134,7 @@ def _add(draft: DocumentBuilder, shape: Any, part: Any, parse: Callable[[bytes],
 
 
 def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int, str]]:
-    """Yields the paragraphs with text: (text, level, automatic number or nothing)."""
+    """Yields (text, level, automatic number or "") for each paragraph of a shape that has text."""
     last: dict[int, tuple[str, int]] = {}  # by level, the name of the numbers' form and the last number
     for one in shape.iter(f"{_A}p"):
         if text := text_of(one, omit).rstrip():

@@ -30,7 +30,7 @@ class Table:
 
 @lru_cache(maxsize=8)
 def tables(text: str) -> tuple[Table, ...]:
-    """Returns the tables with a header: a rule below it, a pipe before it alone, or no digits but years."""
+    """Returns the tables whose first row is a header: above a rule, alone with a pipe first, or without digits."""
     found: list[Table] = []
     block: list[tuple[int, int, bool]] = []  # rows so far: start, end, whether it is a rule
     spans = [*line_spans(text), (len(text), len(text))]
@@ -103,7 +103,7 @@ def tables_within(text: str, start: int, end: int) -> tuple[Table, ...]:
 
 
 def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
-    """Returns the spans of a line's cells, which pipes or else tabs separate; [] without. ``at``: the line's offset."""
+    """Returns the spans of a line's cells, split at pipes or else tabs; [] if none. ``at``: the line's offset."""
     inner, begin = line.rstrip("\r\n"), 0
     mark = _PIPE if _PIPE.search(inner) else _TAB
     if mark is _PIPE:

@@ -81,7 +81,7 @@ def rows(document: Document) -> tuple[Row, ...]:
 
 
 def rows_within(document: Document, start: int, end: int) -> tuple[Row, ...]:
-    """Returns the rows that begin among the characters ``[start, end)``."""
+    """Returns the table rows that begin within the document's characters ``[start, end)``."""
     found = rows(document)
     first, last = (bisect_left(found, at, key=lambda row: row.start) for at in (start, end))
     return found[first:last]
@@ -117,7 +117,7 @@ def _is_alone(text: str, start: int, end: int) -> bool:
 
 @lru_cache(maxsize=8)
 def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
-    """Returns for each list the span of the line above it, and those of its items. Indented lines belong to an item."""
+    """Returns for each list (the span of the line above it, its items' spans). Indented lines belong to an item."""
     above, found = (0, 0), []
     for are_items, run in groupby(_item_lines(text), key=lambda one: ITEM.match(text[slice(*one)].strip()) is not None):
         lines = [inked(text, *line) for line in run]
@@ -131,13 +131,13 @@ def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]
 
 
 def lists_within(text: str, start: int, end: int) -> list[tuple[tuple[int, int], tuple[tuple[int, int], ...]]]:
-    """Returns those of `lists` that begin within characters ``[start, end)``."""
+    """Returns the lists, as `lists` returns them, that begin within characters ``[start, end)``."""
     return [one for one in lists(text) if start <= one[1][0][0] < end]
 
 
 def siblings(text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:
-    """Returns the spans of the items of a list: the list that contains these characters or, if they end a line ("You
-    need:"), the list that begins below. Returns () if there is no list."""
+    """Returns the spans of a list's items. It is the list around characters ``[start, end)`` or, if these end a line
+    such as "You need:", the list below that line. Returns () if there is no list."""
     for above, items in lists(text):
         introduces = above[0] <= start < above[1] and not text[end : above[1]].strip(" \t\n:")
         if introduces or items[0][0] <= start < items[-1][1]:
@@ -162,7 +162,7 @@ def _item_lines(text: str) -> list[tuple[int, int]]:
 
 
 def is_numbered_title(line: str, following: str) -> bool:
-    """Returns whether a line is a title with a number: the text or its first sub-number follows, not the next item."""
+    """Returns whether a line is a numbered title: text or its first sub-number follows, not the next number."""
     number = _NUMBERED.match(line)
     if number is None or not len(line.split()) <= min(_TITLE_WORDS, len(following.split()) - 1):
         return False
@@ -191,15 +191,15 @@ def inked(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def column(found: Sequence[Row], start: int) -> list[tuple[int, int]]:
-    """Returns the spans of a column's filled cells, in rows with the same labels. ``start``: where one begins."""
+    """Returns the spans of the filled cells in the column of the cell at ``start``, in rows with the same labels."""
     at = next(((row, c) for row in found for c, cell in enumerate(row.cells) if cell[0] == start), None)
     same = [row for row in found if at and row.labels == at[0].labels and len(row.cells) == len(at[0].cells)]
     return [row.cells[at[1]] for row in same if at and row.texts[at[1]]]
 
 
 def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the span ``[start, end)``, widened to the whole of a code, address, number, account or date that it
-    begins or ends in: a part is a different value. Digits alone, such as a year, are not widened to a date."""
+    """Returns the span ``[start, end)``, widened to the whole of each code, address, number, account or date that it
+    overlaps: a part is a different value. Digits alone, such as a year, are not widened to a date."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     near = max(line, start - _NEAR), min(len(text) if stop < 0 else stop, end + _NEAR)

@@ -1,7 +1,7 @@
 """The memory that this process may use: the machine's memory, or less if a limit applies.
 
-Limits are those of control groups (containers, systemd's MemoryMax; Linux, versions 1 and 2) and of the address space
-(``ulimit -v``). The system kills a process above the first limit; llama.cpp ends the process above the second.
+Control groups (Linux, versions 1 and 2: containers, systemd's MemoryMax) limit memory; ``ulimit -v`` limits address
+space. The kernel kills a process above a group's limit. If address space runs out, llama.cpp ends the process.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _VERSIONS = {
     "memory": (("memory",), "memory.limit_in_bytes", "memory.usage_in_bytes",
                ("total_active_file", "total_inactive_file")),
 }  # fmt: skip
-"""Maps a controller to its folders, limit file, usage file, and keys of reclaimable pages in memory.stat."""
+"""Maps a cgroup controller to (folders, limit file, usage file, keys in memory.stat that count reclaimable pages)."""
 
 
 def total() -> int:
-    """Returns the bytes of the machine's memory, or of this process's smallest limit if that is less."""
+    """Returns the most memory that this process may use, in bytes: the machine's, or the lowest limit if less."""
     import psutil
 
     return min([int(psutil.virtual_memory().total), *(limit for limit, _ in _limits())])
 
 
 def require_minimum() -> None:
-    """Raises MemoryBudgetError if the address space is so small that threads and libraries fail without a message."""
+    """Raises MemoryBudgetError if the address-space limit is below 256 MiB: libraries would fail without a message."""
     limit = _address_limit()
     if limit is not None and limit < _MIN_ADDRESSES:
         raise MemoryBudgetError(
@@ -42,7 +42,7 @@ def require_minimum() -> None:
 
 
 def memory_hint() -> str:
-    """Returns advice on how to give this process more memory."""
+    """Returns advice on how to give this process more memory, as a phrase: "close programs"."""
     import psutil
 
     if any(limit - used < psutil.virtual_memory().available for limit, used in _limits()):
@@ -51,8 +51,8 @@ def memory_hint() -> str:
 
 
 def available(mapped: int = 0) -> int:
-    """Returns the bytes that this process may still take. ``mapped``: bytes of mapped files that must stay in memory,
-    although the system counts their pages as available."""
+    """Returns the bytes that this process may still allocate. ``mapped``: bytes of mapped files that must stay in
+    memory; they are subtracted, because the system counts their pages as available."""
     import psutil
 
     free = [int(psutil.virtual_memory().available), *(limit - used for limit, used in _cgroups())]
@@ -60,7 +60,7 @@ def available(mapped: int = 0) -> int:
 
 
 def private_bytes() -> int:
-    """Returns the resident bytes of this process, without pages of files where the system counts those separately."""
+    """Returns this process's resident memory in bytes; on Linux without the pages of mapped files and shared memory."""
     import psutil
 
     held = psutil.Process().memory_info()
@@ -68,13 +68,13 @@ def private_bytes() -> int:
 
 
 def _limits() -> list[tuple[int, int]]:
-    """Returns (limit, usage) in bytes for each limit of this process."""
+    """Returns (limit, usage) in bytes for each memory limit that applies to this process."""
     return [*_cgroups(), *_address_space()]
 
 
 def _cgroups() -> Iterator[tuple[int, int]]:
     """Yields (limit, usage without reclaimable pages), in bytes, for this process's control group and all its parents.
-    The root is among them: in a container the group's own path may be one of the host, which does not exist here."""
+    The root is included: in a container, /proc/self/cgroup may name a path of the host, which does not exist there."""
     with suppress(OSError, ValueError):  # not Linux
         for line in _OWN.read_text(encoding="utf-8").splitlines():
             _, controllers, own = line.split(":", 2)

@@ -1,4 +1,4 @@
-"""Batches for llama.cpp: dividing tokens, grouping parts, filling a llama_batch; and a prefill that cleans up."""
+"""Batches for llama.cpp: functions that divide tokens, group parts, fill a llama_batch, and prefill a sequence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N_OUTPUTS = 32
 
 
 def batches(n: int, size: int) -> list[tuple[int, int]]:
-    """Returns the [start, end) of each batch when ``n`` tokens are divided into batches of at most ``size``.
+    """Returns (start, end) of each batch, end exclusive, if ``n`` tokens are divided into batches of at most ``size``.
 
     The last batch gets at least two tokens where possible: llama.cpp uses other code, with other rounding, for a single
     token (docs/robustness.md). So results do not depend on ``size``.
@@ -28,8 +28,8 @@ def batches(n: int, size: int) -> list[tuple[int, int]]:
 def grouped(
     parts: Iterable[T], costs: Callable[[T], tuple[int, int]], most: int, most_others: int
 ) -> Iterator[list[T]]:
-    """Yields groups of consecutive parts. ``costs`` returns a part's two costs; in a group the costs add up to at most
-    ``most`` and ``most_others``. A part that exceeds a limit by itself is a group of its own."""
+    """Yields groups of consecutive parts. ``costs`` returns two costs of a part; in a group the first ones add up to at
+    most ``most``, the second ones to at most ``most_others``. A part above a limit is a group of its own."""
     group: list[T] = []
     used = others = 0
     for part in parts:
@@ -44,8 +44,8 @@ def grouped(
 
 
 def fill(batch: Any, parts: Seq[tuple[int, int, Seq[int], int]]) -> list[int]:
-    """Fills a llama_batch with parts: (sequence id, first position, tokens, number of last tokens that need logits).
-    Returns the indices of the tokens that need logits."""
+    """Fills a llama_batch with parts: (sequence id, first position, tokens, number of final tokens that need logits).
+    Returns the indices, in the batch, of the tokens that need logits."""
     n, wanted = 0, []
     for seq_id, position, tokens, rows in parts:
         first_row = len(tokens) - rows

@@ -1,10 +1,10 @@
-"""The only module that imports llama_cpp: its log, its devices, delayed Ctrl-C, and functions for any model file.
+"""The only module that imports llama_cpp: llama.cpp's log, its devices, delayed Ctrl-C, and functions for model files.
 
-A fingerprint names a model's files and llama.cpp's build, on which a KV cache depends. Hashing gigabytes at every start
-takes too long, so only the header and evenly spaced blocks of the weights count (of later shards all bytes).
+A fingerprint is a hash of llama.cpp's build and a model's files: a KV cache depends on both. To save time, the hash
+covers each file's size, its header (of a later shard the first 64 KiB), and 64 evenly spaced blocks of the weights.
 
-The log goes to the logger `wim_edge.llama`, which is silent unless the application configures it. Importing llama_cpp
-sets a log callback, so this module sets its own afterwards.
+llama.cpp's log goes to the logger `wim_edge.llama`, which is silent unless the application configures logging.
+Importing llama_cpp sets a log callback, so this module sets its own callback afterwards.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from wim_edge.system.atomic_files import replace_file
 
 @contextmanager
 def _short_spins() -> Iterator[None]:
-    """Makes OpenMP's barriers yield the core soon, in libraries loaded in the block: they read the variable then.
+    """Sets GOMP_SPINCOUNT in the block, unless the user did: OpenMP libraries loaded there spin briefly at barriers.
 
     llama.cpp has a barrier after every graph node. By default GNU OpenMP spins there for milliseconds, which keeps
-    other processes off the core. Two readings at once on two cores then get 0.2 tokens/s each, with this setting 23.
+    other processes off the core: two readings at once on two cores reach 0.2 tokens/s each, with this setting 23.
     """
     if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
         yield
@@ -72,7 +72,7 @@ _level = logging.DEBUG
 
 @lib.llama_log_callback  # type: ignore[untyped-decorator]
 def _on_log(level: int, text: bytes, _: object) -> None:
-    """Logs whole lines, joined from fragments. It must not raise, because its caller is C."""
+    """Logs llama.cpp's messages as whole lines, joined from fragments. It must not raise: its caller is C code."""
     global _line, _level
     if level != _CONTINUES:
         _level = _LEVELS.get(level, logging.DEBUG)
@@ -90,7 +90,7 @@ lib.llama_backend_init()
 
 
 def last_errors() -> str:
-    """Returns llama.cpp's latest error lines as one text, and clears the list."""
+    """Returns llama.cpp's last error lines, at most four, joined to one text; clears the list of these lines."""
     text = "; ".join(_errors)
     _errors.clear()
     return text
@@ -110,7 +110,7 @@ def load_weights(path: Path, params: Any) -> Any:
 
 
 def requantize(source: Path, target: Path, kind: str) -> None:
-    """Writes a model's copy with weights of type ``kind`` (`gguf.WEIGHT_TYPES`). Raises OSError, EngineError."""
+    """Writes a copy of a model with weights of type ``kind`` (`gguf.WEIGHT_TYPES`). Raises OSError, EngineError."""
     params = lib.llama_model_quantize_default_params()
     params.ftype, params.allow_requantize = getattr(lib, f"LLAMA_FTYPE_MOSTLY_{kind}"), True
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def requantize(source: Path, target: Path, kind: str) -> None:
 
 
 def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = False) -> list[int]:
-    """Returns a text's tokens. ``framed``: adds start and end tokens; ``special``: parses control tokens."""
+    """Returns a text's token ids. ``framed``: adds start and end tokens; ``special``: parses control tokens."""
     data = text.encode("utf-8", "replace")
     room = len(data) + 8
     while True:
@@ -133,19 +133,19 @@ def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = Fal
 
 
 def batch_error(code: int, n_tokens: int) -> EngineError:
-    """Returns the error for a `llama_decode` that returned ``code``."""
+    """Returns the error for a call of `llama_decode` on ``n_tokens`` tokens that failed with ``code``."""
     why = last_errors() or "no reason given"
     return EngineError(f"llama.cpp failed on a batch of {n_tokens} tokens (code {code}): {why}", REPORT)
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device of a backend. ``free`` and ``total`` are bytes of memory, 0 if the backend does not report them."""
+    """A device that a backend of llama.cpp offers. ``free`` and ``total``: bytes of memory, 0 if they are unknown."""
 
     name: str
     description: str
     is_gpu: bool
-    """True for a GPU that llama.cpp puts layers on."""
+    """True for a GPU on which llama.cpp places layers: not for an integrated GPU beside another GPU."""
     free: int
     total: int
     shares_memory: bool = False
@@ -154,8 +154,8 @@ class Device:
 
 @cache
 def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns the C function ``ggml_backend_{name}`` with these types. Looks it up in libllama, because a wheel's
-    libggml.so and libggml.so.0 have separate registries of devices; on Windows in ggml and ggml-base."""
+    """Returns the C function ``ggml_backend_{name}`` with these result and argument types, found in libllama: a wheel's
+    libggml.so and libggml.so.0 have separate registries of devices. On Windows, ggml or ggml-base has the function."""
     libraries = [llama_library]
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
@@ -177,7 +177,7 @@ def device_handles() -> list[tuple[int, int]]:
 
 
 def devices() -> list[Device]:
-    """Returns the devices of this build: the CPU, GPUs, and devices of other machines that were registered."""
+    """Returns the devices that llama.cpp finds: the CPU, GPUs, and devices of other machines that were registered."""
     memory = ggml_function("dev_memory", None, c_void_p, POINTER(c_size_t), POINTER(c_size_t))
     texts = [ggml_function(f"dev_{name}", c_char_p, c_void_p) for name in ("name", "description")]
     found = []
@@ -195,11 +195,11 @@ def devices() -> list[Device]:
 
 
 def model_params(weights: Collection[int] = ()) -> Any:
-    """Returns llama.cpp's default parameters for a model with these weight types (enum ggml_type).
+    """Returns the parameters to load a model with these weight types (enum ggml_type).
 
-    By default llama.cpp may copy the weights to another layout. The parameters forbid this copy in two cases. With AMX,
-    llama.cpp crashes if GCC before 13 built it (llama.cpp's issue 20824). With AVX-512, the copy of Q4_K weights
-    computes slower, takes more memory and opens later (docs/choices.md, the engine).
+    By default llama.cpp may copy the weights to another layout. The parameters forbid the copy in two cases. With AMX,
+    llama.cpp crashes if GCC before 13 built it (llama.cpp's issue 20824). With AVX-512, a model with copied Q4_K
+    weights computes more slowly, takes more memory and opens later (docs/choices.md, the engine).
     """
     params, features = lib.llama_model_default_params(), system_info()
     is_loss = "AMX_INT8 = 1" in features or ("AVX512 = 1" in features and _Q4_K in weights)
@@ -214,7 +214,7 @@ def system_info() -> str:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Delays Python's signal handlers to the end of the block. Does nothing outside the main thread."""
+    """Delays Python's handlers of SIGINT, SIGTERM and SIGHUP to the end of the block, in the main thread only."""
     names = ("SIGINT", "SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
@@ -231,7 +231,7 @@ def signals_held() -> Iterator[None]:
 
 
 def fingerprint(header: GGUFHeader) -> str:
-    """Returns the fingerprint of a model with this header, in hexadecimal. Raises OSError."""
+    """Returns a hash of the model's files and of llama.cpp's build, as 32 hexadecimal digits. Raises OSError."""
     digest = hashlib.blake2b(BUILD.encode(), digest_size=16)
     weights = sum(tensor.nbytes or 0 for tensor in header.tensors)
     for number, path in enumerate(shards(header.path)):

@@ -1,4 +1,4 @@
-"""A llama.cpp context: one unified KV cache, its sequences, and `llama_decode`."""
+"""A llama.cpp context: one KV cache, the sequences that share it, and their evaluation by `llama_decode`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KV_TYPES = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16, "q8_0": lib.GGM
 
 
 class Context:
-    """Implements `wim_edge.engine.protocols.Context`. Made by `Model.context`."""
+    """Implements `wim_edge.engine.protocols.Context` with llama.cpp; created by `Model.context`."""
 
     def __init__(self, model: Model, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES) -> None:
         settings, self.model, self.n_sequences = model.settings, model, n_sequences
@@ -72,19 +72,19 @@ class Context:
 
     @property
     def fingerprint(self) -> str:
-        """The model's fingerprint, the cache's number type and flash attention (see `protocols.Context`)."""
+        """The model's fingerprint, the KV cache's number type and the flash-attention mode (`protocols.Context`)."""
         return f"{self.model.fingerprint}-{self.model.settings.kv_type}-{self._flash}"
 
     # Sequences
 
     def sequence(self) -> Sequence:
-        """Returns a sequence without cells. Raises EngineError if all ids are in use."""
+        """Returns a new, empty sequence. Raises EngineError if ``n_sequences`` sequences are open already."""
         if not self._free_ids:
             raise EngineError(f"all {self.n_sequences} sequences are in use", "Close one first.")
         return Sequence(self, self._free_ids.pop())
 
     def release(self, sequence: Sequence) -> None:
-        """Frees a sequence's cells and its id; a closed context has none."""
+        """Frees a sequence's cells and its id; does nothing if the context is closed."""
         if self._handle:
             self.rollback.erase(sequence)
             self._free_ids.append(sequence.id)
@@ -101,7 +101,7 @@ class Context:
         return np.concatenate(found)
 
     def evaluate(self, parts: Seq[tuple[Sequence, Seq[int], int]]) -> Logits:
-        """Appends tokens to sequences in one batch. A part is (sequence, tokens, number of last tokens that need
+        """Appends tokens to sequences in one batch. A part: (sequence, tokens, number of final tokens that need
         logits). Returns the logits, float32 (rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
         for sequence, tokens, _ in parts:
             if len(tokens) > 1:
@@ -122,7 +122,7 @@ class Context:
         return nullcontext() if self.model.adapter is None else self.model.adapter.on(self.handle)
 
     def decode(self, parts: Seq[tuple[int, int, Seq[int], int]]) -> Logits:
-        """Calls `llama_decode` once on parts: (sequence id, first position, tokens, number of last tokens that need
+        """Calls `llama_decode` once. A part: (sequence id, first position, tokens, number of final tokens that need
         logits). Returns the logits, float32 (rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
         if not self.memory or self.interrupted:
             raise Interrupted
@@ -148,7 +148,7 @@ class Context:
     # Interruption
 
     def _watch_flag(self) -> None:
-        """Makes llama.cpp poll the interrupt flag after every graph node, on backends that can (the CPU can). The
+        """Makes llama.cpp poll the interrupt flag after every graph node, if the backend can (the CPU's can). The
         callback is libc's `strlen` on the flag: a Python callback would take the GIL some 500 times a batch."""
         self._flag = ctypes.create_string_buffer(2)
         libc = ctypes.CDLL("msvcrt" if os.name == "nt" else None)
@@ -174,15 +174,15 @@ class Context:
 
 
 class Sequence(AbstractContextManager["Sequence"]):
-    """Implements `wim_edge.engine.protocols.Sequence`. Made by `Context.sequence` and `fork`."""
+    """Implements `wim_edge.engine.protocols.Sequence`; created by `Context.sequence` and `Sequence.fork`."""
 
     def __init__(self, context: Context, seq_id: int) -> None:
         self.context, self.id = context, seq_id
         self.tokens: list[int] = []
         self.marks: dict[int, SequenceState] = {}
-        """Saved partial states by position, for memories that cannot be truncated by position."""
+        """Maps positions to saved partial states, for memories that cannot be truncated by position (rollback.py)."""
         self.recovery: tuple[int, SequenceState | None] = (0, None)
-        """The position to which an interrupted batch rolls back, and the partial state there (None: empty)."""
+        """The position to return to after an interrupted batch, and the partial state there (None: no tokens)."""
         self._logits: Logits | None = None
 
     def __len__(self) -> int:
@@ -198,7 +198,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         return self._logits
 
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
-        """Implements `protocols.Sequence.append`, in batches of ``n_batch``."""
+        """Implements `protocols.Sequence.append`, in batches of at most ``n_batch`` tokens."""
         n = len(tokens)
         if not 1 <= rows <= n:
             raise ValueError(f"{rows} rows of {n} tokens")
@@ -214,7 +214,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         ])  # fmt: skip
 
     def accept(self, tokens: Seq[int], logits: Logits | None) -> None:
-        """Records tokens that the cache now also holds, and the logits after the last one (None: unknown)."""
+        """Records tokens that the cache now holds, and the logits after the last token, (n_vocab,); None: unknown."""
         start = len(self)
         self.tokens.extend(tokens)
         self._logits = logits
@@ -257,7 +257,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         return self.context.rollback.append_kept(self, snapshot, at)
 
     def forget(self, to: int) -> None:
-        """Drops the recorded tokens from position ``to`` on, and later marks; the caller clears the cache."""
+        """Drops the recorded tokens from position ``to`` on, later marks and the logits; the caller frees the cells."""
         del self.tokens[to:]
         self.marks = {position: state for position, state in self.marks.items() if position <= to}
         self._logits = None
@@ -269,12 +269,12 @@ class Sequence(AbstractContextManager["Sequence"]):
         return at
 
     def _check_open(self) -> None:
-        """Raises EngineError if the sequence is closed: llama.cpp would abort on its id."""
+        """Raises EngineError if the sequence is closed: llama.cpp would abort on the id -1."""
         if self.id < 0:
             raise EngineError("the sequence is closed", "Please report this.")
 
     def close(self) -> None:
-        """Frees the sequence's cells; harmless if closed already."""
+        """Frees the sequence's cells and id; does nothing if the sequence is closed already."""
         if self.id >= 0:
             self.context.release(self)
         self.id = -1

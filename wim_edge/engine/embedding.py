@@ -1,7 +1,7 @@
 """An embedding model, loaded by llama.cpp: maps texts to vectors, and similar texts to near vectors.
 
 Models like BERT attend in both directions and keep no cache; decoders that were trained to embed (Qwen3) work too. The
-file names the pooling of token vectors; the default is the mean.
+model's file names the pooling, which makes one vector of a text's token vectors; the default is the mean.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _INSTRUCTIONS = (
     ("qwen3-embedding", ("Instruct: Given a question, retrieve passages that answer it\nQuery:", "")),
     ("embeddinggemma", ("task: search result | query: ", "title: none | text: ")),
 )
-"""Pairs of a part of the model's name and (instruction before a question, instruction before a text), from the models'
-cards. The first match counts. GGUF files do not contain the instructions."""
+"""Pairs: (part of a model's name, (instruction before a question, instruction before a text)), from the models' cards.
+The first pair whose part is in the name counts. GGUF files do not contain the instructions."""
 
 
 class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
-    """Implements `wim_edge.engine.protocols.Embedder`; a context manager. Raises ModelFileError for an unusable file,
-    MemoryBudgetError if the model does not fit in memory."""
+    """Implements `wim_edge.engine.protocols.Embedder` with llama.cpp; also a context manager. The constructor raises
+    ModelFileError for an unusable file, MemoryBudgetError if the model does not fit in memory."""
 
     def __init__(self, path: Path, settings: Settings, name: str | None = None) -> None:
         check_weights(path, settings)
@@ -76,7 +76,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         )
 
     def _open(self, n_threads: int) -> Any:
-        """Returns a context with the pooling that the file names; with mean pooling if the file names none."""
+        """Returns a llama.cpp context with the pooling that the model's file names, by default mean pooling."""
         if self._longest < _SHORTEST:
             raise ModelFileError(
                 f"{self.header.path}: it reads {self._longest} tokens at once", "Give another embedding model."
@@ -111,7 +111,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         return self._tokenize(" ".join(text.split()))
 
     def embed(self, inputs: Iterable[Sequence[int]], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
-        """Implements `protocols.Embedder.embed`; a text that is too long gets the mean of its parts' vectors."""
+        """Implements `protocols.Embedder.embed`. The vector of a long text is the weighted mean over its parts."""
 
         def weighted() -> Iterator[tuple[int, Vector]]:
             parts = ((number, part) for number, tokens in enumerate(inputs) for part in self._parts(tokens))
@@ -125,7 +125,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
             yield total / max(float(np.linalg.norm(total)), 1e-12)
 
     def _parts(self, tokens: Sequence[int]) -> list[list[int]]:
-        """Divides a text's tokens into parts that fit the model, and adds the model's start and end tokens to each."""
+        """Divides a text's tokens into parts that fit in a batch, and adds start and end tokens to each part."""
         if tokens and not 0 <= min(tokens) <= max(tokens) < self.header.n_vocab:
             raise InvalidRequestError(
                 f"{self.name} has the tokens 0 to {self.header.n_vocab - 1:,}", "Send texts, or tokens of its own."
@@ -147,7 +147,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         return tokenize(self._vocab, text, framed=framed)
 
     def _pooled(self, texts: Sequence[Sequence[int]]) -> list[Vector]:
-        """Returns the vectors of texts given as tokens, computed in one batch."""
+        """Returns one pooled vector, float32 (width,), per text, given as token ids; computes all in one batch."""
         memory = lib.llama_get_memory(self._context)
         if memory:
             lib.llama_memory_clear(memory, True)
@@ -159,7 +159,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         return [np.ctypeslib.as_array(pointer, (self.width,)).copy() for pointer in pointers]
 
     def close(self) -> None:
-        """Frees the model; harmless if closed already."""
+        """Frees the model; does nothing if the model is closed already."""
         if self._context:
             lib.llama_free(self._context)
             lib.llama_batch_free(self._batch)

@@ -65,7 +65,7 @@ class GGUFHeader:
     tensors: tuple[Tensor, ...]
     n_vocab: int
     nbytes: int
-    """The bytes of the file, or of all its shards."""
+    """The size in bytes of the file, or of all files of a split model."""
     metadata_nbytes: int = 0
     """The bytes before the first weight; the vocabulary takes most of them."""
 
@@ -84,7 +84,7 @@ class GGUFHeader:
         return frozenset(tensor.type for tensor in self.tensors)
 
     def arch(self, key: str) -> MetaValue | None:
-        """Returns the value of ``{architecture}.{key}``, or None."""
+        """Returns the metadata value of ``{architecture}.{key}``, or None if there is none."""
         return self.metadata.get(f"{self.architecture}.{key}")
 
     @property
@@ -94,12 +94,12 @@ class GGUFHeader:
 
     @property
     def embeds(self) -> bool:
-        """True for a model that was trained to embed texts: it pools a text's token vectors to one vector."""
+        """True for a model that was trained to embed texts: it pools a text's token vectors into one vector."""
         pooling = self.arch("pooling_type")
         return pooling in _POOLING or (pooling is None and self.reads_both_ways)
 
     def number(self, key: str, default: int = 0) -> int:
-        """Returns ``{architecture}.{key}`` as an integer; for a list over layers, its largest number."""
+        """Returns the value of ``{architecture}.{key}`` as an integer; of a list over layers, the largest number."""
         return max(self._numbers(key, default), default=default)
 
     def _numbers(self, key: str, default: int) -> list[int]:
@@ -110,15 +110,15 @@ class GGUFHeader:
             raise ModelFileError(f"{self.path}: {key} is {value!r}, not a number", _REFUSED) from None
 
     def per_layer(self, key: str, default: int = 0) -> list[int]:
-        """Returns ``{architecture}.{key}`` for every layer; a single number is repeated."""
+        """Returns the value of ``{architecture}.{key}`` as one integer per layer; repeats a single number."""
         n = self.number("block_count")
         numbers = self._numbers(key, default)
         return (numbers + [numbers[-1] if numbers else default] * n)[:n]
 
 
 def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
-    """Returns a model file's checked header. ``embeds``: accepts embedding models that cannot generate. Raises
-    ModelFileError if the file is not a complete, usable GGUF model, MemoryBudgetError if it cannot be mapped."""
+    """Returns a model file's checked header. ``embeds`` True accepts embedding models too, which cannot generate.
+    Raises ModelFileError if the file is not a complete, usable GGUF model, MemoryBudgetError if it cannot be mapped."""
     hint = "Give the path of a .gguf model, or a name that `wim-edge models list` shows."
     if not os.path.isfile(path):  # os.path functions never raise, unlike Path's
         raise ModelFileError(f"{path}: {'not a file' if os.path.exists(path) else 'no such file'}", hint)
@@ -144,7 +144,7 @@ def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
 
 
 def is_embedding_model(path: Path) -> bool:
-    """Returns `GGUFHeader.embeds` of a file; False if the file is unusable. Raises OSError."""
+    """Returns whether a file holds a model that was trained to embed texts; False if unusable. Raises OSError."""
     state = path.stat()
     return _embeds(path, state.st_size, state.st_mtime_ns)
 
@@ -172,7 +172,7 @@ class _Cursor:
         return int(self.scalar(code))
 
     def strings(self, n: int) -> Iterator[bytes]:
-        """Yields the next ``n`` strings, quickly: a vocabulary has hundreds of thousands."""
+        """Yields the next ``n`` strings as bytes. Speed matters: a vocabulary has hundreds of thousands of strings."""
         data, size, length_at = self.data, self.size, _LENGTH.unpack_from
         for _ in range(n):
             start = self.at + _LENGTH.size
@@ -194,7 +194,7 @@ class _Cursor:
         raise IndexError(f"unknown value type {kind}")
 
     def array(self, key: str) -> MetaValue | None:
-        """Returns the next array as a list, or None for a long array, which is skipped."""
+        """Returns the next array as a list; skips an array of more than 4,096 elements, and returns None."""
         kind, n = self.count("I"), self.count()
         if kind in _SCALARS:
             code, start = _SCALARS[kind], self.at
@@ -268,7 +268,7 @@ def _tensor(cursor: _Cursor) -> Tensor:
 
 
 def shards(path: Path) -> list[Path]:
-    """Returns a model's files: this file, or all parts of a ``-00001-of-00003.gguf``. Raises ModelFileError."""
+    """Returns a model's files: ``path``, or all parts if it ends in -00001-of-00003.gguf. Raises ModelFileError."""
     match = re.fullmatch(r"(.*)-(\d{5})-of-(\d{5})\.gguf", path.name)
     if not match:
         return [path]
@@ -283,7 +283,7 @@ def shards(path: Path) -> list[Path]:
 
 
 def _problems(header: GGUFHeader) -> Iterator[str]:
-    """Yields messages for values on which llama.cpp aborts (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
+    """Yields a message for each value on which llama.cpp aborts (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
     if not isinstance(header.metadata.get("general.architecture"), str):
         yield "the header names no architecture"
     if header.metadata.get("general.type", "model") != "model":

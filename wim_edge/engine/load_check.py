@@ -1,7 +1,7 @@
 """A check, in a child process, that llama.cpp can load and use a model file.
 
 `gguf.py` checks the header, but llama.cpp aborts for other reasons too. So a child process first loads and uses each
-file that no catalog lists. The result of a file that passes is kept until its path, size or time changes.
+file that no catalog lists. A passed check counts until the file's path, size or time, or the build, changes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from wim_edge.settings import Paths, Settings
 from wim_edge.system import subprocesses
 
 _SECONDS, _BYTES_A_SECOND = 8, 10 * 1024**2
-"""The limit of processor time: these seconds for any file, and one more for each `_BYTES_A_SECOND`. A Raspberry Pi 4
-takes an estimated four seconds for a token with four billion weights."""
+"""The limit of the child's processor time: `_SECONDS` for any file, and a second more for each `_BYTES_A_SECOND` bytes.
+A Raspberry Pi 4 takes an estimated four seconds for a token with four billion weights."""
 _TOKENS = 32
 _PATIENCE = 4  # limit of elapsed time, as a multiple of the processor time: other programs may run too
 _ADDRESS_SPACE = 4 * 1024**3  # bytes of the child's address space, besides twice the file's size
@@ -34,7 +34,7 @@ _HINT = "It is damaged or not supported by this build of llama.cpp. Fetch anothe
 
 
 def check(path: Path, *, embeds: bool = False) -> None:
-    """Raises ModelFileError, or another error of loading, if a child process cannot load and use the file."""
+    """Tests the file in a child process, unless it passed before. Raises ModelFileError, or the error of loading it."""
     # os.path.exists never raises, unlike Path's
     if not subprocesses.has_python() or (os.path.exists(path) and os.path.exists(_known(path, embeds))):
         return
@@ -66,7 +66,7 @@ def check(path: Path, *, embeds: bool = False) -> None:
 
 
 def use(path: Path, *, embeds: bool = False) -> None:
-    """Loads the file and evaluates some tokens. Raises ModelFileError; llama.cpp may abort the process."""
+    """Loads the model file and evaluates or embeds a sample. Raises ModelFileError; llama.cpp may abort."""
     if embeds:
         from wim_edge.engine.embedding import EmbeddingModel
 

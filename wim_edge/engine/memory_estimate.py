@@ -1,6 +1,6 @@
-"""The memory that a context needs, estimated from the GGUF header.
+"""The memory that a model and its context need, estimated from the GGUF header.
 
-The formulas are llama.cpp's. The KV cache is cells x layers x heads x (key + value length). The compute buffer holds
+The formulas are llama.cpp's. The KV cache is cells x layers x KV heads x (key + value length). The compute buffer holds
 the live tensors of the widest layer for each token of a batch. docs/results.md compares estimates with measured peaks.
 """
 
@@ -30,7 +30,7 @@ class MemoryNeed:
     kv: int
     compute: int
     host: int = 0
-    """Bytes that are always in main memory: the tokenizer, copies of live tensors, and the checkpoints of a reading."""
+    """Bytes that are always in main memory: the tokenizer, logits, work buffers, and the checkpoints of a reading."""
 
     @property
     def total(self) -> int:
@@ -46,7 +46,7 @@ class FreeMemory:
     offloaded: float = 0.0
     """The share of the layers on GPUs, 0 to 1."""
     in_main: float | None = None
-    """The share of the layers in main memory: 1 if the GPUs share it. None: the share that is not on GPUs."""
+    """The share of the layers in main memory, 0 to 1: 1 if the GPUs use main memory. None: 1 - ``offloaded``."""
 
     def shortage(self, need: MemoryNeed) -> tuple[str, int, int] | None:
         """Returns (name of the memory that is too small, bytes needed, bytes free); None if everything fits."""
@@ -79,7 +79,7 @@ def kv_bytes(
 
 
 def _layers(header: GGUFHeader) -> list[tuple[int, float]]:
-    """Returns (KV heads, window) of each layer with a cache: 1 with a sliding window, 0 without, a share if unknown."""
+    """Returns (number of KV heads, probability of a sliding window) for each layer that has a cache of its own."""
     heads = _kv_heads(header, header.number("attention.head_count"))
     heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last layers use other layers' cache
     if not _window(header):
@@ -95,7 +95,7 @@ def _window(header: GGUFHeader) -> int:
 
 
 def _lengths(header: GGUFHeader) -> tuple[int, int]:
-    """Returns the sum of a head's key and value lengths, in a layer without and in a layer with a window."""
+    """Returns a head's key length + value length: (in a layer without a sliding window, in a layer with one)."""
     default = header.number("embedding_length") // max(1, header.number("attention.head_count", 1))
     whole = [header.number(f"attention.{one}_length", default) for one in ("key", "value")]
     windowed = [header.number(f"attention.{one}_length_swa", n) for one, n in zip(("key", "value"), whole, strict=True)]
@@ -124,7 +124,7 @@ def estimate(
     header: GGUFHeader, n_ctx: int, n_batch: int = Settings.n_batch, kv_type: str = Settings.kv_type,
     swa_full: bool = True, n_seq_max: int = 1, flash: bool = False,
 ) -> MemoryNeed:  # fmt: skip
-    """Estimates the memory of a model and ``n_ctx`` cells. ``flash``: with flash attention, which stores no scores."""
+    """Estimates the bytes for a model and ``n_ctx`` cells. ``flash``: flash attention is on, which stores no scores."""
     logits = 4 * N_OUTPUTS * header.n_vocab
     scores = 0 if flash or kv_type.startswith("q") else header.number("attention.head_count", 1) * padded(n_ctx)
     compute = max(_graph_bytes(header, n_ctx, n_batch, n_seq_max, scores), logits) + logits + _FIXED
@@ -139,13 +139,13 @@ def estimate(
 
 
 def _feed_forward(header: GGUFHeader) -> int:
-    """Returns the inner width of the feed-forward network, over all active experts."""
+    """Returns the inner width of a layer's feed-forward network, summed over its active experts."""
     inner = header.number("expert_feed_forward_length", header.number("feed_forward_length"))
     return inner * (header.number("expert_used_count") or 1)
 
 
 def _graph_bytes(header: GGUFHeader, n_ctx: int, n_batch: int, n_seq_max: int, scores: int) -> int:
-    """Returns the bytes of the widest layer's activations and the attention masks. ``scores``: number per token."""
+    """Returns the bytes of the widest layer's activations and of the masks. ``scores``: attention scores per token."""
     n_head, width = header.number("attention.head_count", 1), header.number("embedding_length")
     size = header.number("attention.key_length", width // max(1, n_head))
     # In memory together with the scores: the residual and its norm, queries and attention output, keys and values

@@ -29,8 +29,8 @@ _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
 
 class Model(AbstractContextManager["Model"]):
-    """Implements `wim_edge.engine.protocols.Model`; a context manager. Raises ModelFileError for an unusable file,
-    MemoryBudgetError if the model does not fit in memory."""
+    """Implements `wim_edge.engine.protocols.Model` with llama.cpp; also a context manager. The constructor raises
+    ModelFileError for an unusable file, MemoryBudgetError if the model does not fit in memory."""
 
     def __init__(self, path: Path, settings: Settings | None = None, name: str | None = None) -> None:
         self.settings = settings or Settings()
@@ -103,7 +103,7 @@ class Model(AbstractContextManager["Model"]):
         return [token for part in self._split_literals(text) for token in self._tokenize_exactly(part)]
 
     def _tokenize_exactly(self, text: str) -> list[int]:
-        """Returns the tokens without the space that SentencePiece puts first: a segment is not the start of a text."""
+        """Returns a text's tokens, without the space that SentencePiece puts first: a segment may continue a text."""
         if self._line_end and text:
             tokens = tokenize(self.vocab, "\n" + text)
             if tokens[: len(self._line_end)] == self._line_end:
@@ -120,7 +120,7 @@ class Model(AbstractContextManager["Model"]):
         return (text[a:b] for a, b in itertools.pairwise(sorted(cuts)))
 
     def _reserved_tokens(self) -> frozenset[int]:
-        """Returns the tokens that no document may produce: control tokens, and the template's user-defined tokens."""
+        """Returns tokens that no document may produce: control tokens, and user-defined ones of the chat template."""
         template = self.header.chat_template or ""
 
         def is_reserved(token: int) -> bool:
@@ -171,8 +171,8 @@ class Model(AbstractContextManager["Model"]):
         return largest_n_ctx(self.header, self.settings, self.info.n_ctx_train, self._free())
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None) -> Context:
-        """Implements `protocols.Model.context`. ``swa_full`` True: a sliding-window cache has full size, for rollback
-        by position; False: window size, for rollback by saved states; None: full size if memory allows."""
+        """Implements `protocols.Model.context`. ``swa_full`` True: a sliding-window cache keeps all cells, for rollback
+        by position; False: only the window, for rollback by saved states; None: all cells if memory allows."""
         self._check_open()
         swa_full, n_batch, parts = self._layout(n_ctx, n_sequences, swa_full)
         if short := self._free().shortage(parts):
@@ -188,12 +188,12 @@ class Model(AbstractContextManager["Model"]):
         return context
 
     def need(self, n_ctx: int) -> MemoryNeed:
-        """Estimates the memory of the model and of a context that `context` would create."""
+        """Estimates the bytes for the model and for a context of ``n_ctx`` cells as `context` would create it."""
         return self._layout(n_ctx, N_SEQUENCES, None)[2]
 
     def _layout(self, n_ctx: int, n_sequences: int, swa_full: bool | None) -> tuple[bool, int, MemoryNeed]:
-        """Returns (``swa_full``, ``n_batch``, memory need) of the first layout that fits in memory, else of the
-        smallest. Smaller batches give the same numbers at the same speed."""
+        """Returns (``swa_full``, ``n_batch``, memory need) of the first layout that fits in memory, from large to
+        small; if none fits, of the smallest layout. A smaller batch gives the same logits at the same speed."""
         free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
         for whole, n_batch in itertools.product(wholes, batch_sizes(self.settings)):
             bytes_needed = context_need(self.header, self.settings, n_ctx, n_sequences, swa_full=whole, n_batch=n_batch)
@@ -202,7 +202,7 @@ class Model(AbstractContextManager["Model"]):
         return whole, n_batch, bytes_needed
 
     def _smaller(self, n_ctx: int) -> str:
-        """Returns advice for a context of ``n_ctx`` cells that does not fit."""
+        """Returns advice on what to do if a context of ``n_ctx`` cells does not fit in memory."""
         largest = self.largest_n_ctx()
         if largest >= n_ctx or self._free().shortage(context_need(self.header, self.settings, largest)):
             return f"Use a smaller model, or {available_memory.memory_hint()}."
@@ -212,11 +212,11 @@ class Model(AbstractContextManager["Model"]):
         self._contexts.remove(context)
 
     def _free(self) -> FreeMemory:
-        """Returns the memory for weights and a context; loaded weights count as free, because needs include them."""
+        """Returns the free memory for weights and a context. Loaded weights count as free: a need includes them."""
         return free_memory(self.header, self.n_gpu_layers, self._mapped)
 
     def close(self) -> None:
-        """Frees contexts and weights; harmless if closed already."""
+        """Frees the contexts and the weights; does nothing if the model is closed already."""
         for context in list(self._contexts):
             context.close()
         if self.handle:
@@ -239,8 +239,8 @@ def physical_cores() -> int:
 
 
 class Adapter:
-    """A LoRA adapter of one model, freed with the model. Cells filled without the adapter keep the plain model's values
-    (an activated LoRA), so one saved reading serves both modes. Raises ModelFileError for any other file."""
+    """A LoRA adapter of one model, freed with the model. A saved reading made without the adapter can be used with it
+    (activated LoRA). Raises ModelFileError if the file is no adapter of the model."""
 
     def __init__(self, model_handle: object, path: Path) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Checks before a model's weights are loaded: memory, layers on a GPU, the longest context, the tokens of a text."""
+"""Checks before a model's weights are loaded: free memory, layers on a GPU, the longest context, tokens of a text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SMALLEST_BATCH = 64
 
 
 def check_weights(path: Path, settings: Settings) -> None:
-    """Raises MemoryBudgetError if a model's file does not fit in memory. Reads only the file's size."""
+    """Raises MemoryBudgetError if the sizes of a model's files exceed free memory, and no GPU has memory of its own."""
     if settings.n_gpu_layers not in (None, 0) or not os.path.isfile(path):
         return
     need, free = sum(part.stat().st_size for part in shards(path)), available_memory.available()
@@ -38,7 +38,7 @@ def check_weights(path: Path, settings: Settings) -> None:
 
 
 def batch_sizes(settings: Settings) -> list[int]:
-    """Returns the batch sizes to try, in tokens: the size in the settings, then its halves."""
+    """Returns the batch sizes to try, in tokens: the size in the settings, then half of it, and so on down to 64."""
     n = settings.n_batch
     return [n, *itertools.takewhile(lambda half: half >= _SMALLEST_BATCH, (n >> by for by in range(1, 16)))]
 
@@ -47,7 +47,7 @@ def context_need(
     header: GGUFHeader, settings: Settings, n_ctx: int, n_sequences: int = N_SEQUENCES, *, swa_full: bool = False,
     n_batch: int | None = None,
 ) -> MemoryNeed:  # fmt: skip
-    """Estimates the memory of a model and a context with these settings; by default of the smallest layout."""
+    """Estimates the bytes for a model and a context; by default with the smallest batch and a window-sized cache."""
     n_batch = n_batch or batch_sizes(settings)[-1]
     flash = bool(settings.flash_attn)
     return estimate(header, n_ctx, n_batch, settings.kv_type, swa_full, n_sequences, flash)
@@ -78,8 +78,8 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
 
 
 def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> FreeMemory:
-    """Returns the memory for a model's weights and a context; loaded weights count as free. ``mapped``: bytes of the
-    file that are in main memory as mapped pages; None: the weights are not loaded yet."""
+    """Returns the free memory for a model's weights and a context; loaded weights count as free. ``mapped``: bytes of
+    the model's files in main memory, as mapped pages; None: the weights are not loaded yet."""
     n_layers = max(1, header.number("block_count"))
     offloaded = 1.0 if n_gpu_layers < 0 else min(1.0, n_gpu_layers / n_layers)
     loaded = 0 if mapped is None else header.nbytes
@@ -91,7 +91,7 @@ def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None
 
 
 def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: FreeMemory) -> int:
-    """Returns the number of cells of the longest context that fits in memory with the weights; 256 if none fits."""
+    """Returns the longest context, in cells, that fits in memory with the weights: from 256 to ``n_ctx_train``."""
     sizes = range(256, padded(n_ctx_train) + 1, 256)
     fit = bisect_left(sizes, True, key=lambda n_ctx: free.shortage(context_need(header, settings, n_ctx)) is not None)
     best = 256 * max(1, fit)

@@ -1,4 +1,4 @@
-"""The features of this machine and of this build of llama.cpp, and the features that the build does not use."""
+"""The features of this machine and of this build of llama.cpp, and those of the machine that the build does not use."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from wim_edge.engine import available_memory
 
 _FEATURE = re.compile(r"(\w+) = (\d+)")
 _LIBRARIES = ("OPENMP", "REPACK", "LLAMAFILE", "ACCELERATE", "BLAS")
-"""The names in llama.cpp's list of features that are libraries, not features of a processor."""
+"""The names in llama.cpp's list of features that stand for a library, not for a feature of the processor."""
 _FLAGS = {
     "AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "AVX512_VNNI": "avx512_vnni", "FMA": "fma", "F16C": "f16c",
     "AVX_VNNI": "avx_vnni", "NEON": "asimd", "DOTPROD": "asimddp", "MATMUL_INT8": "i8mm", "SVE": "sve",
 }  # fmt: skip
-"""Maps processor features that make llama.cpp faster, by llama.cpp's names, to flags in Linux's /proc/cpuinfo."""
+"""Maps llama.cpp's names of processor features that make it faster to the flags in Linux's /proc/cpuinfo."""
 _REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
 
 
 def machine() -> dict[str, Any]:
-    """Returns the facts of this machine that do not depend on a model, as JSON values; memory in bytes."""
+    """Returns this machine's system, Python, llama.cpp build, cores, free memory (bytes) and devices, as JSON."""
     from wim_edge.engine.bindings import devices, lib, system_info
     from wim_edge.engine.model import physical_cores
 
@@ -45,8 +45,8 @@ def machine() -> dict[str, Any]:
 
 
 def build_of(info: str, backends: list[str], flags: frozenset[str], *, has_nvidia: bool) -> dict[str, list[Any]]:
-    """Returns the build with this list of features (`system_info`) and these GPUs, on a machine with these flags, in
-    llama.cpp's names. ``unused``: (feature of this machine, command to build for it)."""
+    """Returns what llama.cpp is built with. ``info``: its list of features (`system_info`); ``backends``: names of
+    GPUs. In the result, ``unused`` lists (feature of this machine, command that builds llama.cpp for it)."""
     found = [name for name, value in _FEATURE.findall(info.rpartition("CPU :")[2]) if value != "0"]
     missing = [name for name, flag in _FLAGS.items() if flag in flags and name not in found]
     for_cuda, has_cuda = f'CMAKE_ARGS="-DGGML_CUDA=on" {_REBUILD}', any(one.startswith("CUDA") for one in backends)

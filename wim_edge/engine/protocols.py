@@ -1,9 +1,9 @@
-"""The engine's interfaces. `wim_edge.engine.model` implements them on llama.cpp; `wim_edge.testing` scripts them
-without a native library.
+"""The engine's interfaces. `wim_edge.engine.model` implements them with llama.cpp, `wim_edge.testing` with scripted
+outputs and without a native library.
 
-    Model     one GGUF file: tokenizer and facts          (llama_model)
-    Context   a KV cache of n_ctx cells over a model      (llama_context)
-    Sequence  one line of tokens in that cache            (llama_seq_id)
+    Model     one GGUF file: tokenizer and metadata    (llama_model)
+    Context   a KV cache of n_ctx cells for a model    (llama_context)
+    Sequence  a sequence of tokens in that cache       (llama_seq_id)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAIN_LETTERS = {
     for code in (*range(0xFB00, 0xFB07), *range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800))
     if unicodedata.category(chr(code))[0] in "LN" or chr(code) in "－．／"
 }
-"""Maps ligatures, full-width and mathematical letters to plain ones: tokenizers would split them into bytes."""
+"""Maps ligatures, full-width and mathematical letters, which tokenizers would split into bytes, to plain letters."""
 
 Logits = NDArray[np.float32]
 Vector = NDArray[np.float32]
@@ -35,7 +35,7 @@ SequenceState = NDArray[np.uint8]
 
 
 class MemoryKind(Enum):
-    """The kind of a model's memory, which determines the rollback strategy (see rollback.py)."""
+    """The kind of memory in which a model keeps earlier tokens; determines the rollback strategy (rollback.py)."""
 
     ATTENTION = "attention"
     WINDOW = "sliding window"
@@ -44,12 +44,12 @@ class MemoryKind(Enum):
 
 
 class Interrupted(Exception):
-    """`Context.interrupt` stopped an evaluation. The sequence stays usable; `len` is its number of tokens."""
+    """The error of an evaluation that `Context.interrupt` stops. The sequence stays usable; `len` counts its tokens."""
 
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """The facts of a loaded model."""
+    """The properties of a loaded model: kind of memory, sizes in tokens, chat template, and special tokens as text."""
 
     name: str
     path: Path
@@ -64,7 +64,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class StateFile:
-    """A sequence's state at the start of a file. Check the file before a restore: llama.cpp aborts on damage."""
+    """A file that begins with a sequence's state. Check it before a restore: llama.cpp aborts on a damaged file."""
 
     path: Path
     nbytes: int
@@ -72,8 +72,8 @@ class StateFile:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A sequence outside the cache: its tokens, its state as llama.cpp writes it, partial states by position
-    (``marks``), and the last logits. Memories without history fork from the marks. Arrays are not copied."""
+    """A sequence saved outside the cache: tokens, state as llama.cpp writes it, partial states by position (``marks``),
+    and last logits. Recurrent and windowed memories fork from ``marks``. Arrays are shared, not copied."""
 
     tokens: tuple[int, ...]
     state: SequenceState | StateFile
@@ -82,7 +82,7 @@ class Snapshot:
 
 
 class Sequence(Protocol):
-    """One line of tokens in the cache; position i holds token i."""
+    """A sequence of tokens in the cache; position i holds token i."""
 
     @property
     def tokens(self) -> Seq[int]: ...
@@ -94,7 +94,7 @@ class Sequence(Protocol):
     def __len__(self) -> int: ...
 
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
-        """Evaluates tokens at the end. Returns the logits after each of the last ``rows`` tokens, float32 (rows,
+        """Evaluates tokens and appends them. Returns the logits after each of the last ``rows`` tokens, float32 (rows,
         n_vocab). Raises ContextOverflowError, Interrupted."""
 
     def fork(self, at: int | None = None) -> Self:
@@ -104,22 +104,22 @@ class Sequence(Protocol):
         """Removes the tokens from position ``to`` on, as if they had never been evaluated."""
 
     def checkpoint(self) -> None:
-        """Makes later forks at, and truncations to, the current end cheap; costs nothing for plain attention."""
+        """Makes it cheap to fork at the current end, or truncate to it, later on; free with plain attention."""
 
     @property
     def nbytes(self) -> int:
-        """The bytes of a snapshot."""
+        """The bytes that a snapshot of this sequence takes."""
 
     def snapshot(self, into: Path | None = None) -> Snapshot:
-        """Returns a snapshot, its state in memory or in a file (``into``). Raises OSError, MemoryBudgetError."""
+        """Returns a snapshot; writes its state to the file ``into``, if given. Raises OSError, MemoryBudgetError."""
 
     def restore(self, snapshot: Snapshot) -> None:
         """Replaces the sequence's content with a snapshot, without evaluating tokens. Raises EngineError."""
 
     def append_kept(self, snapshot: Snapshot, at: int) -> bool:
-        """Appends a snapshot's tokens from its position ``at`` on without evaluating them. Their cells move to new
-        positions; they have not attended to this sequence. Returns False, and appends nothing, if the memory cannot
-        move cells or has no room for the snapshot."""
+        """Appends a snapshot's tokens from its position ``at`` on, without evaluating them again: their cells move to
+        new positions. These tokens have not attended to this sequence. Returns False, and appends nothing, if the
+        memory cannot move cells or has no room for the snapshot."""
 
     def close(self) -> None: ...
 
@@ -140,7 +140,7 @@ class Context(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A name for everything that determines a state. A snapshot can be restored in contexts with the same name."""
+        """An identifier of model, build and cache type. A snapshot fits every context with an equal identifier."""
 
     def sequence(self) -> Sequence:
         """Returns a new, empty sequence."""
@@ -151,13 +151,13 @@ class Context(Protocol):
         Raises ContextOverflowError, Interrupted."""
 
     def adapted(self) -> AbstractContextManager[None]:
-        """Applies the model's adapter, if any, to tokens that are evaluated in the block, not to earlier cells."""
+        """Applies the model's adapter, if any, to tokens evaluated in the ``with`` block, not to earlier cells."""
 
     def interrupt(self) -> None:
         """Stops the running evaluation, from any thread. All evaluations raise Interrupted until `resume`."""
 
     def resume(self) -> None:
-        """Allows evaluations again."""
+        """Allows evaluations again, after `interrupt`."""
 
     def close(self) -> None: ...
 
@@ -167,28 +167,28 @@ class Grammar(Protocol):
 
     def allowed(self, logits: Logits) -> Logits:
         """Returns the logits, float32 (n_vocab,), with -inf for tokens that cannot continue the text. Raises
-        EngineError if no token can."""
+        EngineError if no token can continue the text."""
 
     def accept(self, token: int) -> None:
-        """Continues the text with a token, which must be allowed and must not end the text."""
+        """Appends a token to the text. The token must be allowed, and must not be one that ends the text."""
 
 
 class Model(Protocol):
-    """A loaded model."""
+    """A loaded language model."""
 
     @property
     def info(self) -> ModelInfo: ...
 
     @property
     def fingerprint(self) -> str:
-        """A name for the model's file and the build of llama.cpp."""
+        """An identifier of the model's files and the build of llama.cpp."""
 
     @property
     def has_adapter(self) -> bool:
         """True if the model has an adapter for pointing, which finds answers in the text (`Context.adapted`)."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Returns a text's token ids, without BOS. ``special``: the text may contain control tokens."""
+        """Returns a text's token ids, without BOS. ``special`` True: parses control tokens in the text."""
 
     def piece(self, token: int) -> bytes:
         """Returns a token's bytes, which may be part of a character; empty for control tokens."""
@@ -205,13 +205,13 @@ class Model(Protocol):
         """The BOS token in a list; an empty list if the model expects none before a text."""
 
     def largest_n_ctx(self) -> int:
-        """Returns the largest number of cells that fits in free memory, at most the trained context."""
+        """Returns the largest context, in cells, that fits in free memory, at most the model's training length."""
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> Context:
-        """Returns a context of at least ``n_ctx`` cells for up to ``n_sequences`` at once. Raises MemoryBudgetError."""
+        """Returns a context of at least ``n_ctx`` cells, for ``n_sequences`` sequences. Raises MemoryBudgetError."""
 
     def grammar(self, schema: object) -> Grammar:
-        """Returns the grammar of a JSON schema. Raises InvalidRequestError for an unsupported schema."""
+        """Returns the grammar that allows only JSON of a schema. Raises InvalidRequestError if it is unsupported."""
 
     def close(self) -> None: ...
 
@@ -221,7 +221,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A name for everything that determines the vectors, which are stored under this name."""
+        """The key of stored vectors. It identifies the model's file and the build, which determine the vectors."""
 
     def query(self, question: str) -> Vector:
         """Returns the question's unit vector, float32 (width,)."""
@@ -233,7 +233,7 @@ class Embedder(Protocol):
         """Returns the text's token ids, without the model's start and end tokens."""
 
     def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
-        """Yields the unit vector of each text, given as token ids, without an instruction. ``check``: as for `texts`.
+        """Yields the unit vector of each text, given as token ids; adds no instruction. ``check``: as for `texts`.
         Raises InvalidRequestError for a number that is not a token id."""
 
     def close(self) -> None: ...

@@ -1,12 +1,12 @@
-"""Strategies to fork and truncate sequences, by kind of memory; and the saved states that they use.
+"""Strategies to fork and truncate sequences, one per kind of memory; and the saved states that they use.
 
 ByPosition      plain attention: cells are shared and freed by token position.
-ByHeldPosition  sliding windows with a full-size cache: also by position. A second id holds each sequence's cells,
+ByHeldPosition  sliding windows with a full-size cache: also by position. A second sequence id owns the same cells,
                 because llama.cpp reuses cells outside the window that have only one owner.
 ByState         recurrent and hybrid memories, and window-sized caches: the attention part by position, the rest from
-                a saved partial state. The tokens after that state are evaluated again.
+                a saved partial state. The tokens after the saved state are evaluated again.
 
-llama.cpp does not reject a bad fork, but computes wrong logits. So `verify` checks the positions each time.
+llama.cpp does not reject a bad fork, but computes wrong logits. So `verify` checks the last position each time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
-    """Returns the rollback for a kind of memory. ``n_swa``: the tokens of a sliding window."""
+    """Returns the strategy for a kind of memory. ``n_swa``: window in tokens; ``swa_full``: older cells are kept."""
     if kind is MemoryKind.ATTENTION:
         return ByPosition()
     return ByHeldPosition(n_swa) if kind is MemoryKind.WINDOW and swa_full else ByState()
@@ -42,10 +42,10 @@ class ByPosition:
     ids_per_sequence = 1
 
     def before_prefill(self, seq: Sequence) -> None:
-        """Prepares the sequence for a batch of several tokens."""
+        """Prepares the sequence for a batch of several tokens; here a no-op."""
 
     def after_decode(self, seq: Sequence, start: int) -> None:
-        """Protects the new cells, which begin at position ``start``."""
+        """Protects the new cells, from position ``start`` on, so that llama.cpp does not reuse them; here a no-op."""
 
     def fork(self, source: Sequence, target: Sequence, at: int) -> None:
         """Gives the empty ``target`` the first ``at`` tokens of ``source``."""
@@ -61,10 +61,10 @@ class ByPosition:
         verify(seq)
 
     def checkpoint(self, seq: Sequence) -> None:
-        """Makes it cheap to return to the current end, if the memory needs a saved state for that."""
+        """Saves a state at the current end, if the memory needs one to return there later; here a no-op."""
 
     def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
-        """Makes the sequence usable after an interrupted batch; keeps evaluated ``tokens`` where possible."""
+        """Makes the sequence usable after an interrupted batch of ``tokens``; keeps the evaluated ones if possible."""
         evaluated = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id) + 1 - len(seq)
         if evaluated > 0:
             seq.accept(tokens[:evaluated], None)
@@ -91,7 +91,7 @@ class ByPosition:
         verify(seq)
 
     def append_kept(self, seq: Sequence, snapshot: Snapshot, at: int) -> bool:
-        """Implements `protocols.Sequence.append_kept`. The next batch rotates the keys to their new positions."""
+        """Implements `protocols.Sequence.append_kept`. The next batch rotates the moved keys to their new positions."""
         memory, end = seq.context.memory, len(seq)
         if not lib.llama_memory_can_shift(memory):
             return False
@@ -165,9 +165,9 @@ class ByState(ByPosition):
 
 
 class ByHeldPosition(ByState):
-    """Forks and truncates by position. Sequence id + n_sequences holds the same cells, so llama.cpp never reuses them.
+    """Forks and truncates by position. Sequence id + n_sequences also owns the cells, so llama.cpp keeps them.
 
-    A restored state contains only the last window. Without earlier cells, forks and truncations work as in ByState.
+    A restored state contains only the last window. If earlier cells are missing, this class works as ByState does.
     """
 
     ids_per_sequence = 2
@@ -217,7 +217,7 @@ def verify(seq: Sequence) -> None:
 
 
 def _nearest(seq: Sequence, at: int) -> int:
-    """Returns the last position up to ``at`` whose state was kept, to go back to; 0 if there is none."""
+    """Returns the last position, at most ``at``, that has a saved state or is the end; 0 if there is none."""
     if at == len(seq):
         return at
     return max((p for p in seq.marks if p <= at), default=0)
@@ -286,7 +286,7 @@ def read_state(seq: Sequence, file: StateFile) -> None:
 
 
 def _file_name(path: Path) -> bytes:
-    """Returns a path in the encoding with which llama.cpp opens files."""
+    """Returns a path as bytes, in the encoding that llama.cpp expects."""
     return str(path).encode() if os.name == "nt" else os.fsencode(path)
 
 

@@ -1,7 +1,7 @@
 """llama.cpp's RPC: the devices of other machines, in addition to or instead of this machine's.
 
-llama.cpp aborts if a server is lost, wrong or of another version (ggml-rpc.cpp, RPC_STATUS_ASSERT). So servers are
-registered only in a separate process, which calls `allow_rpc`.
+llama.cpp aborts if a server disappears, is no RPC server, or has another version (ggml-rpc.cpp, RPC_STATUS_ASSERT). So
+servers are registered only in a separate process, which calls `allow_rpc`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def allow_rpc() -> None:
 
 
 def register(endpoints: str | None) -> None:
-    """Adds the devices of servers ("host:port,host:port") to this process; None adds none. llama.cpp aborts if a server
-    has another version. Raises InvalidRequestError without RPC or `allow_rpc`, EngineError if one does not respond."""
+    """Adds the devices of RPC servers ("host:port,host:port"); None adds none. llama.cpp aborts if a version differs.
+    Raises InvalidRequestError without `allow_rpc` or RPC in the build, EngineError if a server does not respond."""
     if endpoints is None:
         return
     if not _apart:
@@ -58,8 +58,8 @@ def register(endpoints: str | None) -> None:
 
 
 def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
-    """Serves this machine's GPUs, or its CPU if it has none, to one client at a time. ``cache``: a folder for weights,
-    so that each is sent once. Raises InvalidRequestError without RPC, EngineError if the port cannot be used."""
+    """Serves this machine's GPUs, or its CPU if there are none, to one client at a time. ``cache``: a folder that keeps
+    the weights received. Raises InvalidRequestError if the build has no RPC, EngineError when the server stops."""
     require()
     start = _function("start_server", None, c_char_p, c_char_p, c_size_t, c_size_t, POINTER(c_void_p))
     every = device_handles()
@@ -70,7 +70,7 @@ def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
 
 
 def check(endpoints: str | None) -> None:
-    """Raises the errors of `register`, and errors for most problems on which `register` would abort."""
+    """Raises InvalidRequestError if this build has no RPC, EngineError if no RPC server responds at an endpoint."""
     if endpoints is not None:
         require()
         for endpoint in endpoints.split(","):
@@ -86,8 +86,8 @@ def require() -> None:
 
 
 def probe(endpoint: str) -> None:
-    """Raises EngineError if no RPC server responds. A server that closes the connection after our greeting passes: it
-    may have another version, which llama.cpp reports."""
+    """Raises EngineError if no RPC server responds at ``endpoint`` ("host:port"). A server that closes the connection
+    after our greeting passes: it may have another version, which llama.cpp reports."""
     try:
         line = connect(endpoint, _SECONDS)
     except (OSError, ValueError) as error:
@@ -110,7 +110,7 @@ def probe(endpoint: str) -> None:
 
 
 def _heard(line: socket.socket, seconds: float) -> bytes | None:
-    """Returns the first bytes that arrive in time; b"" if the connection closes, None if nothing arrives."""
+    """Returns up to 8 bytes that arrive within ``seconds``; b"" if the connection closes, None if nothing arrives."""
     line.settimeout(seconds)
     try:
         return line.recv(8)

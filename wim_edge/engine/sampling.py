@@ -1,6 +1,6 @@
 """Decoding: greedy, sampled (temperature, min-p, top-p, seed), by a beam search, or constrained by a JSON schema.
 
-The beam search finds runs in a segment (pointing) or in a library (recall). llguidance compiles the schemas.
+The beam search finds runs of tokens in a segment (pointing) or in a library (recall). llguidance compiles the schemas.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", np.float32, np.float64)
 Beam = TypeVar("Beam")
 _OPTIONS: JsonCompileOptions = {"whitespace_flexible": True, "whitespace_pattern": r"(?: |\n {0,16})"}
-"""Allows white space between values, as models write JSON, but not much: small models would repeat it forever."""
+"""Options that allow little white space between JSON values; with more, small models would repeat it forever."""
 
 
 def log_softmax(logits: NDArray[F]) -> NDArray[F]:
@@ -37,7 +37,7 @@ def log_softmax(logits: NDArray[F]) -> NDArray[F]:
 
 
 def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> list[float]:
-    """Appends tokens to sequences; returns log P(tokens | sequence) of each part, in nats. Raises as `append_each`."""
+    """Appends tokens to sequences; returns log P(tokens | sequence) per part, in nats. Raises like `append_each`."""
     before = [sequence.logits for sequence, _ in parts]
     rows, found, begin = context.append_each(parts, all_rows=True), [], 0
     for first, (_, tokens) in zip(before, parts, strict=True):
@@ -48,8 +48,8 @@ def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> 
 
 
 class Sampler:
-    """Chooses the next token, in the order of llama.cpp's default chain: top-p, min-p, temperature. Temperature 0 is
-    greedy; the same seed gives the same choices."""
+    """Chooses the next token by top-p, min-p and temperature, in the order of llama.cpp's default chain. Temperature 0
+    is greedy; the same seed gives the same choices."""
 
     def __init__(
         self, temperature: float = Settings.temperature, top_p: float = Settings.top_p, min_p: float = Settings.min_p,
@@ -74,11 +74,11 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Step(Generic[Beam]):
-    """A beam that continues a live beam, which was evaluated in the previous step, by at least one token."""
+    """A beam that extends a live beam (one that the previous step evaluated) by ``tokens``, at least one."""
 
     beam: Beam
     parent: int
-    """The index of the live beam that this beam continues."""
+    """The index of the live beam that this beam extends."""
     tokens: Seq[int]
 
 
@@ -116,7 +116,7 @@ def search_beams(
 
 
 def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
-    """Returns a model's vocabulary for llguidance. Raises InvalidRequestError if llguidance is not installed."""
+    """Returns a model's vocabulary in llguidance's form. Raises InvalidRequestError if llguidance is not installed."""
     with required("a JSON schema needs the package llguidance", "pip install 'wim-edge[server]'"):
         from llguidance.llamacpp import lltokenizer_from_vocab
     with warnings.catch_warnings():

@@ -25,13 +25,13 @@ _BETTER = 0.97  # a better cost is at most this share of the best cost: a smalle
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A configuration of a model, with its measurements."""
+    """A model file with settings to compare, under a label, and its measured speeds in tokens per second."""
 
     label: str
     path: Path
     settings: Settings
     prefill: float = 0.0
-    """Tokens read per second, over 1,536 tokens if the machine is fast enough."""
+    """Tokens read per second, measured over at most 1,536 tokens."""
     decode: float = 0.0
     error: str | None = None
 
@@ -42,8 +42,8 @@ class RunConfig:
 
 
 def search(path: Path, settings: Settings) -> Iterator[tuple[RunConfig, RunConfig]]:
-    """Measures one configuration after another; yields each, with the best so far (perhaps the same one). Raises
-    EngineError, CapacityError if the model cannot be measured at all."""
+    """Measures one configuration after another; yields (this configuration, the best so far), which may be the same.
+    Raises EngineError or CapacityError if the first configuration cannot be measured."""
     with Model(path, settings) as model:
         n_threads, gpu = model.n_threads, model.n_gpu_layers != 0
     best = _measure("as it is", path, settings)
@@ -67,13 +67,13 @@ def search(path: Path, settings: Settings) -> Iterator[tuple[RunConfig, RunConfi
 
 
 def speedup(way: RunConfig, best: RunConfig) -> float:
-    """Returns how many times faster ``best`` is. Measures both again, because other work may have slowed one down."""
+    """Returns how many times faster ``best`` is than ``way``. Measures both again, as other work may slow one down."""
     costs = [min(one.cost, _measure(one.label, one.path, one.settings).cost) for one in (way, best)]
     return costs[0] / costs[1]
 
 
 def _measure(label: str, path: Path, settings: Settings) -> RunConfig:
-    """Returns the configuration with its measured speed."""
+    """Returns the configuration with its measured speeds, or with the error."""
     try:
         with Model(path, settings) as model:
             speed = measure_speed(model, 1536, warm_up=64)  # enough tokens that attention takes time
@@ -84,7 +84,7 @@ def _measure(label: str, path: Path, settings: Settings) -> RunConfig:
 
 
 def machine() -> str:
-    """Returns a name for the processor, the devices and the build for which the measurements hold."""
+    """Returns an identifier of the processor, the devices and the build; measurements hold for these only."""
     return repr((platform.machine(), system_info(), os.cpu_count(), [one.description for one in devices()], BUILD))
 
 

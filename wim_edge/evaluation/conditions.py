@@ -1,11 +1,11 @@
-"""The conditions that a run compares: the runtime's patterns, controls, and baselines.
+"""The conditions under which a run asks its examples: the runtime's patterns, controls, and baselines.
 
-    NAME             a pattern of `wim_edge.settings.PATTERNS`, with the model's default relevance
-    NAME:RELEVANCE   the same with another relevance, for example rag:bm25
+    NAME             a pattern of `wim_edge.settings.PATTERNS`, with the model's default relevance method
+    NAME:RELEVANCE   the pattern with another relevance method, for example rag:bm25
     default          what `wim-edge ask` does with this model
-    margins-alone    the margins of default as the only text, without their passages
-    llm:source       the whole context in the prompt of the task's own publication ("Lost in the Middle", figure 2)
-    rag:embed        chunks of 1,000 characters, an embedding model, the best three, the usual prompt
+    margins-alone    the margins that default writes, as the only text: the model does not see their passages
+    llm:source       the whole context in a prompt of "Lost in the Middle" (figure 2; for the task kv, figure 7)
+    rag:embed        the three chunks of 1,000 characters that an embedding model ranks first, in a common prompt
     oracle           the gold documents alone, pattern llm: the upper bound ("Lost in the Middle", section 2.3)
     closed-book      no documents, pattern llm: the model's own knowledge (also section 2.3)
 """
@@ -39,7 +39,7 @@ _HINT = f"A pattern is {', '.join(NAMES)}; {', '.join(PATTERNS[1:])} and default
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition. ``label``: its name on the command line; ``relevance``: None for the model's default."""
+    """A condition. ``label``: the whole name, such as rag:bm25; ``relevance``: the part after the colon, or None."""
 
     label: str
     name: str
@@ -47,24 +47,24 @@ class Condition:
 
     @property
     def is_control(self) -> bool:
-        """Returns True if the answer does not depend on the swept value. Each question is then asked once."""
+        """Returns True for oracle and closed-book. They are asked each question once, whatever the swept value is."""
         return self.name in CONTROLS
 
     @property
     def changes(self) -> dict[str, str]:
-        """Returns the settings that the condition changes, by name."""
+        """Returns the settings that the condition changes, by name: ``pattern``, ``relevance``, both or none."""
         pattern = "llm" if self.is_control or self.name == SOURCE else self.name
         named = {"pattern": pattern} if pattern in PATTERNS else {}
         return named | ({"relevance": self.relevance} if self.relevance else {})
 
     def ignores_order(self, settings: Settings) -> bool:
-        """Returns True if the order of documents cannot change the answer, because each segment is read alone."""
+        """Returns True for controls, rag:embed and shallow patterns. The documents' order cannot change the answer."""
         if self.name == EMBED:
             return True
         return self.is_control or not resolve(settings.with_changes(**self.changes)).pattern.deep
 
     def documents(self, example: Example) -> tuple[Document, ...]:
-        """Returns the documents that the condition shows of an example."""
+        """Returns the documents that the model gets: all, only the gold ones (oracle), or none (closed-book)."""
         if self.name == "closed-book":
             return ()
         if self.name == "oracle":
@@ -73,7 +73,7 @@ class Condition:
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
-    """Returns the conditions named in a comma-separated list. Raises InvalidRequestError for an unknown name."""
+    """Returns the conditions named in a comma-separated list. Raises InvalidRequestError for no or unknown names."""
     labels = dict.fromkeys(part.strip() for part in text.split(",") if part.strip())
     if not labels:
         raise InvalidRequestError("no pattern is named", _HINT)
@@ -96,10 +96,10 @@ _BASE_STOPS = ("\n\n", "\nQuestion:", "\nNote:", "\nKey:")
 
 @dataclass
 class ConditionAsker:
-    """Asks a runtime's model, with a new cache for each example. The time to open the cache does not count.
+    """Asks examples of a task, each with a new KV cache. The time to open the cache does not count.
 
-    A context manager. Readings of examples with a shelf are kept until its end, in a folder for each condition, so that
-    conditions do not share readings. Readings of other examples are not kept.
+    A context manager. Until it exits, it saves the readings of examples with a shelf (`Example.shelf`), in a folder for
+    each condition: conditions do not share readings. It does not save other readings.
     """
 
     runtime: Runtime
@@ -110,7 +110,7 @@ class ConditionAsker:
     """The chunks of the last shelf, by the shelf's name."""
 
     def ask(self, condition: Condition, example: Example) -> Reply:
-        """Asks an example. Raises WimEdgeError, and KeyboardInterrupt if the reading was cancelled."""
+        """Returns the reply to an example. Raises WimEdgeError, and KeyboardInterrupt if the reading was cancelled."""
         documents, question = condition.documents(example), example.question
         with self.opened(condition, example) as runtime:
             if condition.name == SOURCE:
@@ -124,7 +124,7 @@ class ConditionAsker:
         return reply
 
     def opened(self, condition: Condition, example: Example) -> Runtime:
-        """Returns a runtime with the condition's settings and the same model."""
+        """Returns a runtime with the condition's settings. The runtime shares the loaded model."""
         kept = {"save": False} if example.shelf is None else self._kept(condition)
         return self.runtime.with_changes(**condition.changes, **kept)
 
@@ -135,7 +135,7 @@ class ConditionAsker:
         return self._folders[condition.label]
 
     def _ask_embedded(self, runtime: Runtime, example: Example) -> Reply:
-        """Asks with the chunks nearest to the question. Chunks are embedded once per shelf."""
+        """Asks with the three chunks nearest to the question as the context. Chunks are embedded once per shelf."""
         chunks, indexing = self._chunks.get(example.shelf or ""), 0.0
         if chunks is None:
             chunks = embed_documents(example.documents, runtime.settings.n_threads)
@@ -160,7 +160,7 @@ class ConditionAsker:
 
 
 def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:
-    """Asks again with the reply's margins as the only document. The cost is that of both replies."""
+    """Asks again with the margins of ``reply`` as the only document. The returned cost is that of both replies."""
     text = "\n\n".join(reply.quotes or ())
     if not text:
         return replace(reply, text="", pattern=MARGINS_ALONE, passages=None)
@@ -172,7 +172,7 @@ def _ask_margins(runtime: Runtime, reply: Reply, question: str) -> Reply:
 
 
 def _complete(runtime: Runtime, prompt: str, pattern: str) -> Reply:
-    """Asks with a whole prompt: as one chat turn, or for a base model as text, until it begins another question."""
+    """Returns the reply to a whole prompt, sent as one chat turn; a base model gets plain text and more stop texts."""
     is_chat = runtime.open().info.chat_template is not None
     finished = None
     with runtime.with_changes(stop=(*runtime.settings.stop, *(() if is_chat else _BASE_STOPS))) as other:

@@ -1,4 +1,4 @@
-"""Examples of a task with their passages, queries of a library, and the part of the rows that a run uses."""
+"""Examples of tasks, queries to a library, and the choice of the rows of a data set that a run uses."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from wim_edge.documents.document import short
 from wim_edge.errors import InvalidRequestError
 
 CountTokens = Callable[[str], int]
-"""A function that counts a text's tokens for the evaluated model."""
+"""A function that returns the number of tokens of a text, by the evaluated model's tokenizer."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One question with its documents."""
+    """A question about documents."""
 
     id: str
     """A name that is unique within a run."""
     group: str
-    """The id of its question. Examples of the same question are not independent, and count as one question."""
+    """The question's id. Examples of the same question are not independent, and count as one question."""
     documents: tuple[Document, ...]
     question: str
     answers: tuple[str, ...]
-    """The right answers. Any one of them is enough. Empty if unknown: the example then counts only for retrieval."""
+    """The right answers, of which most tasks want any one. Empty if unknown (see `is_asked`) or unanswerable."""
     gold: tuple[int, ...] = ()
     """The indices of the documents that contain the answer; empty if unknown."""
     gold_chars: tuple[int, int] | None = None
-    """The offsets [start, end) in the gold document that contain the answer; None: anywhere in the document."""
+    """The offsets [start, end) of the gold text, in characters of the gold document; None: the whole document."""
     x: int | None = None
-    """The swept value: a position, a number of documents, or a length in tokens."""
+    """The swept value: the gold document's position, the number of documents, or the context's length in tokens."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """Other facts to record about the example; JSON values."""
+    """Other values to record about the example, by name, such as ``tokens``; JSON values."""
     unanswerable: bool = False
-    """True if the documents do not contain the answer. The right reply is then that they do not."""
+    """True if the documents do not contain the answer. The right reply is then "not found"."""
     shelf: str | None = None
-    """A name for the documents if several questions share them. They are then read once, as with `ask`. None: each
-    question reads its documents as if for the first time."""
+    """A name for documents that several questions share. The documents are read once, and the saved reading serves all
+    these questions, as with `wim-edge ask`. None: each question reads its documents anew."""
 
     @property
     def is_asked(self) -> bool:
-        """Returns True if the model is asked; otherwise only the example's facts count."""
+        """Returns True if the model is asked: the answers are known, or the question is known to be unanswerable."""
         return bool(self.answers) or self.unanswerable
 
     @property
@@ -68,9 +68,9 @@ class Passage:
 
 
 def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
-    """Returns passages as documents with different names, and the indices of the gold ones.
+    """Returns the passages as documents with unique names, and the indices of the gold documents.
 
-    The title is the name, so that a document has the same heading alone (pattern oracle) as among other documents.
+    Each document's title is its name. So its heading is the same alone (condition oracle) as among other documents.
     """
     passages = tuple(passages)
     found = with_unique_names(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
@@ -80,11 +80,11 @@ def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tup
 
 @dataclass(frozen=True)
 class Query:
-    """A question, its answers if known, and the titles of the pages that contain an answer."""
+    """A question to a library, with the titles of the pages that answer it. ``answers``: empty if unknown."""
 
     question: str
     evidence: tuple[frozenset[str], ...]
-    """Sets of pages' titles. All pages of any one set together answer the question."""
+    """Sets of page titles. The pages of one set together answer the question; any one set is enough."""
     answers: tuple[str, ...]
 
     @property
@@ -93,8 +93,8 @@ class Query:
 
 
 def load_queries(path: Path) -> list[Query]:
-    """Returns the queries in a file. Its rows are {question, titles, answers}, or {question, ctxs: [{title, isgold}],
-    answers}, or rows of KILT (Petroni et al. 2021): {input, output: [{answer, provenance: [{title}]}]}."""
+    """Returns the queries in a file. A row is {question, titles, answers}, {question, ctxs: [{title, isgold}],
+    answers}, or in KILT's format (Petroni et al. 2021): {input, output: [{answer, provenance: [{title}]}]}."""
     return parse_rows(path, _parse, "{question, titles, answers} or {input, output: [{answer, provenance: [{title}]}]}")
 
 
@@ -122,9 +122,9 @@ T = TypeVar("T")
 
 
 def take_part(rows: Iterable[T], part: Part, key: Callable[[T], Hashable]) -> list[T]:
-    """Returns the rows of a part, in their order. Rows with the same key are in the same part.
+    """Returns the rows of a part, in order. ``choose`` is the first third of the keys, ``report`` the rest.
 
-    Raises InvalidRequestError for an empty part.
+    Rows with the same key are in the same part. Raises InvalidRequestError for an empty part.
     """
     rows = list(rows)
     if part == "all":
@@ -138,15 +138,15 @@ def take_part(rows: Iterable[T], part: Part, key: Callable[[T], Hashable]) -> li
 
 
 def list_of(value: Any) -> list[Any]:
-    """Returns the value if it is a list. Raises TypeError for anything else, such as a text."""
+    """Returns the value if it is a list. Raises TypeError for any other value, such as a string."""
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.40} where a list should be")
     return value
 
 
 def answers_of(value: Any) -> tuple[str, ...]:
-    """Returns one answer or a list of them, texts or numbers, as texts. Raises TypeError for anything else, ValueError
-    for one that is blank."""
+    """Returns the right answers in ``value`` (a string, a number, or a list of these) as strings. Raises TypeError for
+    another type, ValueError for a blank answer."""
     values = value if isinstance(value, list | tuple) else [value]
     answers = tuple(text_of(str(one) if type(one) in (int, float) else one) for one in values)
     if any(not answer.strip() for answer in answers):
@@ -155,7 +155,7 @@ def answers_of(value: Any) -> tuple[str, ...]:
 
 
 def flag_of(value: Any) -> bool:
-    """Returns true, false, 1 or 0 as a bool. Raises TypeError for anything else, such as "false"."""
+    """Returns the value (true, false, 1 or 0) as a bool. Raises TypeError for any other value, such as "false"."""
     if value not in (0, 1):
         raise TypeError(f"{value!r:.40} where true or false should be")
     return bool(value)

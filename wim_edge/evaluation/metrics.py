@@ -1,14 +1,14 @@
-"""The scores of an answer, as the publications define them; every score is 0 to 1.
+"""The scores of an output, as the publications define them; every score is 0 to 1.
 
-best_subspan_em   any right answer occurs in the answer's first line ("Lost in the Middle", section 2.2 and
-                  `evaluate_qa_responses.py`: cut at the line's end, so that a copied context wins nothing)
-contains          any right answer occurs in the text, as whole words; our own score
-exact, f1         SQuAD's exact match and token overlap (Rajpurkar et al. 2016), per character for Chinese
-literal           the value occurs, in any case ("Lost in the Middle", `evaluate_kv_responses.py`)
+best_subspan_em   a right answer occurs in the output's first line ("Lost in the Middle", section 2.2 and
+                  `evaluate_qa_responses.py`: without the later lines, so that a copied context scores nothing)
+contains          a right answer occurs in the text, as whole words; our own score
+exact, f1         SQuAD's exact match and token overlap (Rajpurkar et al. 2016); a Chinese character is a token
+literal           the value occurs, ignoring case ("Lost in the Middle", `evaluate_kv_responses.py`)
 one_label         the first sentence names the right label and no other label (BABILong, `metrics.py`)
 string_match_all  the share of the wanted strings that occur (RULER, Hsieh et al. 2024)
-words_f1          F1 of the set of words in the answer against the wanted words (Writing in the Margins, section 4)
-has_loop, has_echo, says_not_found   signs of a bad answer that a person sees; our own scores
+words_f1          F1 of the set of words in the output against the wanted words (Writing in the Margins, section 4)
+has_loop, has_echo, says_not_found   our own: repeated words, words of a prompt, a statement that there is no answer
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation + "，。、；：？！
 _WORD = re.compile(r"\d+(?:[.]\d+)+|[^\W_]+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _JOINING = "\u0590"
-"""The first character of the scripts that may write words without spaces between: Hebrew, Arabic and later blocks."""
+"""The first code point of the scripts in which words may touch: Hebrew, Arabic, and all later Unicode blocks."""
 _SPACED = "0-9a-z\u00b5-\u058f"
 """Lower-case letters and digits of the scripts before `_JOINING`, as ranges of a regular expression."""
 _CHINESE = re.compile(r"([\u3400-\u9fff\uf900-\ufaff])")
@@ -42,8 +42,8 @@ _LABELS = (
     frozenset({"yes", "no", "maybe"}),
     frozenset({"none", "one", "two", "three"}),
 )
-"""The labels of tasks, in sets. The first two sets are as in BABILong's script. The script leaves out the other sets;
-their labels are matched as whole words."""
+"""The labels that answer BABILong's tasks, in sets. The first two sets are as in BABILong's script. The script lacks
+the other two sets; their labels are matched as whole words."""
 
 
 def normalize(text: str) -> str:
@@ -62,10 +62,10 @@ def best_subspan_em(output: str, answers: Iterable[str]) -> float:
 
 
 def contains(text: str, answers: Iterable[str]) -> float:
-    """Returns 1 if any answer occurs in the text, without case, articles and punctuation, else 0.
+    """Returns 1 if any answer occurs in the text as whole words, without case, articles and punctuation, else 0.
 
-    Three points differ from `best_subspan_em`. In scripts with spaces, an answer inside a longer word or number does
-    not count ("4" in 1847). Numbers keep their points. An answer without a word ("a") is never found.
+    In scripts with spaces between words, an answer inside a longer word or number does not count ("4" in 1847). Numbers
+    keep their decimal points. An answer that is empty without articles and punctuation ("a") is never found.
     """
     shown = _plain(text)
     return float(any(re.search(_whole(wanted), shown) for wanted in map(_plain, answers) if wanted))
@@ -77,21 +77,21 @@ def exact(output: str, answers: Iterable[str]) -> float:
 
 
 def f1(output: str, answers: Iterable[str]) -> float:
-    """Returns the best token F1 of the output against any answer."""
+    """Returns the best token F1 of the output against any answer, in SQuAD's normal form; 0 without answers."""
     said = words_of(normalize(output))
     return max((_f1(said, words_of(normalize(answer))) for answer in answers), default=0.0)
 
 
 def literal(output: str, value: str) -> float:
-    """Returns 1 if the value occurs in the output, in any case, else 0."""
+    """Returns 1 if the output contains the value, ignoring case, else 0."""
     return float(value.lower() in output.lower())
 
 
 def one_label(output: str, question: str, target: str) -> float:
-    """Returns 1 if the output's first sentence names the target and no other label of its task, else 0.
+    """Returns 1 if the output's first sentence names the target and no other label of the target's task, else 0.
 
-    Labels in the question do not count. The target determines the task and its labels. A target that is none of
-    BABILong's labels only has to be in the sentence.
+    ``target``: one label, or several with commas; it determines the task's set of `_LABELS`. Labels of the first two
+    sets do not count if the question names them. A target in no set only has to be in the sentence.
     """
     sentence, targets = output.lower().split(".")[0], {one.strip() for one in target.lower().split(",")}
     labels = next((labels for labels in _LABELS if targets <= labels), frozenset(targets))
@@ -103,15 +103,15 @@ def one_label(output: str, question: str, target: str) -> float:
 
 
 def string_match_all(output: str, wanted: Iterable[str]) -> float:
-    """Returns the share of the wanted strings that occur in the output, in any case."""
+    """Returns the share of the wanted strings that occur in the output, ignoring case."""
     wanted = list(wanted)
     return sum(one.lower() in output.lower() for one in wanted) / len(wanted) if wanted else 0.0
 
 
 def words_f1(output: str, wanted: Iterable[str]) -> float:
-    """Returns the F1 of the set of words in the output against the wanted words; every other word is a mistake.
+    """Returns the F1 of the output's set of words against the wanted words. Any other word lowers the score.
 
-    The numbers of a list ("1. word") do not count.
+    Words that begin with a digit do not count, such as the numbers of a list ("1. word").
     """
     words = {word for word in _plain(output).split() if not word[0].isdigit()}
     right = {word.lower() for word in wanted}
@@ -124,13 +124,13 @@ def words_of(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Returns the words and numbers of a text in lower case, normalised (NFKC), without articles, joined by spaces."""
+    """Returns a text's words and numbers, joined by spaces: NFKC, lower case, no articles, no thousands separators."""
     plain = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).lower())
     return " ".join(word for word in _WORD.findall(plain) if word not in ("a", "an", "the"))
 
 
 def _whole(wanted: str) -> str:
-    """Returns a regular expression for whole words. Words in Chinese, Arabic or Thai may touch other letters."""
+    """Returns a regular expression for ``wanted`` as whole words, which may touch other letters in Chinese or Thai."""
     before = rf"(?<![{_SPACED}])(?<!\d[.])" if wanted[0] < _JOINING else ""
     after = rf"(?![{_SPACED}])(?![.]\d)" if wanted[-1] < _JOINING else ""
     return before + re.escape(wanted) + after
@@ -151,11 +151,11 @@ _Z = 1.959964  # the normal quantile for 95%
 
 
 def interval(scores: Sequence[tuple[str, float]]) -> list[float] | None:
-    """Returns the 95% interval [low, high] of the mean score, from (question, score) pairs; None without scores.
+    """Returns the 95% confidence interval [low, high] of the mean, from (question, score) pairs; None without scores.
 
-    Several scores of one question (at several positions) are not independent, and count as their mean. If every mean is
-    0 or 1, or all are equal, the interval is Wilson's (1927): it has a width even if all answers are right. Otherwise
-    it is the percentile bootstrap over questions, with 2,000 resamples and a fixed seed.
+    Several scores of one question are not independent, so they count as their mean. If all these means are 0 or 1, or
+    all are equal, the interval is Wilson's (1927), which has a width even if all answers are right. Otherwise it is the
+    percentile bootstrap over questions, with 2,000 resamples and a fixed seed.
     """
     means = list(mean_by_question(scores).values())
     if not means:
@@ -169,7 +169,7 @@ def interval(scores: Sequence[tuple[str, float]]) -> list[float] | None:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Returns the mean of the values that are not None; None without any."""
+    """Returns the mean of the values that are not None; None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
@@ -182,7 +182,7 @@ def mean_by_question(scores: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
-    """Returns the probability that a positive is above a negative, ties as halves; None if either list is empty."""
+    """Returns the area under the ROC curve: P(positive > negative), ties as half; None if either list is empty."""
     if not positive or not negative:
         return None
     above = np.subtract.outer(np.asarray(positive), np.asarray(negative))
@@ -220,15 +220,15 @@ _LABEL = re.compile(
 
 
 def has_loop(text: str) -> float:
-    """Returns 1 if a run of eight words is repeated in the text, else 0; each Chinese character is a word."""
+    """Returns 1 if any eight consecutive words occur twice in the text, else 0; each Chinese character is a word."""
     words = words_of(text.lower())
     runs = [tuple(words[at : at + LOOP_WORDS]) for at in range(len(words) - LOOP_WORDS + 1)]
     return float(len(set(runs)) < len(runs))
 
 
 def has_echo(text: str, documents: Sequence[str]) -> float:
-    """Returns 1 if the text repeats a prompt, else 0: four words in a row, or a label such as "Question:" at the
-    beginning of a line. Words and labels that are also in a document do not count."""
+    """Returns 1 if the text repeats four consecutive words of a prompt, or has a line that begins with a label such as
+    "Question:"; else 0. Words and labels that also occur in a document do not count."""
     found = [label.group().strip() for label in _LABEL.finditer(text)]
     if any(all(label not in document for document in documents) for label in found):
         return 1.0
@@ -245,7 +245,7 @@ def says_not_found(text: str) -> float:
 
 @cache
 def _prompt_runs() -> frozenset[str]:
-    """Returns all runs of four words in our prompts and in the baselines' prompts."""
+    """Returns all sequences of four consecutive words in our prompts and in the baselines' prompts."""
     texts = [kv_prompt("", ""), qa_prompt((), "", random_order=True), rag_prompt((), "")]
     for prompts in (Prompts(chat=True), Prompts(chat=False)):
         texts += [prompts.system(read=read) for read in (True, False)]

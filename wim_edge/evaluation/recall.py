@@ -1,20 +1,20 @@
-"""A comparison of retrievers by the pages of a library that they find: KILT's page-level figures (Petroni et al. 2021).
+"""Compares retrievers by the pages that they find in a library, with KILT's page-level metrics (Petroni et al. 2021).
 
-    r_precision         for the best evidence set of R pages: the share of the first R pages that are in the set
+    r_precision         the share of the first R pages that are in an evidence set of R pages; the best set counts
     recall_at_K         the share of evidence sets that are complete among the first K pages; the pages of a set
                         count as one page, at the rank of the set's last page
     answer_in_context   1 if any of the first five passages contains an answer
     titles_exist        the share of decoded titles that the library has (recall:titles, recall:free)
 
-The name of a retriever, perhaps with a variant:
+The retrievers by name. Some are variants, named after a colon; the stages are those of `wim_edge.recall.mindref`:
 
     bm25, recall, hybrid          as in `wim-edge ask --library`
-    bm25:read, recall:read        with the candidates read and ranked by the question's likelihood, as in hybrid
-    hybrid:unread                 hybrid without this reading
-    recall:titles                 the first stage alone: each document's beginning is its passage
-    recall:flat                   the second stage alone, over all documents
-    recall:whole                  passages decoded to their end rather than located by a short prefix
-    recall:free                   a title is written without constraint, then looked up
+    bm25:read, recall:read        the model reads candidates to rank them by the question's likelihood, as in hybrid
+    hybrid:unread                 hybrid, but the model does not read the candidates
+    recall:titles                 the first stage alone: titles; the passage is the beginning of a title's document
+    recall:flat                   the second stage alone: passages of all documents, without titles
+    recall:whole                  whole passages are decoded, instead of a short prefix that locates a passage
+    recall:free                   the model writes a title without constraint, which is then looked up
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ ABLATIONS = ("titles", "flat", "whole", "free")
 _READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}
 KNOWN = (*RETRIEVERS, *_READ, *(f"recall:{name}" for name in ABLATIONS))
 LISTED, IN_CONTEXT = 10, 5
-"""The number of passages that a retriever returns, and of the first ones in which an answer is searched for."""
+"""The number of passages that a retriever returns, and the number of the best ones that are searched for an answer."""
 SCORES = ("r_precision", "recall_at_1", "recall_at_5", "answer_in_context")
 
 
 def parse_retrievers(text: str) -> list[str]:
-    """Returns the retrievers named between commas. Raises InvalidRequestError for an unknown one."""
+    """Returns the retrievers named in a comma-separated list. Raises InvalidRequestError for no or unknown names."""
     found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     for name in found:
         if name not in KNOWN:
@@ -65,7 +65,7 @@ def parse_retrievers(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """The most tokens to decode of a passage (``prefix``), and the most recalled documents to search for passages."""
+    """Limits: ``prefix`` tokens of a passage are decoded, and the documents of ``documents`` titles are searched."""
 
     prefix: int = 16
     documents: int = 5
@@ -73,14 +73,14 @@ class SearchLimits:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A retriever's passages, the best first. ``decoded_titles``: titles as the model wrote them, if reported."""
+    """A retriever's passages. ``decoded_titles``: titles that the model wrote (recall:titles, recall:free), or None."""
 
     recalled: events.PassagesRecalled
     decoded_titles: tuple[str, ...] | None = None
 
 
 class RetrieverComparison:
-    """A library, a model, and the retrievers under comparison."""
+    """Runs the compared retrievers on one library, with one model."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
@@ -91,7 +91,7 @@ class RetrieverComparison:
         self._recallers: dict[bool, Recaller] = {}
 
     def retrieve(self, retriever: str, query: str) -> Retrieved:
-        """Returns the result of a retriever, named as in `KNOWN`."""
+        """Returns what a retriever finds for the query. ``retriever``: a name in `KNOWN`."""
         name, _, variant = retriever.partition(":")
         recaller = self._recaller(whole=variant == "whole")
         if variant in ABLATIONS and variant != "whole":
@@ -133,7 +133,7 @@ class RetrieverComparison:
         return short(b"".join(map(self._model.piece, title.tokens)).decode("utf-8", "replace"))
 
     def _beginnings(self, titles: Sequence[Title]) -> list[Candidate]:
-        """Returns the first sentences of these titles' documents as candidates."""
+        """Returns the beginnings of the titles' documents as candidates: `PASSAGE` tokens, to a sentence's end."""
         found = []
         for title in titles:
             for at in title.documents:
@@ -144,14 +144,14 @@ class RetrieverComparison:
 
 def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequence[Query],
              retrievers: Sequence[str], store: RecordStore, watcher: Watcher[Record]) -> None:  # fmt: skip
-    """Gives each query to all retrievers before the next query, except for results that the store has already."""
+    """Gives each query to all retrievers before the next query. Repeats only failed results of an earlier run."""
     titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
     jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in retrievers}
     store.run(jobs, lambda left: (_ask(comparison, name, at, query, titles) for name, at, query in left), watcher)
 
 
 def summarize(model: str, command: str, records: Sequence[Record], retrievers: Sequence[str]) -> dict[str, Any]:
-    """Returns the summary, with the figures of each retriever. A query that failed counts as not found."""
+    """Returns the summary for ``summary.json``, with the figures of each retriever. A failed query scores 0."""
     return {"task": "recall", "model": model, "command": command,
             "retrievers": [_figures(one, [r for r in records if r.pattern == one]) for one in retrievers]}  # fmt: skip
 
@@ -219,7 +219,7 @@ def _ask(comparison: RetrieverComparison, name: str, at: int, query: Query, titl
 
 
 def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str, float]:
-    """Returns the scores of one query by name. ``pages`` are titles, ``texts`` are passages, both the best first."""
+    """Returns the scores of one query by name. ``pages``: found titles; ``texts``: found passages; best first."""
     ranks = _ranks(pages, query.evidence)
     found = {f"recall_at_{k}": sum(rank <= k for rank in ranks) / len(query.evidence) for k in (1, 5)}
     found["r_precision"] = max(len(one.intersection(pages[: len(one)])) / len(one) for one in query.evidence)
@@ -229,8 +229,8 @@ def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str
 
 
 def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int]:
-    """Returns the ranks, from 1, at which sets of evidence are complete. KILT's `eval_retrieval.py` counts the same
-    way: the pages of a set are one entry, at the place of the set's last page; every other page is an entry."""
+    """Returns the ranks, from 1, at which evidence sets are complete. As in KILT's `eval_retrieval.py`, the pages of a
+    set count as one entry, at the place of the set's last page. Every other page counts as an entry."""
     left = [set(one) for one in evidence]
     entries: list[int | None] = []  # the number of a set, or None for another page
     for page in pages:
@@ -246,8 +246,8 @@ def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int
 
 def of_size(passages: Sequence[tuple[str, Document]], queries: Sequence[Query], size: int | None, seed: int
             ) -> list[tuple[str, Document]]:  # fmt: skip
-    """Returns ``size`` passages (title, document), including those that the queries need. If the library is smaller,
-    further passages are made up from sentences and titles of others."""
+    """Returns ``size`` (title, document) pairs (None: all): all gold passages of the queries, and random others. If the
+    library is smaller, further passages are made up from its titles and sentences."""
     if size is None or size == len(passages):
         return list(passages)
     rng = np.random.default_rng(seed)
@@ -272,7 +272,7 @@ def _made_up(passages: Sequence[tuple[str, Document]], n: int, rng: np.random.Ge
 
 
 class AblatedMindRef(MindRef):
-    """MindRef reduced to one of its two stages (titles, passages), or with unconstrained titles."""
+    """MindRef with the searches of two variants: passages without titles (flat), and an unconstrained title (free)."""
 
     def cells(self, query: str) -> int:
         return super().cells(query) + sum(map(len, self._flat))
@@ -281,14 +281,14 @@ class AblatedMindRef(MindRef):
         return super().positions(query) + sum(map(len, self._flat))
 
     def find_without_titles(self, context: Context, query: str, most: int) -> list[Candidate]:
-        """Returns the best passages of the whole library, without the stage of titles: the paper's ablation."""
+        """Returns the best passages of the whole library, without finding titles first (an ablation in the paper)."""
         opening = self._standing(context, "flat", self._flat[0])
         with opening.fork() as sequence:
             sequence.append([*self._model.tokenize(" " + query), *self._flat[1]])
             return self._prefixes(self.index.passage_runs, context, sequence, most)
 
     def write_free_title(self, context: Context, query: str) -> Title:
-        """Returns the title that the model writes without constraint, with the documents that have this title."""
+        """Returns the title that the model writes, greedily and unconstrained, and the documents with this title."""
         said: list[int] = []
         with self._after_question(context, query).fork() as sequence:
             while len(said) < LONGEST - 1:
@@ -305,13 +305,13 @@ class AblatedMindRef(MindRef):
 
     @cached_property
     def _flat(self) -> list[list[int]]:
-        """The prompt without titles: [tokens before the question, tokens between question and passage]."""
+        """The tokens of the prompt without titles: [those before the question, those between question and passage]."""
         bos, (examples, *parts) = self._model.bos_tokens, self._prompts.recall(paged=False)
         return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
 
 
 class WholeMindRef(MindRef):
-    """MindRef whose second stage decodes whole passages, instead of a short prefix that it then searches for."""
+    """MindRef whose second stage decodes whole passages, of `PASSAGE` tokens, instead of a short prefix of each."""
 
     def cells(self, query: str) -> int:
         return super().cells(query) + PASSAGE_WIDTH * (PASSAGE - self._prefix)

@@ -1,6 +1,6 @@
-"""The reply to one question, and the records of a run: ``examples.jsonl`` has a line for each finished example.
+"""The reply to one question, and the records of a run: a line of ``examples.jsonl`` for each example and pattern.
 
-A failed example is asked again, and its later record counts.
+If a run continues, it asks failed examples again. The later record then counts.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ class Reply:
 
     text: str
     pattern: str
-    """The pattern that answered, with its relevance."""
+    """The pattern that answered, and its relevance method if it has one: ``rag:bm25``."""
     finish_reason: str | None = None
     short: str | None = None
-    """The short answer."""
+    """The answer in a few words."""
     status: str | None = None
-    """answered, unsure or not_found."""
+    """``answered``, ``unsure`` or ``not_found``."""
     quotes: tuple[str, ...] | None = None
     """The quotations that carry the answer."""
     passages: tuple[str, ...] | None = None
-    """The texts that the answer was given from; None: the whole context."""
+    """The texts that the model answered from; None: the whole context."""
     ranking: tuple[Span, ...] | None = None
     """The scored segments or chunks, the best first."""
     evidence: dict[str, float] | None = None
-    """The evidence for its support (`wim_edge.support.Evidence`)."""
+    """The evidence for the answer's support, by the names of `wim_edge.support.Evidence`."""
     confidence: float | None = None
-    """A score that is higher if the documents are likelier to contain an answer; comparable within one pattern only."""
+    """The answer's support, or else the best segment's score. Values are comparable only within one pattern."""
     seconds: float = 0.0
-    """Wall time without opening the model and its context."""
+    """Wall time in seconds, without the time to open the model and the context."""
     prefilled_tokens: int = 0
-    """Prefilled tokens of the documents, including those read again for the answer; all tokens of a plain prompt."""
+    """The prefilled document tokens, including those read again for the answer; all tokens of a plain prompt."""
     decoded_tokens: int = 0
     peak_rss_bytes: int = 0
 
     def after(self, earlier: Reply) -> Reply:
-        """Returns this reply plus the seconds and tokens of the earlier one."""
+        """Returns this reply with the seconds and tokens of ``earlier`` added."""
         return replace(
             self,
             seconds=self.seconds + earlier.seconds,
@@ -65,13 +65,13 @@ class Reply:
         )
 
     def outcome(self) -> dict[str, Any]:
-        """Returns the fields of a `Record` that this reply sets, by name."""
+        """Returns the fields of `Record` that this reply determines, by name."""
         names = {field.name for field in fields(Record)} & {field.name for field in fields(self)} - {"pattern"}
         return {"answer": self.text, "resolved_pattern": self.pattern, **{name: getattr(self, name) for name in names}}
 
 
 def ask(stream: Iterator[events.Event], documents: Sequence[Document]) -> Reply:
-    """Asks by taking the events of ``stream``, a reading of these documents for a question. Returns the reply. Raises
+    """Runs a reading to its end and returns the reply. ``stream``: the events of a question on these documents. Raises
     KeyboardInterrupt if the reading was cancelled."""
     relevance, ranking = None, None
     finished: events.AnswerFinished | None = None
@@ -113,7 +113,7 @@ def _reply(
 
 
 def _carrying(finished: events.AnswerFinished) -> tuple[str, ...]:
-    """Returns the answer's quotations; only the first one if the answer was pointed at or not found."""
+    """Returns the texts of the answer's quotations; only the first if the short answer is in it, or for not_found."""
     alone = finished.span is not None or finished.status == "not_found"
     return tuple(quote.text for quote in (finished.quotes[:1] if alone else finished.quotes))
 
@@ -127,7 +127,7 @@ class Record:
     pattern: str
     """The pattern's name on the command line."""
     resolved_pattern: str | None = None
-    """The pattern that was used, with its relevance; None if the example failed or was not asked."""
+    """The pattern that answered (`Reply.pattern`); None if the example failed or was not asked."""
     x: int | None
     """The swept value (`Example.x`); None if the pattern's answer does not depend on it."""
     question: str
@@ -136,25 +136,25 @@ class Record:
     finish_reason: str | None = None
     error: str | None = None
     scores: dict[str, float]
-    """Scores by name, 0 to 1; ``recall`` is the retriever's. Without the task's scores if the model was not asked."""
+    """Scores by name, 0 to 1. ``recall`` is the retriever's, and the only score if the model was not asked."""
     unanswerable: bool = False
     confidence: float | None = None
     """See `Reply.confidence`."""
     evidence: dict[str, float] | None = None
     """See `Reply.evidence`."""
     gold_rank: int | None = None
-    """The best rank, from 1, of a segment with gold text; 0: none was ranked; None: no gold text or no ranking."""
+    """The rank, from 1, of the best segment with gold text; 0: none was ranked; None: no gold text or ranking."""
     seconds: float | None = None
-    """Wall time without opening the model and its context."""
+    """See `Reply.seconds`."""
     is_first: bool | None = None
-    """True for the first question on a document, False for later ones; None if every question reads it again."""
+    """True for the first question on a document, False for later ones; None if each question reads it anew."""
     prefilled_tokens: int | None = None
     decoded_tokens: int | None = None
     peak_rss_bytes: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     quotes: tuple[str, ...] | None = None
     passages: tuple[str, ...] | None = None
-    """See `Reply.passages`; ``quotes`` likewise."""
+    """See `Reply.passages` and `Reply.quotes`."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -162,7 +162,7 @@ class Record:
 
 
 class RecordStore(Journal[Record]):
-    """The folder of a run. The run may continue with more ``patterns`` or a higher ``limit`` in its ``identity``."""
+    """The records of a run, in its folder. A continued run may have more ``patterns`` and a higher ``limit``."""
 
     def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
         super().__init__(folder, _FILE, Record, identity, _may_change)
@@ -181,8 +181,8 @@ def _may_change(name: str, was: Any, now: Any) -> bool:
 
 
 def fingerprint(path: Path | None, files: Iterable[Path] = ()) -> dict[str, str] | None:
-    """Returns the name and SHA-256 of a data file; None without one. The hash of a folder covers the names and contents
-    of ``files`` in it."""
+    """Returns the ``name`` and ``sha256`` of a data file or folder; None without a path. The hash of a folder covers
+    the names and contents of ``files``, which are in the folder."""
     if path is None:
         return None
     if not path.is_dir():

@@ -1,4 +1,4 @@
-"""The report of a run, one self-contained HTML page: table, command, plots (with matplotlib), example answers."""
+"""The report of a run: one self-contained HTML page with command, table, plots (by matplotlib) and example answers."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ dt { font-weight: 600 } dd { margin: 0 0 .3rem 1.5rem; overflow-wrap: anywhere }
 
 
 def write_report(folder: Path, summary: dict[str, Any], records: Sequence[Record]) -> Path:
-    """Writes the plots and report.html to ``folder``; returns the page's path. Raises InvalidRequestError without
-    matplotlib."""
+    """Writes the plots and report.html to ``folder``; returns the path of report.html. Raises InvalidRequestError if
+    matplotlib is missing."""
     plots = draw(folder, summary)
     examples = f"<h2>Example answers</h2>{''.join(_examples(records))}"
     return _page(folder, summary, rows(summary), plots, _errors(summary["patterns"], "pattern"), examples)
 
 
 def write_recall_report(folder: Path, summary: dict[str, Any], table: list[list[str]]) -> Path:
-    """Writes the same report for retrievers, without example answers. ``table``: from `recall.table_of`."""
+    """Writes recall.png and report.html for a comparison of retrievers. ``table``: the rows from `recall.table_of`."""
     plots = [draw_retrievers(folder, summary["retrievers"])]
     return _page(folder, summary, table, plots, _errors(summary["retrievers"], "retriever"))
 
@@ -85,7 +85,7 @@ def _errors(figures: Sequence[dict[str, Any]], name: str) -> str:
 
 
 def _examples(records: Iterable[Record]) -> Iterable[str]:
-    """Yields HTML for the first questions, each once, with every pattern's answer."""
+    """Yields HTML for the first `SHOWN` questions, with the answers of all patterns to one example of each question."""
     by_id: dict[str, list[Record]] = {}
     groups: dict[str, str] = {}
     for record in records:
@@ -111,12 +111,12 @@ _SHARES = {
     "sure": "sure", "right_when_sure": "right when sure", "auroc": "auroc", "loops": "loops",
     "echoes": "echoes", "gold_ranked_first": "gold first", "gold_in_first_two": "in first two",
 }  # fmt: skip
-"""The figures that are shares of 1, with their columns' headings."""
+"""The figures of a summary that are shares, 0 to 1, each with the heading of its column."""
 _SECONDS = {"seconds_first": "s first", "seconds_later": "s later", "seconds_per_example": "s/example"}
 
 
 def rows(summary: dict[str, Any]) -> list[list[str]]:
-    """Returns the column names, then a row of cells for each pattern. Leaves out columns that no pattern has."""
+    """Returns the report's table: the column names, then a row for each pattern. Omits columns without values."""
     patterns = summary["patterns"]
     swept = next((key for p in patterns for key in p if key.startswith("by_")), "")
     values = list(dict.fromkeys(x for p in patterns for x in p.get(swept, {})))
@@ -130,7 +130,7 @@ def rows(summary: dict[str, Any]) -> list[list[str]]:
 
 
 def share(value: float | None) -> str:
-    """Returns a share of 1 in percent, or "-" for None."""
+    """Returns a share (0 to 1) as a percentage with one decimal, or "-" for None."""
     return "-" if value is None else f"{100 * value:.1f}%"
 
 
@@ -151,7 +151,7 @@ def _row(
 
 
 def _held(columns: dict[str, str], patterns: list[dict[str, Any]]) -> dict[str, str]:
-    """Returns the columns that any pattern has."""
+    """Returns the columns for which at least one pattern has a value."""
     return {key: label for key, label in columns.items() if any(p.get(key) is not None for p in patterns)}
 
 
@@ -165,7 +165,7 @@ if TYPE_CHECKING:
 
 _SWEPT = {"position": "position of the gold document (from 0)", "documents": "documents", "length": "length in tokens"}
 _TICKS = 12
-"""The most swept values that all get a tick; of more values, matplotlib chooses some."""
+"""The maximum number of swept values that each get a tick. Above it, matplotlib chooses the ticks."""
 
 
 def require_matplotlib() -> None:
@@ -177,8 +177,8 @@ def require_matplotlib() -> None:
 
 
 def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
-    """Draws the plots that the summary has figures for, and returns their paths: by_position.png (the U-shaped curve),
-    by_documents.png, by_length.png, cost.png."""
+    """Draws the main score by swept value (by_position.png, by_documents.png or by_length.png) and by seconds per
+    example (cost.png). Returns the paths of the plots for which the summary has figures."""
     require_matplotlib()
     task = task_named(summary["task"])
     patterns = [found for found in summary["patterns"] if found[task.metric] is not None]
@@ -191,7 +191,7 @@ def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
 
 
 def draw_retrievers(folder: Path, retrievers: list[dict[str, Any]]) -> Path:
-    """Draws recall.png: recall at 1 with its interval, and recall at 5 as a plus sign, over seconds per query."""
+    """Draws recall.png: recall at 1 with its 95% interval, and recall at 5 (plus signs), over seconds per query."""
     require_matplotlib()
     figure, axes = _figure("seconds per query", "pages found: first (with 95%), among five (+)")
     for number, found in enumerate(retrievers):
@@ -204,8 +204,8 @@ def draw_retrievers(folder: Path, retrievers: list[dict[str, Any]]) -> Path:
 
 
 def _by_x(folder: Path, swept: str, metric: str, patterns: list[dict[str, Any]]) -> Path:
-    """Draws a line with its interval for each pattern, over the swept values. A pattern that does not depend on them
-    has a level line. Controls are dashed, the retriever's recall is dotted."""
+    """Draws the score of each pattern over the swept values, as a line with its 95% interval. The line is level if the
+    pattern does not depend on the swept value. Lines of controls are dashed; the retriever's recall is dotted."""
     figure, axes = _figure(_SWEPT[swept], metric)
     values = {int(x) for found in patterns for x in found.get(f"by_{swept}", {})}
     if len(values) <= _TICKS:
@@ -237,13 +237,13 @@ def _cost(folder: Path, metric: str, patterns: list[dict[str, Any]]) -> Path:
 
 
 def _point(axes: Axes, seconds: float, value: float, interval: Sequence[float], number: int, label: str) -> None:
-    """Draws a value over its seconds, with its interval and in the colour of its number."""
+    """Draws a point at (seconds, value) with the interval as its error bar. ``number``: the index of its colour."""
     bars = [[max(0.0, value - interval[0])], [max(0.0, interval[1] - value)]]
     axes.errorbar(seconds, value, yerr=bars, fmt="o", capsize=3, color=f"C{number % 10}", label=label)
 
 
 def _figure(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
-    """Returns a figure made without pyplot, which keeps global state and may need a display."""
+    """Returns a new figure and its axes, made without pyplot, which keeps global state and may need a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,9 +1,9 @@
-"""Records -> figures: an object for each pattern, as in ``summary.json`` and ``wim-edge eval --json``.
+"""Turns records into figures: an object for each pattern, as in ``summary.json`` and ``wim-edge eval --json``.
 
-For the task ``answerable``, figures include weights for models.toml: ``support`` and ``confirmation``.
+For the task ``answerable``, the figures include weights for models.toml: ``support`` and ``confirmation``.
 
-A question counts once, even if it was asked at several positions or lengths. A failed example counts as wrong, but not
-in the costs.
+A question counts once, even if it was asked at several positions or lengths. A failed example counts as a wrong answer,
+but its time and tokens do not count.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def _pattern(
 
 
 def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``n`` (questions), ``examples`` (asked; a question may have several), each score's mean over questions,
-    ``ci95`` (the main score's interval) and ``intervals`` (of each score)."""
+    """Returns ``n`` (number of questions), ``examples`` (number of examples with scores), each score's mean over
+    questions, ``intervals`` (each score's 95% interval) and ``ci95`` (the main score's interval)."""
     asked = [record for record in records if record.scores]
     by_name = {name: [(r.group, r.scores[name]) for r in records if name in r.scores] for name in names}
     for name in _FOUND:  # 0 for a failed question, if others have the score
@@ -94,9 +94,9 @@ def _scores(task: Task, names: Sequence[str], records: Sequence[Record]) -> dict
 
 
 def _absent(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns figures on absent answers; empty without unanswerable questions. ``not_found_rate`` and ``guess_rate``
-    ("Perhaps") are of unanswerable questions, ``false_not_found_rate`` of answerable ones. ``auroc``: how well the
-    confidence separates the two kinds."""
+    """Returns figures about unanswerable questions; empty without any. ``not_found_rate``, ``guess_rate``: the shares
+    of "not found" and of guesses ("Perhaps") among replies to these. ``false_not_found_rate``: the share of "not found"
+    among replies to answerable questions. ``auroc``: how well the confidence separates the two kinds of questions."""
     unanswerable = [record for record in records if record.unanswerable]
     if not unanswerable:
         return {}
@@ -113,7 +113,7 @@ def _absent(records: Sequence[Record]) -> dict[str, Any]:
 
 def _sure(records: Sequence[Record]) -> dict[str, Any]:
     """Returns ``sure``: the share of replies that are neither "not found" nor a guess ("Perhaps"), and
-    ``right_when_sure``: the share of sure replies with a right answer. Empty if guesses are not known."""
+    ``right_when_sure``: the share of sure replies with a right answer. Empty if no record has the score ``guess``."""
     scored = [record.scores for record in records if "guess" in record.scores]
     if not scored:
         return {}
@@ -133,13 +133,13 @@ def _seconds(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _gold_within(rank: int, records: Iterable[Record]) -> float | None:
-    """Returns the share of ranked questions with the gold text among the first ``rank`` segments."""
+    """Returns the share of questions with gold text among the first ``rank`` segments; None without rankings."""
     ranked = [(r.group, float(1 <= r.gold_rank <= rank)) for r in records if r.gold_rank is not None]
     return mean(mean_by_question(ranked).values())
 
 
 def _cost_ratio(records: Iterable[Record], baseline: Iterable[Record]) -> float | None:
-    """Returns the seconds divided by those of the pattern llm, over examples that both answered; None without any."""
+    """Returns the seconds divided by the baseline's, over the examples that both answered; None if there are none."""
     theirs = {record.id: record.seconds for record in baseline if record.seconds is not None}
     both = [(record.seconds, theirs[record.id]) for record in records if record.id in theirs]
     spent, base = sum(pair[0] or 0.0 for pair in both), sum(pair[1] for pair in both)
@@ -151,10 +151,10 @@ _FOLDS, _STEPS, _LEAST = 5, 50, 8
 
 
 def fitted_weights(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``support`` and ``confirmation``, each with weights by name as in models.toml, and the AUROC of each.
+    """Returns ``support`` and ``confirmation``: weights by name, as in models.toml, and the AUROC of each.
 
-    The AUROC is over questions that the weights were not fitted on (five folds, by question). If too few questions have
-    the evidence for some weights, these weights keep their defaults or are left out.
+    The AUROC is cross-validated (five folds, by question). Without enough evidence ``support`` is left out; weights of
+    ``confirmation`` keep their defaults, or all are left out.
     """
     found: dict[str, Any] = {}
     if support := _logistic(records, SupportWeights):
@@ -168,7 +168,7 @@ def fitted_weights(records: Sequence[Record]) -> dict[str, Any]:
 def _logistic(
     records: Sequence[Record], kind: type[SupportWeights] | type[Confirmation]
 ) -> tuple[dict[str, float], float | None] | None:
-    """Fits weights by logistic regression. Returns (weights by name, their AUROC); None for too few questions."""
+    """Fits weights to which questions are answerable. Returns (weights by name, AUROC); None for too few questions."""
     names = [field.name for field in fields(kind) if field.name not in ("bias", "agreed")]
     some = [record for record in records if record.evidence is not None and set(names) <= record.evidence.keys()]
     evidence = np.array([[(record.evidence or {})[name] for name in names] for record in some], float)
@@ -192,7 +192,7 @@ def _logistic(
 def _agreement(records: Sequence[Record]) -> dict[str, float]:
     """Returns ``agreed``, the likeliest weight of a writer's agreement (`Confirmation.share`), in steps of 0.1.
 
-    The weight is fitted to which answers contain a right answer. Empty if too few questions had a writer.
+    The weight is fitted to which answers are right. Empty if too few records tell whether the writer agreed.
     """
     known = [(record, record.evidence) for record in records if record.evidence and "agreed" in record.evidence]
     if len(known) < _LEAST:
@@ -211,7 +211,7 @@ def _agreement(records: Sequence[Record]) -> dict[str, float]:
 
 
 def _fit(evidence: NDArray[np.float64], answerable: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """Fits a logistic regression by Newton's method; returns the bias and a weight for each kind of evidence."""
+    """Returns (bias, weights) of a ridge logistic regression on ``evidence``: shape (examples, kinds of evidence)."""
     mean, spread = evidence.mean(0), evidence.std(0)
     spread[spread < 1e-9] = np.inf  # evidence that never varies has no weight
     rows = np.column_stack([np.ones(len(evidence)), (evidence - mean) / spread])

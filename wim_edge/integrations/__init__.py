@@ -1,4 +1,4 @@
-"""wim-edge in other programs: each module is for one of them, and needs only that program.
+"""Integrations into other programs. Each module serves one program, and needs only that program.
 
     document_reader.py  documents or a library, asked one question at a time, with places to cite
     langchain.py        a retriever and a chat model

@@ -1,4 +1,4 @@
-"""A reader of documents and a library for other programs: one question at a time, with places to cite.
+"""A reader of documents and of a library, for other programs: it answers questions, with passages to cite.
 
 Other programs ask from several threads at once. Therefore a question to a `DocumentReader` is a `ReadingRequest`, which
 waits until the model is free. `citation` and `answer_facts` describe a place and an answer as plain data.
@@ -39,7 +39,7 @@ _guard = threading.Condition()
 
 @dataclass(frozen=True)
 class CitedPassage:
-    """The text of a passage, and its place."""
+    """A passage of a document: its text, its score and its place."""
 
     text: str
     score: float
@@ -49,7 +49,7 @@ class CitedPassage:
 
 
 class DocumentReader:
-    """Documents (paths, folders, texts) and a library (its name), which several threads may ask. Readers with the same
+    """A reader of documents (paths, folders, texts) and of a library (a name), for several threads. Readers with equal
     ``settings`` share a runtime. The caller closes a given ``runtime``. Raises InvalidRequestError if given both."""
 
     def __init__(
@@ -96,11 +96,11 @@ class DocumentReader:
         return self._read[path][1]
 
     def ask(self, question: str) -> ReadingRequest:
-        """Returns a request that reads and answers."""
+        """Returns a request that, once run, reads the documents and answers the question."""
         return ReadingRequest(self, partial(self._begin, question, True))
 
     def rank(self, question: str) -> ReadingRequest:
-        """Returns a request that ranks passages without an answer; `ReadingRequest.passages` then returns them."""
+        """Returns a request that ranks passages, without an answer. Get the passages with `ReadingRequest.passages`."""
         return ReadingRequest(self, partial(self._begin, question, False), until=events.ReadingRanked)
 
     def _begin(
@@ -115,7 +115,7 @@ class DocumentReader:
 
 
 class ReadingRequest:
-    """One request to a shared runtime: a `wim_edge.asyncio_api.Streaming`. ``until``: it ends after such an event."""
+    """One request to a shared runtime (a `wim_edge.asyncio_api.Streaming`). ``until``: the event class that ends it."""
 
     def __init__(
         self, reader: DocumentReader, begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]],
@@ -147,7 +147,7 @@ class ReadingRequest:
                 self._runs = False
 
     def astream(self) -> AsyncGenerator[events.Event]:
-        """Yields the events for asyncio; cancelling the task cancels the reading within a batch."""
+        """Yields the events for asyncio. Cancelling the task stops the reading after the current batch."""
         return astream(self)
 
     def finish(self) -> ReadingRequest:
@@ -157,7 +157,7 @@ class ReadingRequest:
         return self
 
     async def afinish(self) -> ReadingRequest:
-        """Does the same as `finish`, for asyncio."""
+        """Runs the request to its end for asyncio, and returns the request."""
         async for _ in self.astream():
             pass
         return self
@@ -169,8 +169,8 @@ class ReadingRequest:
             self.runtime.cancel()
 
     def passages(self, most: int | None = None) -> list[CitedPassage]:
-        """Returns the passages of a finished request, the best first: those of its answer, ranking or recall.
-        ``most``: the most passages; None: only those that an answer draws on."""
+        """Returns the passages of a finished request, the best first: sources of the answer, ranked or recalled
+        passages. ``most``: the largest number of passages; None: only passages that an answer draws on."""
         last, found = self._last, list[CitedPassage]()
         if isinstance(last, events.AnswerFinished):
             found = [CitedPassage(self._text(one), one.relevance, citation(one)) for one in last.sources]
@@ -207,23 +207,23 @@ class ReadingRequest:
 
 
 def citation(source: events.Source) -> dict[str, Any]:
-    """Returns the fields of a source that have a value, by name."""
+    """Returns the fields of a source as a dict, without fields that are None or empty."""
     return {name: value for name, value in asdict(source).items() if value not in (None, "")}
 
 
 def answer_facts(finished: events.AnswerFinished) -> dict[str, Any]:
-    """Returns the facts about an answer: its status and support, what was read, and its sources."""
+    """Returns an answer's status, support, models, numbers of segments, quotations and sources, as a dict."""
     facts = {name: getattr(finished, name) for name in _FACTS}
     return {**facts, "quotes": [*map(asdict, finished.quotes)], "sources": [*map(citation, finished.sources)]}
 
 
 def document_from(name: str, data: bytes) -> Document:
-    """Returns the document in the bytes of an attachment. Raises DocumentError."""
+    """Returns the document in an attachment's bytes. ``name``: its file name, with the ending. Raises DocumentError."""
     return replace(document_of(Path(name), data), path=None)
 
 
 def runtime_of(settings: Settings) -> Runtime:
-    """Returns the shared runtime with these settings."""
+    """Returns this process's runtime for these settings; creates the runtime at the first call."""
     with _guard:
         if settings not in _runtimes:
             _runtimes[settings] = Runtime(settings)
@@ -232,7 +232,7 @@ def runtime_of(settings: Settings) -> Runtime:
 
 @contextmanager
 def _turn(runtime: Runtime) -> Iterator[None]:
-    """Waits until the runtime is free, and holds it. Raises InvalidRequestError if this thread holds it already."""
+    """Waits for the runtime and holds it in the block. Raises InvalidRequestError if this thread holds it already."""
     here = threading.get_ident()
     with _guard:
         if _holders.get(runtime) == here:

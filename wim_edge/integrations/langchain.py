@@ -1,4 +1,4 @@
-"""Parts of LangChain: a retriever whose documents cite their place, and a chat model that answers from documents.
+"""LangChain components: a retriever whose documents cite their place, and a chat model that answers from documents.
 
     WimEdgeRetriever(documents="report.pdf").invoke("What were the costs?")[0].metadata["opens"]
     ChatWimEdge(documents="contract.pdf").invoke("Who may end it?").response_metadata["sources"]
@@ -32,7 +32,7 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
 class _ReadsDocuments(BaseModel):
-    """The fields of retriever and chat model: the documents or library to read, and the runtime that reads."""
+    """The fields of retriever and chat model: the documents or library to read, and the settings or runtime to use."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -49,10 +49,10 @@ class _ReadsDocuments(BaseModel):
 
 class WimEdgeRetriever(_ReadsDocuments, BaseRetriever):
     """Retrieves passages for a question, the best first. The model ranks passages of the documents; without documents,
-    they are recalled from the library. Metadata: the fields of `document_reader.citation`, and ``source``."""
+    passages are recalled from the library. Metadata: ``source``, and the fields of `document_reader.citation`."""
 
     k: int | None = None
-    """The number of passages, unless a call sets its own; None: those that an answer would draw on."""
+    """The most passages, unless a call sets its own number; None: only passages that an answer would draw on."""
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any, k: int | None = None) -> list[LangChainDocument]:
         return [_passage(one) for one in self._reader.rank(query).finish().passages(k or self.k)]
@@ -69,7 +69,7 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
 
     The question is the last message; earlier messages complete a follow-up question. Settings in a call
     (``invoke("Who?", temperature=0.5)``) apply to this call alone. ``response_metadata`` has the fields of
-    `document_reader.answer_facts`. Input tokens in ``usage_metadata`` include those reused from the cache.
+    `document_reader.answer_facts`. Input tokens in ``usage_metadata`` include tokens reused from the cache.
     """
 
     read: bool | None = None
@@ -171,7 +171,7 @@ def _passage(one: CitedPassage) -> LangChainDocument:
 
 
 def _turn(message: BaseMessage) -> MessageTurn:
-    """Converts a message with its files to a turn. Raises InvalidRequestError, DocumentError."""
+    """Returns a LangChain message with its files as a turn. Raises InvalidRequestError, DocumentError."""
     if message.type not in _ROLES:
         raise InvalidRequestError(f"a message of type {message.type} is not supported", "Leave it out.")
     if message.type != "human":

@@ -1,4 +1,4 @@
-"""Parts of LlamaIndex: a query engine that reads documents and cites them, and a retriever of passages.
+"""LlamaIndex components: a query engine that reads documents and cites them, and a retriever of passages.
 
     WimEdgeQueryEngine("contract.pdf").query("Who may end it?").source_nodes[0].metadata["opens"]
 """
@@ -26,11 +26,11 @@ _SHOWN = ("document", "page", "section", "line")
 
 
 class WimEdgeQueryEngine(BaseQueryEngine):
-    """Answers from documents or a library (see `DocumentReader`).
+    """A query engine that answers from documents or a library (see `DocumentReader`).
 
     A response's ``source_nodes`` are the passages that the answer draws on, with the fields of
     `document_reader.citation`. Its metadata has the fields of `document_reader.answer_facts`. ``streaming``: True to
-    stream the text; nodes and metadata are set at the stream's end.
+    stream the text; nodes and metadata are set at the end of the stream.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class WimEdgeQueryEngine(BaseQueryEngine):
 
 
 class WimEdgeNodeRetriever(BaseRetriever):
-    """Retrieves passages for a question. The model ranks passages of the documents; without documents, they are
-    recalled from the library. ``similarity_top_k``: the most passages; None: those that an answer would draw on."""
+    """Retrieves passages for a question: ranked by the model if there are documents, else recalled from the library.
+    ``similarity_top_k``: the most passages; None: only those that an answer would draw on."""
 
     def __init__(
         self, documents: Documents = (), library: str | None = None, *,

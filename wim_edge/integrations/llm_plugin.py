@@ -1,7 +1,7 @@
 """A plugin of `llm` (llm.datasette.io): `llm -m wim-edge -a report.pdf "Who signed it?"`.
 
 Documents are fragments (`-f notes.md`, or `-f wim:report.pdf` for other formats than plain text) or attachments. A file
-is read where it is, so that its pages are known and its reading is saved.
+is read from its own path, so that the answer can name pages and the reading is saved.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def register_fragment_loaders(register: Any) -> None:
 
 
 def load_fragment(path: str) -> llm.Fragment:
-    """Returns a file's text, with its path as the source. Raises DocumentError."""
+    """Returns a file's text as a fragment whose source is the file's path. Raises DocumentError."""
     return llm.Fragment(read_document(path).text, str(Path(path).absolute()))
 
 
 class DocumentModel(llm.Model):
-    """wim-edge's default model, or the one that the option `model` names."""
+    """A model of `llm`: wim-edge's default model, or the model that the option `model` names."""
 
     model_id = "wim-edge"
     can_stream = True
@@ -52,9 +52,9 @@ class DocumentModel(llm.Model):
 
     class Options(llm.Options):
         model: str | None = None
-        """A name of wim-edge's catalog, or a GGUF file."""
+        """A model's name in wim-edge's catalog, or the path of a GGUF file."""
         judge: str | None = None
-        """The model that decides which passages answer, named as `model`; self: the model itself."""
+        """The model that decides which passages answer (a name or path, as in `model`); self: the model itself."""
         pattern: str | None = None
 
     def __init__(self) -> None:
@@ -62,8 +62,8 @@ class DocumentModel(llm.Model):
         """The documents and turns of conversations from earlier processes, by the conversation's id."""
 
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
-        """Yields the answer as it is written, then its sources. Sets `response.response_json` to all facts about it.
-        Earlier turns of the conversation add their documents, and complete a follow-up question."""
+        """Yields the answer as it is written, then its sources. Sets `response.response_json` to `answer_facts`. The
+        documents of earlier turns are read, too; earlier turns also complete a follow-up question."""
         given, turns = self._before(conversation)
         given += _documents(prompt.fragments, prompt.attachments)
         after, options = followup.last_turn(turns), prompt.options
@@ -85,7 +85,7 @@ class DocumentModel(llm.Model):
         response.response_json = answer_facts(finished)
 
     def _before(self, conversation: Any) -> tuple[list[Document], list[followup.Turn]]:
-        """Returns the documents and turns of a conversation, including one of an earlier process (`llm -c`)."""
+        """Returns (documents, turns) of a conversation so far, even if an earlier process began it (`llm -c`)."""
         if conversation is None:
             return [], []
         if messages := getattr(conversation, "loaded_messages", None):  # before its first answer in this process
@@ -99,8 +99,8 @@ class DocumentModel(llm.Model):
 
 
 def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup.Turn]]:
-    """Returns the documents and turns of a conversation that llm saved. A saved user message is one text: the
-    fragments, then the question."""
+    """Returns (documents, turns) of a conversation that llm saved. A saved user message is one text: the fragments,
+    then the question."""
     given: list[Document] = []
     turns: list[followup.Turn] = []
     for one in messages:

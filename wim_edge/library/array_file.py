@@ -1,4 +1,4 @@
-"""A file format for arrays with checksums; also the format of a sequence's saved state.
+"""A binary file format for NumPy arrays with checksums. A sequence's saved state (KV cache) has this format, too.
 
     parts                 the arrays' bytes, one array after the other
     header                JSON: ``about`` (what the file belongs to) and ``parts`` (name, type, count, CRC-32)
@@ -31,19 +31,19 @@ _TAIL = struct.Struct("<16s3I")
 _CHUNK = 1 << 20  # bytes read at once for a checksum
 
 Listed = tuple[str, str, int, int]
-"""A part as the header lists it: (name, numpy's name of the type, number of elements, CRC-32)."""
+"""A part as the header lists it: (name, NumPy type string such as "<f4", number of elements, CRC-32 of the bytes)."""
 
 
 class DamagedError(Exception):
-    """The file differs from the written one: truncated, changed, of another format, or about something else."""
+    """A file is no regular file, is cut short, changed or of another format, or has another ``about`` than expected."""
 
 
 def append_parts(
     path: Path, kind: tuple[bytes, int], about: Mapping[str, Any], parts: Mapping[str, NDArray[Any]],
     listed: Seq[Listed] = (),
 ) -> int:  # fmt: skip
-    """Appends arrays and the header to a file that may already contain the ``listed`` parts; returns its size in bytes.
-    ``kind``: (16 bytes, format number). Raises OSError."""
+    """Appends the arrays ``parts`` and a header to an existing file; returns the new file size in bytes. ``listed``:
+    the parts that the file already contains. ``kind``: (16 bytes, format number). Raises OSError."""
     all_listed = list(listed)
     with open(path, "r+b", buffering=0) as file:
         file.seek(0, os.SEEK_END)
@@ -57,15 +57,15 @@ def append_parts(
 
 
 def open_regular_file(path: Path) -> FileIO:
-    """Opens a file for reading. Raises DamagedError if the path is not a regular file (a pipe would block), OSError."""
+    """Opens a file for reading. Raises DamagedError for a folder or a pipe, OSError if the file cannot be opened."""
     if not path.is_file() and path.exists():
         raise DamagedError("it is no file")
     return open(path, "rb", buffering=0)
 
 
 def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> list[Listed]:
-    """Returns the parts that the header lists; checks the header and the file's length. ``about``: the header must
-    contain exactly this; None: any. Raises DamagedError, OSError."""
+    """Returns the parts that a file's header lists, after checks of the header and of the file's length; seeks to byte
+    0. ``about``: the value that the header must contain; None: any value. Raises DamagedError, OSError."""
     size = os.fstat(file.fileno()).st_size
     if size < _TAIL.size:
         raise DamagedError("cut short")
@@ -90,8 +90,8 @@ def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | N
 
 
 def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
-    """Returns a file's arrays by name, checked and mapped into memory. On Windows the arrays are read instead, because
-    a mapped file cannot be replaced or deleted there. Raises DamagedError, OSError."""
+    """Returns a file's arrays by name, checked and mapped into memory. On Windows, the arrays are read instead, because
+    a mapped file cannot be replaced or deleted there. ``about``: see `parts_of`. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         found: dict[str, NDArray[Any]] = {}
         offset = 0
@@ -118,7 +118,7 @@ def checksum(file: FileIO, nbytes: int) -> int:
 
 
 def _write_all(file: FileIO, data: memoryview | bytes) -> None:
-    """Writes all of the data: a single `write` takes at most 2 GiB."""
+    """Writes all of ``data`` in pieces of at most 256 MiB, because one `os.write` may write only a part."""
     view = memoryview(data)
     while view:
         view = view[os.write(file.fileno(), view[: 1 << 28]) :]
@@ -130,12 +130,12 @@ _KIND = (b"wim-edge reading", 2)
 
 
 def is_state_file(name: object) -> bool:
-    """Returns whether `write_state` makes such names. Other names in the folder or its index are not ours."""
+    """Returns whether a file name has the form that `write_state` gives to its files, finished or unfinished."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> tuple[Path, int]:
-    """Writes a sequence's content to a new file in ``folder``; returns (path, size in bytes). Raises OSError."""
+    """Saves a sequence and ``about`` in a new file in ``folder``; returns (path, size in bytes). Raises OSError."""
     path = folder / (uuid.uuid4().hex + ENDING)
     with replace_file(path, private=True) as part_path:
         snapshot = sequence.snapshot(part_path)
@@ -152,7 +152,7 @@ def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> t
 
 
 def read_state(path: Path, about: Mapping[str, Any]) -> Snapshot:
-    """Returns a file's snapshot; its state stays on disk. ``about``: see `parts_of`. Raises DamagedError, OSError."""
+    """Returns a snapshot whose state stays in the file. ``about``: see `parts_of`. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         listed = parts_of(file, _KIND, about)
         parts: dict[str, NDArray[Any]] = {}

@@ -13,7 +13,7 @@ _WAIT = 10.0  # seconds for another process's transaction
 
 @contextmanager
 def connected(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
-    """Yields a connection. ``create``: creates the file if there is none. Raises sqlite3.Error."""
+    """Yields a connection, and closes it after the block. ``create``: False raises sqlite3.Error for a missing file."""
     # Even a reader needs the database's log (-wal): it exists, or can be created
     is_writable = os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists()
     where = str(path) if create else path.absolute().as_uri() + ("?mode=rw" if is_writable else "?immutable=1")

@@ -1,5 +1,5 @@
-"""The tables of a library, and functions that change them. A file is stored with its state when it was read, and with
-its documents. For `DAYS` after a sync removed them, documents can be restored."""
+"""The SQLite tables of a library, and the functions that change them. A file is stored with its documents and with its
+state (`FileState`). Documents that a sync removed can be restored for `DAYS` days."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ FROM passage JOIN document ON document.id = document JOIN source ON source.id = 
 
 @dataclass(frozen=True)
 class FileState:
-    """The state of a file when the library read it."""
+    """The modification time, size, stamp and SHA-256 of a file at one moment, by which a later change is found."""
 
     mtime_ns: int = 0
     size: int = 0
     stamp: int = 0
-    """A checksum of times, size and inode, different after every write. 0: an earlier version read the file."""
+    """A checksum of modification time, change time (ctime), size and inode; 0: unknown."""
     digest: bytes = b""
     """The SHA-256 of the file's bytes; empty if unknown."""
 
 
 def state_of(stat: os.stat_result, digest: bytes = b"") -> FileState:
-    """Returns a file's state from its `os.stat`: rsync, zip and touch restore the time, but not inode and ctime."""
+    """Returns a file's state from `os.stat`. The stamp covers ctime and inode, which rsync and touch cannot restore."""
     parts = (stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns, stat.st_ino)
     stamp = int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=7).digest())
     return FileState(min(stat.st_mtime_ns, _LATEST), stat.st_size, stamp, digest)
@@ -80,7 +80,7 @@ def digest_of(path: Path) -> bytes:
 
 
 def has_changed(path: Path, known: FileState) -> bool:
-    """Returns whether a file's bytes differ from those that were read. Raises OSError, ValueError."""
+    """Returns whether a file's SHA-256 (if unknown: size, time) differs from ``known``. Raises OSError, ValueError."""
     now = state_of(path.stat())
     if not known.digest:
         return (now.mtime_ns, now.size) != (known.mtime_ns, known.size)
@@ -88,7 +88,7 @@ def has_changed(path: Path, known: FileState) -> bool:
 
 
 def make(db: sqlite3.Connection) -> None:
-    """Creates the tables if there are none."""
+    """Creates the tables of a library if the database has none."""
     if db.execute("PRAGMA user_version").fetchone() == (0,):
         for statement in (*_TABLES.split(";"), f"PRAGMA user_version = {VERSION}"):
             db.execute(statement)
@@ -105,7 +105,7 @@ def version_of(db: sqlite3.Connection) -> int:
 
 
 def bring_up_to_date(db: sqlite3.Connection) -> None:
-    """Migrates a library of an earlier version. The connection must have the SQL functions of `Library._write`."""
+    """Migrates the tables to `VERSION`. The connection must have the SQL functions that `Library._write` adds."""
     version = version_of(db)
     if version == VERSION:  # another process has migrated it
         return
@@ -124,7 +124,7 @@ def bring_up_to_date(db: sqlite3.Connection) -> None:
 
 
 def change(db: sqlite3.Connection) -> None:
-    """Gives the library a new random version, which no other library and no restored copy has."""
+    """Replaces the library's version id with a new random one, which no other library and no older copy of it has."""
     db.execute("DELETE FROM version")
     db.execute("INSERT INTO version VALUES (?)", (uuid.uuid4().hex,))
 
@@ -132,7 +132,7 @@ def change(db: sqlite3.Connection) -> None:
 def replace_documents(
     db: sqlite3.Connection, path: str, state: FileState, documents: Iterable[tuple[str, Document]], restored: bool
 ) -> int:
-    """Replaces a file's documents with these (title, document) pairs; returns their number."""
+    """Replaces a file's documents with (title, document) pairs; returns how many. ``restored``: True in a restore."""
     before = db.execute(
         "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
         "ORDER BY document.id", (path,),
@@ -158,7 +158,7 @@ def replace_documents(
 
 
 def _insert(db: sqlite3.Connection, source: int | None, name: str, copy: int, title: str, document: Document) -> None:
-    """Adds a document with its passages and their words."""
+    """Inserts a document, its passages and their words. ``source``: the file's row id. ``copy``: see `_unused_name`."""
     marks = json.dumps([mark.values() for mark in document.marks])
     number = db.execute(
         "INSERT INTO document (source, name, title, number, text, marks, digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -174,7 +174,7 @@ def _insert(db: sqlite3.Connection, source: int | None, name: str, copy: int, ti
 
 
 def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -> bool:
-    """Deletes a file and its documents; returns whether the file was known. ``keep``: they can be restored."""
+    """Removes a file and its documents from the tables; returns whether it was there. ``keep``: allows a restore."""
     db.execute("DELETE FROM removed WHERE path = ? OR at < ?", (path, oldest()))
     if keep:
         db.execute(
@@ -191,7 +191,7 @@ def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -
 
 
 def _unused_name(db: sqlite3.Connection, title: str) -> tuple[str, int]:
-    """Returns (name, number) for a document: the title and 1, or if that is taken "title (2)" and 2, and so on."""
+    """Returns a free name for a document, and its number: (title, 1), or if taken ("title (2)", 2), and so on."""
     if not _is_taken(db, title):
         return title, 1
     copies = "SELECT coalesce(max(number), 1) FROM document WHERE title = ? AND number > 1"
@@ -205,13 +205,13 @@ def _is_taken(db: sqlite3.Connection, name: str) -> bool:
 
 
 def document_digest(*texts: object) -> bytes:
-    """Returns a digest of a document's title, text and marks."""
+    """Returns a BLAKE2b digest (16 bytes) of a document's title, text and marks as JSON, in this order."""
     data = "\0".join(map(str, texts)).encode("utf-8", "replace")
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 def passage_sum(*numbers: object) -> int:
-    """Returns a checksum of a passage's numbers: document's id, start, end and its own id."""
+    """Returns a checksum (CRC-32) of a passage's numbers, in this order: document id, start, end, passage id."""
     return zlib.crc32(repr(numbers).encode())
 
 
@@ -228,7 +228,7 @@ def passages(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def removed_texts(db: sqlite3.Connection, path: str) -> tuple[FileState, list[tuple[str, Document]]]:
-    """Returns a file's state and its removed documents, as (title, document) pairs."""
+    """Returns (state, [(title, document), ...]) of a removed file; the list is empty if nothing can be restored."""
     rows = db.execute(
         "SELECT title, text, marks, mtime_ns, size, digest FROM removed WHERE path = ? ORDER BY id", (path,)
     ).fetchall()
@@ -243,5 +243,5 @@ def marks_of(stored: str) -> tuple[Mark, ...]:
 
 
 def oldest() -> float:
-    """Returns the time of the oldest removal that can be undone, in seconds since 1970."""
+    """Returns the time `DAYS` days ago, in seconds since 1970; documents removed before then cannot be restored."""
     return time.time() - DAYS * 24 * 3600

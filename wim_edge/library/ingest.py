@@ -1,4 +1,4 @@
-"""Ingest: reads new and changed files into a library (`add`), and updates a library from its files (`sync`)."""
+"""Ingest: adds files and folders to a library (`add`), and later updates the library from them (`sync`)."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from wim_edge.settings import Limits
 
 ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 _TAKEN = (*(ending for one in FORMATS for ending in one.endings), *ROWS[:3])
-"""The endings of the files that are read in a folder. A file that is named itself may have any ending."""
+"""The name endings of files that are read in a folder. A file that is named by its own path may have any ending."""
 _LAYOUT = "{title, text}"
 _SPEED, _SPEEDS = 300_000, dict.fromkeys((*TEXT.endings, *MARKDOWN.endings, *ROWS), 3_000_000)
-"""Approximate bytes that two cores read in a second: the usual speed, and the speed of plain text by ending."""
+"""Approximate bytes that two cores read in a second: usually (`_SPEED`), and of plain text, by ending (`_SPEEDS`)."""
 _HASHED = 200_000_000  # approximate bytes that are hashed in a second
 
 
 @dataclass(frozen=True)
 class IngestResult:
-    """The result of adding a file."""
+    """The result of `add` or `sync` for one file, or for one page of a scan."""
 
     path: str
     state: Literal[
         "added", "changed", "moved", "unchanged", "failed", "skipped", "gone", "removed", "waiting", "recognised"
     ]
-    """``recognised`` reports one page of a scan, before the file's own result."""
+    """``gone``: missing, but its documents stay. ``waiting``: not read yet. ``recognised``: one page of a scan."""
     documents: int = 0
     note: str = ""
-    """The reason for a failure, or a note on what is missing."""
+    """The reason for a failure, or a remark, such as on text that is missing; may be empty."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class _Options:
 def add(
     library: Library, paths: Iterable[str | Path], *, prune: bool = False, limits: Limits = DEFAULTS
 ) -> Iterator[IngestResult]:
-    """Adds files, folders with all subfolders, and files of JSON lines; yields each file's result.
+    """Adds files, and all files in folders and their subfolders, to a library; yields each file's result.
 
-    A file is read again only if its bytes have changed. A moved file keeps its documents. ``prune``: removes the
-    documents of files that are missing from these folders or excluded (see `sync`).
+    A file is read again only if its bytes have changed, or it was renamed. A moved file keeps its documents. ``prune``:
+    removes the documents of files that are now missing from these folders, or excluded (see `sync`).
     """
     options = _Options(prune, limits=limits)
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
@@ -79,13 +79,13 @@ def sync(
     written: Container[str] = (),
 ) -> Iterator[IngestResult]:  # fmt: skip
     """Updates a library from the files and folders that were added to it; yields each file's result. Removes the
-    documents of missing and excluded files, which can be restored (`Library.restore`). Documents of a folder that is
-    now empty or missing stay, because its disk may not be mounted.
+    documents of missing and excluded files; `Library.restore` can restore these documents. The documents of a folder
+    that is now empty or missing stay, because the folder's disk may not be mounted.
 
     Args:
-        remove_missing: removes the documents of empty and missing folders, too.
-        seconds: the time limit. Files that would take longer wait for the next call. While a file waits nothing is
-            removed, because it may be a missing file under another name.
+        remove_missing: True to remove the documents of empty and missing folders, too.
+        seconds: the time limit. Files that would take longer wait for the next call. While a file waits, nothing is
+            removed, because the waiting file may be a missing one under another name.
         written: paths of files that were just written: they are compared even if size and times are unchanged.
     """
     options = _Options(True, remove_missing, limits, time.monotonic() + seconds, written)
@@ -134,7 +134,7 @@ def _compare(library: Library, root: Path, options: _Options) -> Iterator[Ingest
 
 
 def _is_empty(folder: str) -> bool:
-    """Returns True for a missing folder or a folder without visible entries, such as a mount point without its disk."""
+    """Returns True for a missing or unreadable folder, or one without visible entries (a disk that is not mounted)."""
     try:
         return all(name.startswith(".") for name in os.listdir(folder))
     except OSError:
@@ -146,7 +146,7 @@ def _is_in(name: str, folder: str) -> bool:
 
 
 def _is_missing(name: str) -> bool:
-    """Returns True if there is no such file. A file in a folder that cannot be read is not missing."""
+    """Returns True if no file has this path. A file in a folder that cannot be read does not count as missing."""
     try:
         os.stat(name)
     except OSError as error:
@@ -155,8 +155,8 @@ def _is_missing(name: str) -> bool:
 
 
 def files_of(root: Path, known: Container[str] = (), named: Iterable[Path] = ()) -> Iterator[Path | IngestResult]:
-    """Yields the files of ``root`` to read: files of a known format or in ``known`` that no `LEFT_OUT` file excludes,
-    then ``named`` files. Also yields a result for each skipped file and each folder that cannot be read."""
+    """Yields the paths to read under ``root``: files of a known format or in ``known`` that no `LEFT_OUT` file
+    excludes, then the files ``named``. Also yields an IngestResult for each skipped file and unreadable folder."""
     if not os.path.isdir(root):
         yield root
         return
@@ -231,8 +231,8 @@ def _one(
 
 
 def documents_in(path: Path, limits: Limits | None = None) -> tuple[list[tuple[str, Document]], str]:
-    """Returns a file's (title, document) pairs, and a note (empty: none). ``limits``: None sets rows no limit. Raises
-    DocumentError, InvalidRequestError."""
+    """Returns a file's (title, document) pairs, and a note on text that is missing (may be empty). ``limits``: None
+    sets no limit on rows. Raises DocumentError, InvalidRequestError."""
     if path.name.lower().endswith(ROWS):
         try:
             rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
@@ -261,20 +261,20 @@ LEFT_OUT = ".wimignore"
 
 
 class LeftOut:
-    """The `LEFT_OUT` patterns of the folders visited so far; a folder's patterns apply to its content."""
+    """The patterns in the `LEFT_OUT` files read so far. A file's patterns apply to the content of its folder."""
 
     def __init__(self) -> None:
         self._rules: list[tuple[str, Any]] = []
 
     def read(self, folder: str) -> None:
-        """Reads the patterns of a folder; a file that cannot be read excludes nothing."""
+        """Reads the patterns in a folder's `LEFT_OUT` file; a file that cannot be read excludes nothing."""
         from pathspec import GitIgnoreSpec
 
         with suppress(OSError, ValueError), Path(folder, LEFT_OUT).open(encoding="utf-8", errors="replace") as file:
             self._rules.append((folder, GitIgnoreSpec.from_lines(file)))
 
     def match(self, folder: str, name: str) -> bool:
-        """Returns True if ``name`` in ``folder`` is excluded. The name of a subfolder ends in a slash."""
+        """Returns True if the file ``name`` in ``folder`` is excluded. The name of a subfolder must end in a slash."""
         for base, spec in reversed(self._rules):  # the nearest folder's first
             if folder == base or folder.startswith(base + os.sep):
                 found = spec.check_file(os.path.join(os.path.relpath(folder, base), name)).include
@@ -284,24 +284,24 @@ class LeftOut:
 
 
 SECONDS = 5.0
-"""The seconds that a question waits for new and changed files."""
+"""The most seconds that a question waits until a library's new and changed files are read."""
 _AGAIN = 30.0
 
 _SHOWN = 3
 _DONE = {"added": "new", "changed": "changed", "moved": "moved", "removed": "deleted or left out"}
 _LEFT = {"waiting": "new or changed, but not read yet", "gone": "not there, but still in the library"}
-"""The messages' words for files of each state (`IngestResult.state`)."""
+"""The words for files of each `IngestResult.state` in the message of `InStep.bring`."""
 
 
 class InStep:
-    """Updates libraries from their files, each library at most every `_AGAIN` seconds."""
+    """Updates libraries from their files, each library at most once in `_AGAIN` seconds."""
 
     def __init__(self) -> None:
         self._compared: dict[str, float] = {}
 
     def bring(self, library: Library, limits: Limits) -> str:
-        """Reads new and changed files for at most `SECONDS`, and removes missing ones. Returns a message about the
-        changes and about files still to read; empty if there are none."""
+        """Updates a library from its files with `sync`, for about `SECONDS`. Returns a message about changed files and
+        about files that are not read yet; empty if there is nothing to say."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""

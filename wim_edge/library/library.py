@@ -1,12 +1,12 @@
-"""Libraries: the documents that a user keeps under a name, in one SQLite file, with the indexes for models beside it.
+"""Libraries: documents that a user keeps under a name, in one SQLite file beside the library's indexes for models.
 
     source     a file, with its state when it was read
-    document   a document of a file, which may have many (JSON lines): title, text, marks
+    document   one document of a file (a JSON-lines file has many): title, text, marks
     passage    a piece of a document, at most `PASSAGE_CHARS` long, with its words in an FTS5 index for BM25
     removed    the documents of files that a sync removed (`Library.removed_documents`)
 
-Each file is added in one transaction, so a killed process leaves no partial documents. The index of `wim_edge.recall`
-for a model is a file in the same folder, and names the library's version that it indexes.
+Each file is added in one transaction, so a killed process leaves no partial documents. A model's index, which
+`wim_edge.recall` builds, is a file in the same folder. The index names the version of the library that it covers.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from wim_edge.settings import NO_DEVICE, Paths
 from wim_edge.words import any_of_its_words, searchable
 
 TITLE_WEIGHT = 2.0
-"""The weight of a word in the title (text: 1). BM25's recall at 1 rose from 0.80 to 0.82 (docs/choices.md)."""
+"""The BM25 weight of a word in the title (text: 1), which raised recall at 1 from 0.80 to 0.82 (docs/choices.md)."""
 _DOCUMENTS = "document JOIN source ON source.id = source"
 _NAME = re.compile(rf"{NO_DEVICE}[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}(?<!\.)")
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A passage that shares words with a query: the document's id, and [start, end) in its text."""
+    """A passage that shares words with a query: the document's id, and [start, end) in characters of its text."""
 
     document: int
     start: int
@@ -53,7 +53,7 @@ class SourceFile:
     path: str
     state: FileState
     is_restored: bool
-    """True if the file's documents were restored: they stay although the file is missing."""
+    """True if the file's documents were restored: a sync keeps them although the file is missing."""
     documents: int
 
 
@@ -69,20 +69,20 @@ class StoredDocument:
 
 @dataclass(frozen=True)
 class DocumentEntry:
-    """A document, without its text."""
+    """The data of a document in a library, without the text."""
 
     id: int
     title: str
     name: str
     path: str
-    """The path of its file."""
+    """The path of the document's file."""
     chars: int
     pages: int | None
 
 
 @dataclass(frozen=True)
 class RemovedDocument:
-    """A document that can be restored."""
+    """A document that a sync removed, and that `Library.restore` can restore."""
 
     path: str
     name: str
@@ -93,8 +93,8 @@ class RemovedDocument:
 
 
 class Library:
-    """A user's library. Raises LibraryError if it cannot be read or does not exist (``create`` creates it),
-    InvalidRequestError for an invalid name."""
+    """A user's library. ``create``: True creates a missing library. Raises LibraryError if the library is missing or
+    cannot be read, InvalidRequestError for an invalid name."""
 
     def __init__(self, name: str, paths: Paths | None = None, *, create: bool = False) -> None:
         self.name, self.folder = name, folder_of(name, paths)
@@ -129,7 +129,7 @@ class Library:
         return int(self._rows("SELECT count(*) FROM document")[0][0])
 
     def roots(self, within: Path | None = None) -> list[Path]:
-        """Returns the added files and folders: those in no other added folder, or all inside the folder ``within``."""
+        """Returns the added paths: those outside all other added folders, or all those inside the folder ``within``."""
         found = [Path(path) for (path,) in self._rows("SELECT path FROM root ORDER BY path")]
         known = set(found)
         return [path for path in found if (within in path.parents if within else known.isdisjoint(path.parents))]
@@ -144,7 +144,7 @@ class Library:
         return {path: SourceFile(path, FileState(*state), bool(flag), n) for path, *state, flag, n in rows}
 
     def details(self) -> list[dict[str, Any]]:
-        """Returns facts of each file, ordered by path. Title and name are empty unless a file has one document."""
+        """Returns a dict per file: path, mtime_ns, size, documents, chars; title and name (empty unless 1 document)."""
         rows = self._rows(
             "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0), "
             "CASE WHEN count(document.id) = 1 THEN max(title) ELSE '' END, "
@@ -160,7 +160,7 @@ class Library:
         return [number for (number,) in found]
 
     def find(self, name: str) -> StoredDocument | None:
-        """Returns the document with this name, as events show it; None if there is none."""
+        """Returns the document with this name (the name that events show); None if there is no such document."""
         rows = self._rows("SELECT id FROM document WHERE name = ?", name)
         return next(iter(self.documents([number for (number,) in rows])), None)
 
@@ -172,7 +172,7 @@ class Library:
         return found
 
     def entries(self) -> list[DocumentEntry]:
-        """Returns all documents, in the order of their ids, even damaged ones."""
+        """Returns an entry for each document, in the order of their ids. Damaged documents are included."""
         found = self._rows(
             "SELECT document.id, CAST(title AS BLOB), CAST(name AS BLOB), CAST(path AS BLOB), length(text), "
             f"CAST(marks AS BLOB) FROM {_DOCUMENTS} ORDER BY document.id"
@@ -183,7 +183,7 @@ class Library:
         ]
 
     def documents(self, ids: Sequence[int]) -> list[StoredDocument]:
-        """Returns the documents with these ids, in this order, without missing ones. Checks each against its digest."""
+        """Returns the documents with these ids, in this order; skips unknown ids. Raises LibraryError if damaged."""
         found: dict[int, StoredDocument] = {}
         for number in dict.fromkeys(ids):
             rows = self._rows(
@@ -200,7 +200,7 @@ class Library:
         return [found[number] for number in ids if number in found]
 
     def search(self, query: str, most: int) -> list[Hit]:
-        """Returns the passages that share words with a query, the best first by BM25 (Robertson and Zaragoza 2009)."""
+        """Returns up to ``most`` passages with words of a query, best BM25 first (Robertson and Zaragoza 2009)."""
         expression = any_of_its_words(query)
         if expression is None:
             return []
@@ -223,17 +223,17 @@ class Library:
     # Changes
 
     def add_root(self, path: Path) -> None:
-        """Remembers a file or folder that was added, so that new files in it are found."""
+        """Stores the path of an added file or folder, so that `sync` compares the library with it."""
         with self._write() as db:
             db.execute("INSERT OR IGNORE INTO root VALUES (?)", (str(path),))
 
     def put(self, path: str, documents: Iterable[tuple[str, Document]], state: FileState | None = None) -> int:
-        """Replaces a file's documents with these (title, document) pairs; returns their number."""
+        """Replaces a file's documents with (title, document) pairs; returns how many. ``state``: None if unknown."""
         with self._write() as db:
             return documents_db.replace_documents(db, path, state or FileState(), documents, restored=False)
 
     def move(self, path: str, new: str, state: FileState) -> None:
-        """Records the new path and state of a file whose bytes are the same."""
+        """Records that the file ``path`` is now at ``new``, in this state, with the same bytes."""
         with self._write() as db:
             db.execute(
                 "UPDATE source SET path = ?, mtime_ns = ?, stamp = ? WHERE path = ?",
@@ -241,13 +241,13 @@ class Library:
             )
 
     def remove(self, path: str, *, keep: bool = False) -> bool:
-        """Removes a file and its documents; returns whether it was there. ``keep``: they can be restored for `DAYS`."""
+        """Removes a file from the library; returns whether it was there. ``keep``: allows `restore` for `DAYS` days."""
         with self._write() as db:
             db.execute("DELETE FROM root WHERE path = ?", (path,))
             return documents_db.delete_documents(db, path, keep=keep)
 
     def restore(self, path: str) -> int:
-        """Restores a removed file's documents; returns their number. Syncs keep them although the file is missing."""
+        """Restores the documents of a removed file; returns their number. Later syncs keep them without the file."""
         with self._write() as db:
             state, documents = documents_db.removed_texts(db, path)
             return documents_db.replace_documents(db, path, state, documents, restored=True) if documents else 0
@@ -259,7 +259,7 @@ class Library:
             return db.execute(query, values).fetchall()
 
     def _check(self, is_sound: bool, damage: str) -> None:
-        """Raises LibraryError if the library is damaged."""
+        """Raises LibraryError with the message ``damage``, unless ``is_sound``."""
         if not is_sound:
             with self._library_errors():
                 raise sqlite3.DatabaseError(damage)
@@ -293,7 +293,7 @@ class Library:
 
 
 def open_library(name: str) -> Library:
-    """Opens a library that must contain documents. Raises LibraryError."""
+    """Returns the library of this name. Raises LibraryError if it is missing or has no documents."""
     library = Library(name)
     if not len(library):
         raise LibraryError(f"library {name} holds no documents", f"wim-edge library add --to {name} FILE...")
@@ -317,7 +317,7 @@ def known_libraries(paths: Paths | None = None) -> list[str]:
 
 
 def remove_library(name: str) -> int:
-    """Deletes a library, damaged or not, with its indexes; returns the bytes freed. Raises LibraryError."""
+    """Deletes a library from disk, with its indexes, even if damaged; returns the bytes freed. Raises LibraryError."""
     folder = folder_of(name)
     if not folder.is_dir():
         raise LibraryError(f"there is no library {name}", "wim-edge library list")
@@ -336,7 +336,7 @@ def remove_library(name: str) -> int:
 
 
 def size_of(folder: Path) -> int:
-    """Returns the size of a folder's files, in bytes; of a library: documents, words, and indexes for models."""
+    """Returns the total bytes of the files directly in a folder, such as a library's database and indexes."""
     total = 0
     for path in folder.glob("*"):
         with suppress(OSError):
@@ -349,7 +349,7 @@ def _text(stored: object) -> str:
 
 
 def _pages(marks: bytes) -> int | None:
-    """Returns the last page of a document; None if it has no pages, or its marks are damaged."""
+    """Returns the last page number in a document's marks (JSON); None if there are no pages, or the JSON is damaged."""
     try:
         return max((page for _, page, *_ in json.loads(marks) if page is not None), default=None)
     except (ValueError, TypeError, RecursionError):

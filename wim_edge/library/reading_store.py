@@ -1,7 +1,7 @@
 """The prompt cache on disk: a document is read once, and its saved KV cache serves later questions.
 
-A saved state is found by a digest of its tokens and a fingerprint of everything that affects the numbers (model file,
-cache types, build of llama.cpp). So if a text begins like a saved one, only the text after that beginning is read.
+A saved state is found by a digest of its tokens and a fingerprint of everything that affects the cache's values (model
+file, cache types, build of llama.cpp). So if a text begins like a saved one, only the rest of the text is read.
 
 A disk failure is reported once and never stops a reading: the text is read again.
 """
@@ -68,7 +68,7 @@ class ReadingStore:
             ) from error
 
     def recreate_index(self, damage: Exception) -> None:
-        """Replaces a damaged index with an empty one, keeps a copy, deletes the states, and adds a note."""
+        """Replaces a damaged index with an empty one, renames the old one, deletes all states, and adds a note."""
         path = self.folder / "index.sqlite"
         aside = path.with_name(path.name + ".damaged")
         self.notes.append(f"the index of the saved readings was damaged ({damage}); a new one begins, the old one is "
@@ -93,12 +93,12 @@ class ReadingStore:
         self.sweep()
 
     def clear(self, path: Path | None = None) -> None:
-        """Deletes all readings, or those of the document at this path, also if it was read with others."""
+        """Deletes all readings, or those that include the document at ``path``, alone or with other documents."""
         source, found = str(path and path.absolute()), self.index.readings()
         self.remove(*(one.id for one in found if path is None or source in one.source.split("\n")))
 
     def sweep(self, keeping: int | None = None) -> None:
-        """Deletes unreferenced files, and the least recently used readings above the limit, except ``keeping``."""
+        """Deletes unused files, and the least recently used readings above the limit (not the reading ``keeping``)."""
         limit = self.limit
         self.delete(self.index.drop_unreferenced())
         for oldest in reversed(self.index.readings()):
@@ -114,14 +114,14 @@ class ReadingStore:
                     self.delete([name])
 
     def delete(self, names: list[str]) -> None:
-        """Deletes the files of these names from the folder, if `write_state` made them."""
+        """Deletes the files with these names from the folder; ignores names that `write_state` does not give."""
         for name in filter(is_state_file, names):
             with suppress(OSError):  # another process has the file open (Windows); a later sweep deletes it
                 (self.folder / name).unlink(missing_ok=True)
 
 
 class SavedReading:
-    """The saved states of one reading: finds states of known tokens, and saves new states."""
+    """The saved states of one reading: `find` returns a state that fits the text's tokens, and `save` adds a state."""
 
     def __init__(
         self, store: ReadingStore, fingerprint: str, documents: Sequence[Document], shape: str, model: str, tokens: int
@@ -142,8 +142,8 @@ class SavedReading:
         )
 
     def find(self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False) -> Snapshot | None:
-        """Returns the saved state with the longest prefix of ``tokens`` that ends at one of the ascending ``ends``, or
-        None. The state has at most ``most`` tokens. ``aside``: the reading does not continue from the state."""
+        """Returns a saved state of at most ``most`` tokens with the longest prefix of ``tokens``, or None. A prefix
+        ends at one of the ascending ``ends``. ``aside``: True if the reading does not continue from the state."""
         hashes = digests(tokens, ends)
         while not self._broken:
             with self._guarded("looked up"):
@@ -169,11 +169,11 @@ class SavedReading:
         return None
 
     def refused(self, error: Exception) -> None:
-        """Adds a note that a state from `find` cannot be restored."""
+        """Adds a note that a state which `find` returned could not be restored."""
         self._note(f"a saved reading cannot be used ({error}); the text is read again")
 
     def save(self, sequence: Cached, ends: Sequence[int], *, aside: bool = False) -> None:
-        """Saves a sequence; ``ends`` are the positions from which a reading may continue. ``aside``: see `find`."""
+        """Saves a sequence. ``ends``: the token positions from which a reading may continue. ``aside``: see `find`."""
         if self._broken:
             return
         tokens = tuple(sequence.tokens)
@@ -196,8 +196,8 @@ class SavedReading:
             self._taken += size
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
-        """Keeps states of ``windows`` that earlier questions saved and this question did not need. A window is (number,
-        tokens, ascending ends of possible prefixes). Returns the number of saved tokens by window number."""
+        """Keeps states that earlier questions saved for ``windows`` and that this question did not load. A window is
+        (number, tokens, ascending ends of prefixes). Returns {window number: number of its saved tokens}."""
         known: dict[int, int] = {}
         held: dict[str, int] = {}
         if self._states and not self._broken:  # otherwise `close` drops no states
@@ -213,7 +213,7 @@ class SavedReading:
         return known
 
     def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
-        """Returns the saved unit vectors of these texts, by number. ``fingerprint``: of the embedding model."""
+        """Returns saved unit vectors of texts, by the text's number. ``fingerprint`` identifies the embedding model."""
         digests = {number: _digest(text) for number, text in texts.items()}
         found: dict[str, bytes] = {}
         if digests and not self._broken:
@@ -224,7 +224,7 @@ class SavedReading:
         return {number: vector.astype(np.float32) for number, vector in known.items()}
 
     def save_vectors(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
-        """Saves an embedding model's vectors of texts for as long as the reading is kept."""
+        """Saves vectors of texts for as long as the reading is kept. ``fingerprint`` identifies the embedding model."""
         if self._broken:
             return
         with self._guarded("saved"):
@@ -232,7 +232,7 @@ class SavedReading:
             self._store.index.add_vectors(self._open(), fingerprint, made)
 
     def close(self, tokens: int) -> None:
-        """Ends the reading, and enforces the limit. ``tokens``: how many document tokens were read or found."""
+        """Records the reading's states, and enforces the size limit. ``tokens``: the document tokens read or found."""
         if self._broken:
             return
         if self._taken > _LARGE:
@@ -251,7 +251,7 @@ class SavedReading:
 
     @contextmanager
     def _guarded(self, done: str) -> Iterator[None]:
-        """Turns a disk failure into a note, that the text cannot be ``done``; later reads and saves do nothing."""
+        """Turns a disk failure into the note "the reading cannot be {done}"; later reads and saves do nothing."""
         try:
             yield
         except FAILURES as error:
@@ -264,7 +264,7 @@ class SavedReading:
             self._note(self._store.notes[-1])
 
     def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
-        """Adds a state to the reading, in place of the last state if it continues that state's tokens."""
+        """Adds a state. Unless ``aside``, drops the last state if the new state begins with the last one's tokens."""
         last, held = self._last
         if not aside and held and last != state and last in self._states and held == tokens[: len(held)]:
             self._states.remove(last)
@@ -283,7 +283,7 @@ def common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def os_reason(error: Exception) -> str:
-    """Returns an error's message, without a path."""
+    """Returns an error's message; an OSError's message does not include the path."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 

@@ -1,8 +1,8 @@
-"""The index of the saved readings, in SQLite: the tokens of each state, and the documents from which it was read.
+"""The SQLite index of saved readings: which files hold which tokens, and the documents that the tokens come from.
 
     reading   a document (or several, asked together) as one model read it
-    state     a file that holds a sequence's first ``tokens`` tokens
-    prefix    a digest of a state's first tokens, after which a reading can continue
+    state     a file with the model's KV cache after the first ``tokens`` tokens of a sequence
+    prefix    a digest of the first tokens of a state; a reading can continue after these tokens
     vector    an embedding model's vector of a text, by the text's digest
 
 A state is kept as long as a reading refers to it (table ``part``).
@@ -50,7 +50,7 @@ _OLD, _VERSION = 1, 2  # format 1 is of wim-edge 0.1: its states begin with othe
 
 @dataclass(frozen=True)
 class ReadingRecord:
-    """A reading in the index. ``source``: the paths or digests of its documents; ``shape``: deep or shallow."""
+    """A saved reading. ``source``: its documents' paths or text digests, one a line; ``shape``: deep or shallow."""
 
     id: int
     title: str
@@ -60,14 +60,14 @@ class ReadingRecord:
     tokens: int
     """The number of document tokens that are saved."""
     of_tokens: int
-    """The number of document tokens in all."""
+    """The number of document tokens, saved or not."""
     bytes: int
     created: float
     used: float
 
 
 class ReadingsDatabase:
-    """The index of a folder of readings. Methods raise sqlite3.Error; see `database.is_corrupt`."""
+    """The index of a folder of saved readings. Methods raise sqlite3.Error; see `database.is_corrupt`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -91,8 +91,8 @@ class ReadingsDatabase:
     # Queries
 
     def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> tuple[int, str] | None:
-        """Returns (id, file) of the state with the longest of these prefixes, among states of at most ``most`` tokens;
-        None if there is none. ``digests``: of prefixes, from short to long."""
+        """Returns (id, file) of a state that begins with the longest possible prefix and has at most ``most`` tokens,
+        or None. ``digests``: the digests of the prefixes to try, from the shortest prefix to the longest."""
         with connected(self._path) as db:
             for digest in reversed(digests):
                 row: tuple[int, str] | None = db.execute(
@@ -114,7 +114,7 @@ class ReadingsDatabase:
         return [ReadingRecord(*row) for row in rows]
 
     def total(self) -> int:
-        """Returns the bytes of all files and vectors."""
+        """Returns the bytes of all state files and of all vectors together."""
         return sum(int(n) for (n,) in self._rows(
             "SELECT coalesce(sum(bytes), 0) FROM state UNION ALL SELECT coalesce(sum(length(data)), 0) FROM vector"
         ))  # fmt: skip
@@ -123,7 +123,7 @@ class ReadingsDatabase:
         return {file for (file,) in self._rows("SELECT file FROM state")}
 
     def vectors(self, fingerprint: str, digests: Sequence[str]) -> dict[str, bytes]:
-        """Returns one model's vectors of the texts with these digests, by digest."""
+        """Returns saved vectors (float16 bytes) by text digest. ``fingerprint`` identifies the embedding model."""
         with connected(self._path) as db:
             found = ((digest, db.execute(
                 "SELECT data FROM vector WHERE fingerprint = ? AND digest = ?", (fingerprint, digest)
@@ -131,7 +131,7 @@ class ReadingsDatabase:
             return {digest: row[0] for digest, row in found if row and isinstance(row[0], bytes)}
 
     def prefixes(self, reading: int) -> dict[str, int]:
-        """Returns a dict from the digest of each prefix in a reading's states to the state's id."""
+        """Returns {prefix digest: state id} for the prefixes of all states of the reading whose id is ``reading``."""
         return dict(self._rows(
             "SELECT digest, part.state FROM part JOIN prefix ON prefix.state = part.state WHERE reading = ?", reading
         ))  # fmt: skip
@@ -139,13 +139,13 @@ class ReadingsDatabase:
     # Changes
 
     def add_vectors(self, reading: int, fingerprint: str, vectors: Mapping[str, bytes]) -> None:
-        """Adds one model's vectors, by digest of the text, to a reading."""
+        """Saves vectors (bytes) by text digest with a reading. ``fingerprint`` identifies the embedding model."""
         rows = [(reading, fingerprint, digest, data) for digest, data in vectors.items()]
         with transaction(self._path) as db:
             db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)", rows)
 
     def open_reading(self, fingerprint: str, source: str, shape: str, *, title: str, model: str, of_tokens: int) -> int:
-        """Returns the id of this reading, which may be new, and marks the reading as used now."""
+        """Returns the id of a reading, which is created if missing; sets the reading's time of last use to now."""
         now = time.time()
         with transaction(self._path) as db:
             db.execute(
@@ -162,7 +162,7 @@ class ReadingsDatabase:
         self, reading: int, fingerprint: str, file: str, size: int, prefixes: Sequence[tuple[str, int]]
     ) -> tuple[int, bool]:
         """Adds a state's file to a reading. ``prefixes``: (digest, number of tokens), from short to long. Returns
-        (state's id, whether the state is new): if the same tokens are saved already, the reading gets that state."""
+        (state id, True). If the same tokens are saved already, adds that state instead, and returns (its id, False)."""
         longest, tokens = prefixes[-1]
         with transaction(self._path) as db:
             known = db.execute(
@@ -181,7 +181,7 @@ class ReadingsDatabase:
         return int(state), True
 
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
-        """Sets a reading's states and its number of saved tokens. Returns this number, or 0 if a state is gone."""
+        """Sets a reading's states (ids) and its number of saved tokens. Returns the number; 0 if a state is missing."""
         held = set(states)
         with transaction(self._path) as db:
             known = {state for (state,) in db.execute("SELECT id FROM state")}
@@ -200,7 +200,7 @@ class ReadingsDatabase:
             db.execute("DELETE FROM state WHERE file = ?", (file,))
 
     def drop_unreferenced(self) -> list[str]:
-        """Deletes the states that no reading refers to; returns their files."""
+        """Removes the states that no reading refers to from the index; returns the names of their files."""
         with transaction(self._path) as db:
             unused = "FROM state WHERE id NOT IN (SELECT state FROM part)"
             files = [file for (file,) in db.execute(f"SELECT file {unused}")]
@@ -214,7 +214,7 @@ _YOUNG = 5.0  # seconds: a younger folder may not be locked yet
 
 @contextmanager
 def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
-    """Yields settings that save readings, if need be to a temporary folder: a command's later questions reuse them."""
+    """Yields settings that save readings; if saving is off, to a temporary folder that is deleted after the block."""
     if settings.save:
         yield settings
         return
@@ -227,7 +227,7 @@ def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
 
 
 def sweep() -> None:
-    """Removes the temporary folders of killed processes, which no longer lock them."""
+    """Deletes temporary folders of readings that killed processes left: folders that no process has locked."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError, Timeout, NotImplementedError):
             # Other users may also create temporary folders

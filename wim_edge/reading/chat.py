@@ -1,7 +1,7 @@
-"""The frame of a prompt: the model's chat template, split where our texts go.
+"""The chat format: the tokens that a model's chat template puts around the system text and the messages.
 
-The template is rendered once with marks in place of our texts, and split at the marks. Only the template's own parts
-may become control tokens. Our texts are tokenized as plain text, so no document and no question can forge a turn.
+The template is rendered with marks in place of these texts, and split at the marks. Only the template's own parts may
+become control tokens. The texts are tokenized as plain text, so no document and no question can forge a turn.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Message = tuple[str, str]
 
 @dataclass(frozen=True)
 class ChatFormat:
-    """The tokens around the texts: ``before_system + system text + before_user + user text + after_user``.
+    """The tokens around the texts of a prompt: ``before_system + system text + before_user + user text + after_user``.
 
-    For a base model these are only BOS and, before the user text, a blank line. Its answers end at a blank line.
+    A base model gets BOS, and a blank line before the user text. Its answer ends at a blank line or a prompt label.
     """
 
     is_chat: bool
@@ -34,7 +34,7 @@ class ChatFormat:
     stops: tuple[str, ...] = ()
 
     def opening(self, model: Model, system: str) -> list[int]:
-        """Returns the tokens up to the beginning of the user text."""
+        """Returns the tokens of a prompt up to the user text. ``system``: the system text."""
         text = model.tokenize(system)
         if self.system_in_user:
             return [*self.before_system, *self.before_user, *text, *model.tokenize("\n\n")]
@@ -42,7 +42,8 @@ class ChatFormat:
 
 
 def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tuple[ChatFormat, str | None]:
-    """Returns a model's format, and a warning if its template can't be used. ``variables``: for the template."""
+    """Returns the model's chat format and None. If the chat template can't be used, returns a format for plain text and
+    a warning. ``variables``: values for the template."""
     template = model.info.chat_template
     bos = tuple(model.bos_tokens)
     stops = ("\n\n", "\nQuestion:", "\nNote:", "\nAnswer:")
@@ -62,11 +63,9 @@ def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tup
 
 
 def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, Any] | None = None) -> list[int]:
-    """Returns the tokens of a conversation, up to the model's answer. The messages' texts are data.
-
-    If the template has no system turn, the system text begins the first user turn. A base model gets lines of plain
-    text. Raises InvalidRequestError for a conversation that the template refuses.
-    """
+    """Returns the tokens of a conversation, up to the model's answer. No message's text can become a control token. If
+    the template has no system turn, the system text begins the first user turn. A base model gets plain lines such as
+    "User: ...". Raises InvalidRequestError if the template refuses the conversation."""
     template, bos = model.info.chat_template, list(model.bos_tokens)
     if template is None:
         turns = "".join(f"{role.capitalize()}: {text}\n" for role, text in messages)
@@ -88,8 +87,8 @@ def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, A
 def _split(
     template: str, model: Model, variables: Mapping[str, Any] | None, messages: Seq[Message]
 ) -> tuple[Seq[Message], list[str]]:
-    """Returns the messages in the template's turns, and the template's own texts before, between and after them. If it
-    has no system turn, the system text begins the first user turn. Raises TemplateError."""
+    """Returns the messages as the template shows them, and the template's own texts before, between and after them. If
+    the template has no system turn, the first user message begins with the system text. Raises TemplateError."""
     marks = [f"[[wim-edge:{n}]]" for n in range(len(messages))]
     marked = [(role, mark) for (role, _), mark in zip(messages, marks, strict=True)]
     runs = []
@@ -108,7 +107,7 @@ def _split(
 
 
 def _without_system(messages: Seq[Message]) -> list[Message]:
-    """Returns the messages with the system texts at the beginning of the first user turn."""
+    """Returns the messages without system messages. A user message that comes first begins with the system texts."""
     system = [text for role, text in messages if role == "system"]
     rest = [message for message in messages if message[0] != "system"]
     if system and rest and rest[0][0] == "user":

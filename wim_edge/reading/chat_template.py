@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence as Seq
 from typing import Any, NoReturn
 
 SECONDS, MEMORY_BYTES, LONGEST = 3, 512 * 1024**2, 4 * 1024**2
-"""Limits of CPU seconds, memory and rendered characters."""
+"""The limits for rendering a template: CPU seconds, bytes of memory, and characters of the result."""
 _WAITS = 10  # the child's timeout, as a multiple of SECONDS: Python starts slowly on a small or busy machine
 
 
@@ -26,7 +26,7 @@ class TemplateError(Exception):
 
 
 def rendered(template: str, messages: Seq[tuple[str, str]], bos: str, eos: str, variables: Mapping[str, Any]) -> str:
-    """Returns the text of a conversation of (role, text), up to the model's answer. Raises TemplateError."""
+    """Returns (role, text) messages as the template renders them, up to the model's answer. Raises TemplateError."""
     values = {
         "messages": [{"role": role, "content": text} for role, text in messages],
         "add_generation_prompt": True, "bos_token": bos, "eos_token": eos, **variables,
@@ -39,7 +39,7 @@ def rendered(template: str, messages: Seq[tuple[str, str]], bos: str, eos: str, 
 
 @functools.lru_cache(maxsize=256)
 def _rendered(job: str, _today: datetime.date) -> dict[str, str]:
-    """Returns {"text": ...} or {"error": ...} from a child process. ``_today``: a cache key, as templates use dates."""
+    """Returns {"text": ...} or {"error": ...} for a JSON ``job``. ``_today``: a cache key, as templates use dates."""
     if getattr(sys, "frozen", False):  # in a frozen program sys.executable is not Python
         return _render(json.loads(job))
     command = [sys.executable, "-I", __file__]
@@ -76,7 +76,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _limit() -> None:
-    """Limits the time and memory of this process, where the system supports it."""
+    """Limits the CPU time and memory of this process, where the operating system supports it."""
     if sys.platform != "win32":
         import resource
 

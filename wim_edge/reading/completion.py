@@ -1,6 +1,6 @@
 """Completions: the model continues a conversation or a text, without documents.
 
-The last prompt and its answer stay in the cache. Tokens at the beginning of both prompts are not evaluated again.
+The last prompt and its answer stay in the cache. If the next prompt begins with the same tokens, these are reused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Completer:
         self._sequence: Sequence | None = None
 
     def tokens(self, prompt: str | Seq[Message]) -> list[int]:
-        """Returns the prompt's tokens. Raises InvalidRequestError if it is empty, or if `conversation` does."""
+        """Returns the prompt's tokens. Raises InvalidRequestError if there are none, or if `conversation` raises it."""
         if isinstance(prompt, str):
             tokens = [*self._model.bos_tokens, *self._model.tokenize(prompt)]
         else:
@@ -45,7 +45,7 @@ class Completer:
         return tokens
 
     def open(self, tokens: Seq[int], settings: Settings) -> Context:
-        """Returns a context that holds a prompt and its answer. Raises ContextOverflowError, MemoryBudgetError."""
+        """Returns a context with room for a prompt and its answer. Raises ContextOverflowError, MemoryBudgetError."""
         need, most = len(tokens) + settings.answer_tokens, self._model.info.n_ctx_train
         if need > most:
             raise ContextOverflowError(
@@ -62,10 +62,10 @@ class Completer:
         self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, grammar: Grammar | None,
         *, chat: bool,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Yields the events of a completion.
+        """Yields the events of a completion in the context that `open` returned.
 
-        ``top``: the number of alternatives reported for each token; None: no log-probabilities. ``grammar``: restricts
-        the text; repeats then don't end it.
+        ``top``: how many of the likeliest tokens to report at each position; None: no log-probabilities. ``grammar``:
+        restricts the text; repeats then don't end the text. ``chat``: True if the prompt is a conversation.
         """
         clock, model, context, sequence = Timings(), self._model, self._context, self._sequence
         assert context is not None
@@ -104,7 +104,7 @@ class Completer:
 
 
 class _Recorder(Sampler):
-    """A sampler that follows a grammar. It records the tokens' log-probabilities before the grammar restricts them."""
+    """A sampler that follows a grammar, if given. It records log-probabilities before the grammar restricts them."""
 
     def __init__(self, model: Model, settings: Settings, top: int | None, grammar: Grammar | None) -> None:
         super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)
@@ -125,7 +125,7 @@ class _Recorder(Sampler):
         return token
 
     def taken(self, chars: int) -> tuple[events.TokenLogprob, ...]:
-        """Returns the tokens that begin within the text's first ``chars`` characters, each in one call only."""
+        """Returns the recorded tokens that begin in the text's first ``chars`` characters, each token only once."""
         taken = []
         while self._found and self._chars < chars:
             taken.append(self._found.pop(0))

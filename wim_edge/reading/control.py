@@ -27,11 +27,11 @@ class Decision(IntEnum):
 
 
 Policy = Callable[[MarginJudged], "Decision | None"]
-"""A function called after each judged margin; None means CONTINUE."""
+"""A function that is called with each judged margin and returns a decision; None means CONTINUE."""
 
 
 def stop_after(n: int) -> Policy:
-    """Returns a policy, for one question, that answers after ``n`` relevant margins."""
+    """Returns a policy that answers after ``n`` relevant margins. The policy counts for one question only."""
     if n < 1:
         raise ValueError("stop_after takes at least 1")
     seen = 0
@@ -45,14 +45,14 @@ def stop_after(n: int) -> Policy:
 
 
 def stop_at(relevance: float) -> Policy:
-    """Returns a policy: answer after a margin of at least this relevance. Raises InvalidRequestError if not 0 to 1."""
+    """Returns a policy that answers after a margin of this relevance, 0 to 1, or more. Raises InvalidRequestError."""
     if not 0 <= relevance <= 1:
         raise InvalidRequestError(f"a relevance of {relevance}", "It takes 0 to 1.")
     return lambda margin: Decision.ANSWER if margin.relevance >= relevance else Decision.CONTINUE
 
 
 class Control:
-    """The user's decision and verdicts. Thread-safe; `request` may be called from a signal handler."""
+    """The user's decision and verdicts during a reading. Thread-safe; `request` may be called from a signal handler."""
 
     def __init__(self) -> None:
         self.requested = Decision.CONTINUE
@@ -63,7 +63,7 @@ class Control:
         self._lock = threading.RLock()  # reentrant: a signal handler may run while its own thread holds the lock
 
     def request(self, decision: Decision) -> None:
-        """Interrupts the current work, to continue as decided. ANSWER does not interrupt an answer under way."""
+        """Sets the decision. ANSWER and CANCEL interrupt the evaluation; during the answer, only CANCEL does."""
         with self._lock:
             self.requested = max(self.requested, decision)
             begun = self._answering and decision is Decision.ANSWER
@@ -71,25 +71,25 @@ class Control:
                 self._each("interrupt")
 
     def judge(self, segment: int, accepted: bool | None) -> None:
-        """Sets the verdict on a segment; None removes it. No effect once the answer has begun."""
+        """Sets the user's verdict on a segment; None removes it. A verdict has no effect once the answer has begun."""
         if accepted is None:
             self.verdicts.pop(segment, None)
         else:
             self.verdicts[segment] = accepted
 
     def check(self) -> None:
-        """Raises Interrupted if a stop is requested; only CANCEL stops an answer under way."""
+        """Raises Interrupted if ANSWER or CANCEL was requested. Only CANCEL stops an answer under way."""
         if self.requested and not (self._answering and self.requested is Decision.ANSWER):
             raise Interrupted
 
     def attach(self, *contexts: Context) -> None:
-        """Sets the contexts that a request interrupts. An earlier request interrupts them now."""
+        """Sets the contexts that a request interrupts. An earlier request interrupts these contexts at once."""
         with self._lock:
             self._contexts = contexts
             self._each("interrupt" if self.requested else "resume")
 
     def add(self, context: Context) -> None:
-        """Adds the context in which the answer is written. Only an earlier CANCEL interrupts it now."""
+        """Adds the context in which the answer is written. An earlier CANCEL interrupts this context at once."""
         with self._lock:
             self._contexts += (context,)
             (context.interrupt if self.requested is Decision.CANCEL else context.resume)()
@@ -99,7 +99,7 @@ class Control:
             self._contexts = ()
 
     def begin_answer(self) -> None:
-        """Resumes the contexts for the answer. Raises Interrupted after CANCEL."""
+        """Resumes the interrupted contexts, for the answer. Raises Interrupted if CANCEL was requested."""
         with self._lock:
             if self.requested is Decision.CANCEL:
                 raise Interrupted

@@ -1,9 +1,9 @@
-"""Cuts in a text that a model writes, before it is shown: at a repeat, and at an echo of the prompt.
+"""Cuts in a text that a model writes, before a person sees it: at a repeat, and at an echo of the prompt.
 
-    Repeats   ends the text where a run of eight words comes a second time, or a shorter run a third time in a row
-    Echoes    ends the text before a line that begins with a prompt label; drops a label at the text's head
+    Repeats   ends the text where eight words in a row occur again, or where one to four words come three times in a row
+    Echoes    ends the text before a line that begins with a prompt label; drops labels at the text's beginning
 
-Both take a text in pieces and return its clear part, which is safe to show. They hold back words that may yet be cut.
+Both classes take the text in pieces and return the clear part, which no later word can cut. They hold back the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 RUN = 8
-"""The number of words of a run that may not occur twice."""
+"""The length, in words, of a run that may not occur twice."""
 LABELS = ("Question:", "The text says", "Note:", "Answer:", "Document:")
 """The labels with which the prompts begin a line (`templates/`)."""
 _INLINE = ("Question:", "Answer:")  # labels that are echoes after a sentence's end, too
@@ -33,7 +33,7 @@ class _Cut:
     """The number of characters that were returned or dropped."""
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Adds a piece and returns the newly clear text. ``last``: the piece ends the text, so nothing is held back."""
+        """Adds a piece and returns the newly clear text. ``last``: True for the last piece: nothing is held back."""
         if self.ended:
             return ""
         self._text += piece
@@ -42,7 +42,7 @@ class _Cut:
         return given
 
     def _clear(self, last: bool) -> int:
-        """Returns the end of the clear part, and sets ``ended``."""
+        """Returns the offset where the clear part ends; sets ``ended`` if that is a cut. ``last``: as in `feed`."""
         raise NotImplementedError
 
 
@@ -51,13 +51,13 @@ class Repeats(_Cut):
     """Cuts a text at a repeat, and drops a list number in front of the repeat."""
 
     _at: int = 0
-    """The offset where the words begin that are not examined yet; the last word may be incomplete."""
+    """The offset of the first word that is not examined yet; the last word may be incomplete."""
     _words: list[tuple[str, int]] = field(default_factory=list)
-    """The whole words in lower case, without punctuation, with their offsets."""
+    """The examined words, in lower case and without punctuation, each with its offset."""
     _seen: set[tuple[str, ...]] = field(default_factory=set)
-    """All runs of 1 to `RUN` whole words so far."""
+    """All runs of 1 to `RUN` examined words."""
     _matched: int = 0
-    """The length, in words, of the longest run at the end that occurred before; at most `RUN`."""
+    """The length, in words, of the longest run at the text's end that also occurs earlier; at most `RUN`."""
 
     def _clear(self, last: bool) -> int:
         for found in _WORD.finditer(self._text, self._at):
@@ -79,7 +79,7 @@ class Repeats(_Cut):
         self._seen.update(runs)
 
     def _in_turn(self) -> int:
-        """Returns how many words to cut if a run came three times in a row, else 0. One repeated word needs a digit."""
+        """Returns how many words to cut of three equal runs at the end, else 0. A one-word run must have a digit."""
         said = [word for word, _ in self._words[-3 * RUN :]]
         for n in range(1, RUN // 2 + 1):
             last = said[-n:]
@@ -98,7 +98,7 @@ class Repeats(_Cut):
         return self._cut(self._words[-self._matched][1] if self._matched else begun)
 
     def _cut(self, start: int) -> int:
-        """Returns the end of the text before the word at ``start``, without a space, bracket or list number there."""
+        """Returns the text's length if cut at ``start``, without a space, bracket or list number before that offset."""
         before = self._text[:start]
         attached = re.search(r"\S*\Z", before)
         assert attached is not None
@@ -125,7 +125,7 @@ class Echoes(_Cut):
         return len(self._text) if last else self._undecided()
 
     def _undecided(self) -> int:
-        """Returns the offset of an incomplete label at the end, or of the white space before it."""
+        """Returns the offset from which to hold back the text: at an incomplete label, or at white space at the end."""
         for n in range(max(map(len, self.labels), default=0), 0, -1):
             end, at = self._text[-n:].casefold(), len(self._text) - n
             if at >= self._out and any(
@@ -135,13 +135,13 @@ class Echoes(_Cut):
         return len(self._text.rstrip())
 
     def _is_echo(self, at: int, label: str) -> bool:
-        """Returns whether a label at ``at`` is an echo: it begins a line or, if `_INLINE`, follows a sentence's end."""
+        """Returns whether a label at offset ``at`` is an echo: it begins a line or (`_INLINE`) follows a sentence."""
         before = self._text[:at].rstrip(" \t")
         inline = label in _INLINE and before.endswith(_SENTENCE_END) and len(before) < at
         return before.endswith("\n") or (inline and label.startswith(self._text[at : at + len(label)]))
 
     def _drop_head(self, last: bool) -> None:
-        """Drops labels at the text's head, and a question with its whole line. Sets ``_begun`` after the last label."""
+        """Drops labels at the text's head; "Question:" goes with its line. Sets ``_begun`` once no label can follow."""
         while True:
             head = self._text[self._out :].lstrip()
             label = next((one for one in self.labels if _is_at(head, 0, one)), None)
@@ -159,7 +159,7 @@ class Echoes(_Cut):
 
 
 class Cuts:
-    """Both cuts: echoes first, then repeats."""
+    """Both cuts in one: each piece of the text passes `Echoes`, then `Repeats`."""
 
     def __init__(self, labels: tuple[str, ...] = LABELS) -> None:
         self.echoes, self.repeats = Echoes(labels=labels), Repeats()
@@ -174,7 +174,7 @@ class Cuts:
 
 
 def labels_apart_from(texts: Iterable[str]) -> tuple[str, ...]:
-    """Returns the labels that are in none of these texts: a document's own label is not an echo."""
+    """Returns the `LABELS` that occur in none of the texts: a label that a document contains is not an echo."""
     known = list(texts)
     return tuple(
         label for label in LABELS
@@ -183,7 +183,7 @@ def labels_apart_from(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _without_numbering(text: str) -> str:
-    """Returns the text without a list's number or dash at its end, if anything else is left."""
+    """Returns the text without a list number or dash at its end; unchanged if nothing else would be left."""
     shorter = _NUMBERING.sub("", text)
     return shorter.rstrip() if shorter.strip() and shorter != text else text
 

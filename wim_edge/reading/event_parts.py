@@ -28,7 +28,7 @@ class Event:
 
 @dataclass(frozen=True)
 class RecalledPassage:
-    """A passage recalled from a library. ``document`` is its document's name in the library."""
+    """A passage recalled from a library. ``document``: the name, in the library, of the document with this passage."""
 
     document: str
     title: str
@@ -40,16 +40,16 @@ class RecalledPassage:
     score: float
     """The weighted sum of ``scores``."""
     scores: dict[str, float]
-    """The scores bm25, title, passage and likelihood (`wim_edge.recall.recaller`)."""
+    """The passage's scores by name: bm25, title, passage and likelihood (`wim_edge.recall.recaller`)."""
     chosen: bool
     """True if the passage is read for the answer."""
     last_page: int | None = None
-    """The page where the passage ends; it begins on ``page``."""
+    """The page on which the passage ends; ``page`` is the one on which the passage begins."""
 
 
 @dataclass(frozen=True)
 class RankedSegment:
-    """A segment in the final order."""
+    """A segment as `ReadingRanked` lists it."""
 
     segment: int
     document: str
@@ -58,13 +58,13 @@ class RankedSegment:
     chosen: bool
     """True if the answer draws on the segment."""
     score: float | None = None
-    """The relevance method's score, comparable across documents: gain in log P(question) in nats (likelihood), log-odds
-    (verdict), or BM25. None if an adapter ranks the segments and ranked this one too low when it was read."""
+    """The raw score, comparable between documents: nats for a likelihood method, log-odds for verdict, or BM25. None if
+    an adapter ranked the segment too low, when it was read, for the method to score it."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A place that the answer draws on."""
+    """A segment that the answer draws on, with its place in the document."""
 
     segment: int
     document: str
@@ -73,16 +73,16 @@ class Source:
     chars: Chars
     relevance: float
     margin: str
-    """The margin's text; empty without margins."""
+    """The answer's quotation that begins in this segment, else the segment's margin; empty without either."""
     quote: Chars | None
-    """The margin's place in the document; None if it is in the model's own words."""
+    """The place of ``margin`` in the document; None if it is empty or in the model's own words."""
     path: str | None = None
-    """The document's file, if it has one."""
+    """The path of the document's file; None if the document has no file."""
     line: int | None = None
     row: int | None = None
-    """The row of a sheet."""
+    """The row number in a sheet or a CSV file, from 1."""
     opens: str | None = None
-    """The address that opens the file at the place: "report.pdf#page=12", "notes.md:14"."""
+    """The address that opens the file at this place, such as "report.pdf#page=12" or "notes.md:14"."""
     confidence: float | None = None
     """The mean OCR confidence of the page, 0 to 1; None if the page is not a scan."""
     page_label: str | None = None
@@ -104,7 +104,7 @@ class Quote:
     page_label: str | None = None
     """The number printed on the page, if it differs from ``page``."""
     row: int | None = None
-    """The row of a sheet."""
+    """The row number in a sheet or a CSV file, from 1."""
 
 
 @dataclass(frozen=True)
@@ -115,23 +115,23 @@ class ScoredWords:
     document: str
     chars: Chars
     share: float
-    """P(these words are the answer | one of the candidates is)."""
+    """P(these words are the answer | one of the candidates is the answer)."""
     score: float
     """The weighted sum of ``terms``."""
     terms: dict[str, float]
     """The unweighted terms, by their names in `wim_edge.answer.candidates.Terms`."""
     is_cell: bool = False
-    """True for a cell of a row that was read alone."""
+    """True if the words are a table cell whose row was read alone."""
     place: str = ""
-    """Document and page, section or line."""
+    """The place in words: the document's name, and the page, section or line."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """The cost. ``seconds`` by stage (load, embed, prefill, margins, relevance, save, answer) and ``total``."""
+    """The cost of a request. ``seconds``: wall-clock time by stage (load, prefill, answer, ...) and ``total``."""
 
     prefilled_tokens: int
-    """Document tokens evaluated now, including those read again for the answer."""
+    """Document tokens evaluated for this request. A token that was evaluated twice counts twice."""
     reused_tokens: int
     """Document tokens restored from a saved reading."""
     decoded_tokens: int
@@ -142,7 +142,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class TokenLogprob:
-    """A decoded token: text, bytes (may be part of a character), log-probability in nats; ``top``: likeliest tokens."""
+    """A token. ``bytes`` may be part of a character; ``logprob`` is in nats. ``top``: likeliest tokens in this form."""
 
     text: str
     bytes: tuple[int, ...]

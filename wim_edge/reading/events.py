@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class QuestionSettled(Event):
-    """The question that replaces ``asked_as``: restated from the conversation, or taken out of a longer message."""
+    """The question is now ``asked_as``: restated from the conversation, or taken out of a longer message."""
 
     type = "question.settled"
     question: str
@@ -52,7 +52,7 @@ class RecallStarted(Event):
 
 @dataclass(frozen=True)
 class TitlesRecalled(Event):
-    """The recalled titles, best first, as (title, nats that the question adds to the title's log-likelihood)."""
+    """The recalled titles, best first, as (title, nats by which the question raises the title's log-probability)."""
 
     type = "recall.titles"
     titles: tuple[tuple[str, float], ...]
@@ -65,15 +65,15 @@ class PassagesRecalled(Event):
     type = "recall.passages"
     passages: tuple[RecalledPassage, ...]
     decoded_tokens: int
-    """Tokens evaluated for the beams."""
+    """Tokens evaluated by the beam search for titles and passages."""
     prefilled_tokens: int
-    """Tokens of passages that were read to rank them."""
+    """Tokens of passages that the model read to rank these passages."""
     seconds: float
 
 
 @dataclass(frozen=True)
 class ReadingStarted(Event):
-    """The plan, before the first token is read. Sizes are in tokens."""
+    """The plan, before any text is read. ``tokens`` and ``n_ctx`` count tokens; ``segments`` counts segments."""
 
     type = "reading.started"
     model: str
@@ -83,13 +83,13 @@ class ReadingStarted(Event):
     tokens: int
     n_ctx: int
     windows: int
-    """1: the whole context fits the cache; more: it is read in windows; 0: each segment is read alone."""
+    """The number of windows; 1: all documents fit the context at once; 0: each segment is read alone."""
     relevance: str | None
     """The relevance method; None if nothing is scored."""
     within: str | None = None
-    """The reading limit (`Settings.within`); None: all is read."""
+    """The bound on the reading (`Settings.within`); None: all segments are read."""
     read_segments: int = 0
-    """The number of segments already read, if the reading continues after an answer."""
+    """The number of segments that are already read, if the last question is asked again."""
     why: str | None = None
     """The reason for the pattern; None if the user chose it."""
     judge: str | None = None
@@ -98,7 +98,7 @@ class ReadingStarted(Event):
 
 @dataclass(frozen=True)
 class ReadingOrder(Event):
-    """The segments in the order of reading, if this is not the document's order."""
+    """The segment numbers in the order of reading. Sent if this is not the documents' order, or if it changes."""
 
     type = "reading.order"
     segments: tuple[int, ...]
@@ -106,7 +106,7 @@ class ReadingOrder(Event):
 
 @dataclass(frozen=True)
 class SegmentsEmbedded(Event):
-    """Embedding progress, in segments. After the last one a new `ReadingOrder` follows."""
+    """Embedding progress, in segments. When a question is asked, a `ReadingOrder` follows the last of these events."""
 
     type = "segments.embedded"
     segments: int
@@ -115,7 +115,7 @@ class SegmentsEmbedded(Event):
 
 @dataclass(frozen=True)
 class ReadingProgress(Event):
-    """Reading progress, in document tokens; after every prefill batch."""
+    """Reading progress after each prefill batch, in document tokens; in prompt tokens for a completion."""
 
     type = "reading.progress"
     tokens: int
@@ -124,20 +124,20 @@ class ReadingProgress(Event):
 
 @dataclass(frozen=True)
 class PagesRecognised(Event):
-    """OCR progress, in scanned pages of a document that is not read yet."""
+    """OCR progress, in scanned pages of a document. The document is read after this."""
 
     type = "pages.recognised"
     document: str
     pages: int
     of: int | None
-    """None: unknown, as for an image file, which may contain several pages."""
+    """The number of scanned pages; None: unknown, as for an image file, which may contain several pages."""
     confidence: float | None
-    """The mean confidence of the last page, 0 to 1; None before the first page."""
+    """The mean OCR confidence of the last recognised page, 0 to 1; None before the first page."""
 
 
 @dataclass(frozen=True)
 class SegmentRead(Event):
-    """A segment is in the cache."""
+    """A segment has been read. ``of``: the number of all segments; ``tokens``: the segment's length."""
 
     type = "segment.read"
     segment: int
@@ -161,9 +161,9 @@ class SegmentScored(Event):
     segment: int
     relevance: float
     rank: int | None
-    """The rank among the segments scored so far, from 1; None: too small a gain to be scored (`Cascade`)."""
+    """The rank among the segments scored so far, from 1; None: the segment's gain was too small (`Cascade`)."""
     unread_probability: float | None = None
-    """P(an unread segment answers better); None: unknown."""
+    """P(an unread segment answers better than those that are read); None: unknown."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class MarginDelta(Event):
 
 @dataclass(frozen=True)
 class MarginJudged(Event):
-    """A margin is complete and judged, and its cells are free again. The policy is called next."""
+    """A margin is complete, with its relevance. The policy is called next."""
 
     type = "margin.judged"
     segment: int
@@ -187,8 +187,8 @@ class MarginJudged(Event):
     chars: Chars
     text: str
     quote: Chars | None
-    """The text's place in the document; None if it is in the model's own words. ``page``, ``section`` and ``line`` are
-    the quotation's, or else the segment's; ``chars`` are the segment's."""
+    """The place of ``text`` in the document; None if the text is in the model's own words. ``page``, ``section`` and
+    ``line`` are those of the quotation, else of the segment; ``chars`` are always the segment's."""
     relevance: float
     """The relevance, 0 to 1, given everything read so far."""
     relevant: bool
@@ -196,7 +196,7 @@ class MarginJudged(Event):
     header: str = ""
     """The table's header, if the margin is a row."""
     short: Chars | None = None
-    """The best run that the model points at; None if there is none."""
+    """The place of the best run that the model points at; None if there is no run."""
     line: int | None = None
     page_label: str | None = None
     """The number printed on the page, if it differs from ``page``."""
@@ -204,7 +204,7 @@ class MarginJudged(Event):
 
 @dataclass(frozen=True)
 class ReadingRanked(Event):
-    """The scored segments, most relevant first; once before the answer."""
+    """The scored segments, most relevant first. This event comes before the answer."""
 
     type = "reading.ranked"
     ranking: tuple[RankedSegment, ...]
@@ -216,7 +216,7 @@ class ReadingFinished(Event):
 
     type = "reading.finished"
     saved_tokens: int
-    """The number of the documents' ``tokens`` that are in saved readings."""
+    """The number of document tokens that are in saved readings now. ``tokens``: all tokens of the documents."""
     tokens: int
     model: str
     usage: Usage
@@ -224,7 +224,7 @@ class ReadingFinished(Event):
 
 @dataclass(frozen=True)
 class AnswerProvisional(Event):
-    """A sure answer while the reading continues. The next event of this type, or the final answer, replaces it."""
+    """A sure answer, sent while reading continues. The next event of this type, or the final answer, replaces it."""
 
     type = "answer.provisional"
     short: str
@@ -236,7 +236,7 @@ class AnswerProvisional(Event):
 
 @dataclass(frozen=True)
 class AnswerRevised(Event):
-    """The reading continued after an answer and found better segments: a new answer follows."""
+    """The reading continued after an answer and found better segments. A new answer from ``segments`` follows."""
 
     type = "answer.revised"
     segments: tuple[int, ...]
@@ -266,31 +266,31 @@ class AnswerFinished(Event):
     """The number of ``segments`` that were read."""
     segments: int = 0
     unread_probability: float | None = None
-    """P(an unread segment answers better); None: unknown."""
+    """P(an unread segment answers better than those that are read); None: unknown."""
     status: AnswerStatus = "answered"
     """``not_found``: the documents do not seem to answer; ``unsure``: the answer may be wrong."""
     short: str = ""
     """The answer in a few words; may be empty."""
     span: Chars | None = None
-    """The short answer's place in the document of the first quotation; None if it is not taken from there."""
+    """The place of ``short`` in the document of the first quotation; None if ``short`` is not from there."""
     quotes: tuple[Quote, ...] = ()
     """The quotations that carry the answer, best first; for ``not_found``, the nearest ones."""
     support: float | None = None
-    """P(the documents contain an answer) (`wim_edge.support`); None: unknown, as if nothing was scored."""
+    """P(the documents contain an answer) (`wim_edge.support`); None: unknown, for example if no segment was scored."""
     unsupported: tuple[str, ...] = ()
     """Numbers, codes, addresses and names in the answer's text that no passage contains."""
     evidence: dict[str, float] | None = None
     """The evidence for the support, by the names of `wim_edge.support.Evidence`."""
     citations: tuple[tuple[int, int], ...] = ()
-    """(end in characters, index in ``sources``) of each sentence that a source supports, if a model wrote the text."""
+    """Pairs (offset in ``text`` where a sentence ends, index of its source in ``sources``), if a model wrote it."""
     judge: str | None = None
     """The model that judged the passages, if it is not ``model``."""
     candidates: tuple[ScoredWords, ...] = ()
-    """The candidate answers, best first, with the terms of their scores."""
+    """The candidate answers, best first, at most 16, with the terms of their scores."""
     confidence: float | None = None
-    """P(the short answer is right): ``support`` times its share, adjusted by the writer's sentence. None: unknown."""
+    """P(``short`` is right): ``support`` times the answer's share, adjusted by the writer's sentence. None: unknown."""
     has_more: bool = False
-    """True if unread segments are left: ``read_on`` continues with them."""
+    """True if unread segments are left. The same question with ``read_on`` continues with these segments."""
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ class CompletionFinished(Event):
 
 @dataclass(frozen=True)
 class TextEmbedded(Event):
-    """A text's unit vector, and its length in tokens of the embedding model."""
+    """The unit vector of a text. ``tokens``: the text's length in tokens of the embedding model."""
 
     type = "text.embedded"
     vector: tuple[float, ...]
@@ -339,7 +339,7 @@ _BY_TYPE = {kind.type: kind for kind in EVENTS}
 
 
 def from_dict(data: Mapping[str, Any]) -> Event:
-    """Returns the event for a dict of `Event.to_dict`, ignoring unknown fields. Raises ValueError if it is invalid."""
+    """Returns the event for a dict of `Event.to_dict`, ignoring unknown fields. Raises ValueError for invalid data."""
     import msgspec
 
     if data.get("type") not in _BY_TYPE:
@@ -348,15 +348,15 @@ def from_dict(data: Mapping[str, Any]) -> Event:
 
 
 class Stream(Iterator[Event]):
-    """The events of one reading. When it ends, is closed or is garbage-collected, it closes ``stack``."""
+    """An iterator over the events of one reading. Closes ``stack`` when it ends, is closed or garbage-collected."""
 
     def __init__(self, stack: ExitStack, found: Iterator[Event]) -> None:
         self._events = _until_closed(stack, found)
         next(self._events)  # enters the stack, so that closing an unused stream closes the stack
         self.thread: int | None = None
-        """The thread that is running it now; None: no thread."""
+        """The id of the thread that is inside this stream now; None: no thread."""
         self.reader: int | None = None
-        """The thread that took the last event."""
+        """The id of the thread that took the last event; None: no event was taken."""
 
     def __next__(self) -> Event:
         self.reader = threading.get_ident()
@@ -365,7 +365,7 @@ class Stream(Iterator[Event]):
         return event
 
     def close(self) -> None:
-        """Ends the reading. Raises ValueError while another thread is running it."""
+        """Ends the reading. Raises ValueError while another thread is inside this stream."""
         self._enter(self._events.close)
 
     def _enter(self, step: Callable[[], _T]) -> _T:

@@ -1,8 +1,8 @@
 """Decoding: one token at a time, returned as whole characters.
 
-Grounded decoding: every number, code, date in figures or address that a model writes is in its passages. A small model
-miscopies such values or makes them up. From its first character on, a value may only continue and end like a value in
-the passages. If no token allows this, the model continues freely, and the value is reported
+Grounded decoding: a small model miscopies numbers, codes, dates in figures and addresses, or makes them up. So each
+such value that a model writes must be in the passages. From its first character on, the value may only continue and end
+like a value there. If no token allows this, the model continues freely, and the value is reported
 (`wim_edge.answer.wording.unsupported`).
 """
 
@@ -24,7 +24,7 @@ VALUE = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{0,64}\w|https?://\S{1,400}|\w{0,40}\d(?:[\w.,:/-]{0,80}\w)?"
     r"|\w{1,40}-\w{0,40}\d[\w-]{0,80}"
 )
-"""A number, code, date in figures, or address."""
+"""A number, a code, a date in figures, an e-mail address or a URL."""
 _WORD = re.compile(r"[^\s(\[{\"'“„«]+")
 _SIGN = re.compile(r"^[^\w@]+")
 _PARTS = re.compile(r"[-/:@]")
@@ -37,7 +37,7 @@ _LONGEST_LOOP, _LOOP_TOKENS = 64, 24
 
 @dataclass
 class Grounding:
-    """Restricts the values in a model's text to those of the given texts."""
+    """Restricts the values (see `VALUE`) that a model may write to the values in ``texts``."""
 
     model: Model
     texts: Seq[str]
@@ -47,7 +47,8 @@ class Grounding:
         self._values = frozenset(part.casefold() for value in found for part in (value, *_parts(value)))
 
     def held(self, written: str, logits: Logits) -> Logits:
-        """Returns the logits, with -inf for tokens after which ``written`` would contain a value that no text has."""
+        """Masks tokens with -inf, so that ``written``, the text so far, gets no unknown value. Returns the logits
+        unchanged if the likeliest token adds no unknown value, or if every token would."""
         before = written[-_SEEN:]
         wish = int(np.argmax(logits))
         if self._may_follow(before, wish):
@@ -63,7 +64,7 @@ class Grounding:
         return masked if np.isfinite(masked).any() else logits
 
     def _may_follow(self, before: str, token: int) -> bool:
-        """Returns whether each value in the text plus this token is known, or can still become a known value."""
+        """Returns whether each value in ``before`` plus this token is known, or can still become a known value."""
         ends, piece = self.model.is_eog(token), self.model.piece(token).decode("utf-8", "replace")
         if not piece and not ends:
             return False
@@ -78,7 +79,7 @@ class Grounding:
         return any(value.startswith(_begun(going)) for value in self._values)
 
     def _is_known(self, word: str) -> bool:
-        """Returns whether the texts contain every value in a complete word."""
+        """Returns whether ``texts`` contain every value in a complete word."""
         if not _is_value(word):
             return True
         own = (match.group().casefold() in self._values for match in VALUE.finditer(word))
@@ -87,13 +88,13 @@ class Grounding:
 
 @dataclass
 class Generation:
-    """A text being decoded. Iterate `pieces`; then the fields hold the outcome.
+    """The decoding of one text. Iterate `pieces`; then ``text``, ``n_tokens`` and ``finish_reason`` hold the outcome.
 
     Args:
-        refusal: a text that begins with these words, in any case, ends there and is empty.
-        strip: drop leading white space.
-        straight: cut neither echoes nor repeats from the text, as for a completion.
-        may_loop: do not stop when the model repeats itself.
+        refusal: words in lower case. A text that begins with these words, in any case, ends there and stays empty.
+        strip: True drops leading white space.
+        straight: True cuts neither echoes nor repeats from the text, as for a completion.
+        may_loop: True does not stop when the model repeats itself.
         grounding: allows only values that are in the passages; None: allows any value.
         labels: the prompt labels that are echoes at a line's beginning (`wim_edge.reading.cuts`).
     """
@@ -118,11 +119,9 @@ class Generation:
         self._cuts = Cuts(self.labels)
 
     def pieces(self) -> Iterator[str]:
-        """Decodes until an end-of-generation token, a stop text, ``max_tokens``, an echo or a repeat.
-
-        Yields whole characters; holds back text that may become a stop text or be cut. Raises Interrupted,
-        ContextOverflowError.
-        """
+        """Yields the text in whole characters until an end-of-generation token, a stop text, ``max_tokens``, an echo or
+        a repeat. Holds back characters that may become a stop text or be cut. Raises Interrupted,
+        ContextOverflowError."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         held = written = ""
         tokens: list[int] = []
@@ -168,7 +167,7 @@ class Generation:
         return self.text.strip()
 
     def _out(self, piece: str, *, last: bool = False) -> str:
-        """Returns the part of a piece that the cuts let through, and adds it to the text."""
+        """Returns the part of a piece that the cuts let through, and adds this part to ``text``."""
         self._begun = self._begun or bool(piece)
         if not self.straight:
             piece = self._cuts.feed(piece, last=last)
@@ -178,7 +177,7 @@ class Generation:
         return piece
 
     def _held_back(self, held: str) -> int:
-        """Returns the number of characters at the end that may become a stop text or a refusal."""
+        """Returns how many characters at the end of ``held`` may become a stop text or a refusal."""
         if not self._begun and self.refusal.startswith(held.lower()):
             return len(held)
         longest = max(map(len, self.stops), default=0)
@@ -189,7 +188,7 @@ class Generation:
 
 
 def is_repeating(tokens: list[int]) -> bool:
-    """Returns whether the last 24 or more tokens repeat one run, at least three times: greedy decoding stays in it."""
+    """Returns whether the tokens end in a loop: one run, at least three times and over at least 24 tokens."""
     for period in range(1, min(_LONGEST_LOOP, len(tokens) // 3) + 1):
         if tokens[-1] != tokens[-1 - period]:
             continue
@@ -204,18 +203,18 @@ def _is_value(word: str) -> bool:
 
 
 def _begun(word: str) -> str:
-    """Returns a word in lower case without a sign before it, such as "£"."""
+    """Returns a word in lower case, without signs such as "£" in front."""
     return _SIGN.sub("", word).casefold()
 
 
 def _last_word(text: str) -> str:
-    """Returns the word at the text's end; empty after a separator."""
+    """Returns the word at the text's end; empty if the text ends with a separator."""
     words = _WORD.findall(text)
     return words[-1] if words and text.endswith(words[-1]) else ""
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Yields every sequence of neighbouring parts of a value, which is divided at dashes, slashes, colons and @."""
+    """Yields the parts of a value between dashes, slashes, colons and @, and every run of neighbouring parts."""
     cuts = [0, *(match.start() for match in _PARTS.finditer(value)), len(value)]
     for first, start in enumerate(cuts[:12]):
         yield from (value[start:end].strip("-/:@") for end in cuts[first + 1 : 12])

@@ -1,6 +1,6 @@
 """Margins: notes on segments, as quotations or in the model's own words (Writing in the Margins, section 3.2).
 
-A margin is decoded on a fork of the sequence that ends with its segment.
+A margin is decoded on a fork of the reading's sequence, directly after the margin's segment.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WORDS = 0.6
 
 @dataclass(frozen=True)
 class Margin:
-    """A margin. ``quote`` and ``pointed`` are None if it is in the model's own words."""
+    """A note on a segment. ``quote`` and ``pointed`` are None if the note is in the model's own words."""
 
     text: str
     quote: Chars | None
@@ -55,16 +55,15 @@ class MarginWriter:
         self.pointer = Pointer(self.model, self.context, self.resolved.run_tokens)
 
     def log_odds(self, sequence: Sequence) -> float:
-        """Returns the adapter's log-odds, in nats, that the sequence contains an answer; leaves it as it was."""
+        """Returns the adapter's log-odds, in nats, that the sequence contains an answer; leaves the sequence
+        unchanged."""
         with sequence.fork() as branch, self.context.adapted():
             branch.append(self.plan.margin_prompt)
             return self.pointer.log_odds(branch.logits)
 
     def write(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
-        """Yields pieces of a segment's margin as they are decoded, then the margin.
-
-        ``branch``: ends with the segment; writing changes it. Raises Interrupted, ContextOverflowError.
-        """
+        """Yields the margin of segment ``index``: a free margin first in pieces of text, as they are decoded; then the
+        `Margin`. ``branch``: ends with the segment; writing changes it. Raises Interrupted, ContextOverflowError."""
         if self.resolved.margins_are_pointed_at:
             yield self._verbatim(index, branch)
         else:
@@ -85,7 +84,7 @@ class MarginWriter:
         yield Margin(text + "…" if text and generation.finish_reason == "length" else text, None)
 
     def _verbatim(self, index: int, branch: Sequence) -> Margin:
-        """Returns the quotation around the best run; an empty margin if the segment has no words."""
+        """Returns the quotation around the best run in segment ``index``; an empty margin if there is no run."""
         pointed = self.point(self.plan.segments[index].segment, branch)
         if not pointed.runs:
             return Margin("", None, pointed=pointed)
@@ -95,7 +94,7 @@ class MarginWriter:
         return Margin(text, (found.start, found.end), found.header, pointed)
 
     def point(self, segment: Segment, branch: Sequence) -> Pointed:
-        """Returns the runs that the model points at in the segment at the branch's end. Changes the branch."""
+        """Returns the runs that the model points at in ``segment``. Changes ``branch``, which ends with the segment."""
         document = self.plan.documents[segment.document]
         with self.clock.stage("margins"), self.context.adapted():
             branch.append(self.plan.margin_prompt)
@@ -105,8 +104,9 @@ class MarginWriter:
         return pointed
 
     def point_again(self, index: int, start: int, end: int, room: int) -> Pointed | None:
-        """Points into the paragraph around ``[start, end)`` of segment ``index``, read alone. None if it is nearly the
-        whole segment or has more than ``room`` tokens. Raises Interrupted."""
+        """Points into one paragraph of segment ``index``, read alone: the one around characters ``[start, end)`` of the
+        document. Returns None if the paragraph is nearly the whole segment, or does not fit into ``room`` tokens.
+        Raises Interrupted."""
         planned = self.plan.segments[index]
         whole = planned.segment
         left = whole.text.rfind(_BETWEEN, 0, start - whole.start) + 1
@@ -122,6 +122,6 @@ class MarginWriter:
             return self.point(Segment(whole.document, at, at + len(text), text, tuple(tokens)), sequence)
 
     def quotation(self, index: int, start: int, end: int) -> Quotation:
-        """Returns the quotation around characters ``[start, end)`` of the document, in segment ``index``."""
+        """Returns the quotation, within segment ``index``, around characters ``[start, end)`` of the document."""
         longest = self.resolved.margin_tokens * _CHARS_A_TOKEN
         return quotation(self.plan.document_of(index), self.plan.segments[index].segment, start, end, longest)

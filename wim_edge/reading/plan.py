@@ -49,7 +49,7 @@ class PlannedSegment:
 
     @property
     def chars(self) -> tuple[int, int]:
-        """The segment's range in its document."""
+        """The segment's range ``[start, end)``, in characters of the document."""
         return self.segment.start, self.segment.end
 
     @property
@@ -68,13 +68,13 @@ class Plan:
     documents: tuple[Document, ...]
     query: str
     prefix: tuple[int, ...]
-    """The system text and the opening of the user's turn."""
+    """The tokens of the system text and of the beginning of the user's turn."""
     margin_prompt: tuple[int, ...]
-    """The prompt that asks for a margin and ends the turn."""
+    """The tokens after a segment that ask for a margin; for a chat model they end the user's turn."""
     windows: tuple[tuple[PlannedSegment, ...], ...]
     n_ctx: int
     reserved: int
-    """The spare cells: for scoring, and for joined texts that are tokenized differently."""
+    """The number of cells to keep free: for scoring, and because joined texts may have more tokens."""
     outlook: Outlook | None = None
     """The prior that orders the segments in shallow reading; None in deep reading or without a question."""
 
@@ -94,12 +94,12 @@ class Plan:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The prompt labels that are in no document. In an answer they are echoes of the prompt."""
+        """The prompt labels that are in no document. Such a label in an answer is an echo of the prompt."""
         return labels_apart_from(document.text for document in self.documents)
 
     @property
     def tokens(self) -> int:
-        """The number of tokens of the documents' text."""
+        """The number of tokens in the documents' text, without headings."""
         return sum(len(piece.segment.tokens) for piece in self.segments)
 
     def document_of(self, index: int) -> Document:
@@ -108,7 +108,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Limit:
-    """The most tokens of a context. ``larger`` advises the user how to raise it."""
+    """The most tokens that a context may have. ``larger``: advice to the user on how to raise this limit."""
 
     tokens: int
     larger: str
@@ -118,10 +118,10 @@ def make_plan(
     model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, documents: Seq[Document], query: str,
     scoring: int, tokenize: Tokenize,
 ) -> Plan:  # fmt: skip
-    """Divides the documents into segments and chooses the context's size.
+    """Returns the plan: the documents divided into segments and windows, and the context's size.
 
     Args:
-        scoring: the cells that the relevance method needs.
+        scoring: the number of cells that the relevance method needs.
         tokenize: the model's tokenizer for documents; may raise to stop the planning.
 
     Raises ContextOverflowError, InvalidRequestError.
@@ -173,7 +173,8 @@ def make_plan(
 def make_margin_prompt(
     model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, query: str
 ) -> tuple[int, ...]:
-    """Returns the prompt for a margin. An adapter or base model continues after "Answer:"; a chat model gets a turn."""
+    """Returns the tokens that ask for a margin. An adapter or a base model continues the text after "Answer:"; for a
+    chat model, the tokens end the user's turn."""
     if resolved.margins_are_pointed_at and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.ask("pointing", query)))
     name = "quotation" if resolved.margins_are_pointed_at else "extractive_summary"
@@ -181,7 +182,8 @@ def make_margin_prompt(
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
-    """Returns the limit of a context. ``largest``: returns the most tokens that fit the memory."""
+    """Returns the most tokens of a context, the least of what the settings, the model's training and the memory allow.
+    ``largest``: returns the most tokens that fit the memory."""
     limit = min(settings.n_ctx or n_ctx_train, n_ctx_train)
     if settings.n_ctx is None and (fits := largest()) < limit:
         return Limit(fits, f"{memory_hint()}: memory holds no larger context of this model")
@@ -189,10 +191,8 @@ def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], in
 
 
 def check_fits(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
-    """Raises ContextOverflowError as soon as the documents alone exceed the context.
-
-    ``count``: returns the number of tokens of a text.
-    """
+    """Raises ContextOverflowError as soon as the documents alone exceed the context. ``count``: returns the number of
+    tokens of a text."""
     size = sum(len(document.text) for document in documents)
     seen = tokens = slack = 0
     for document in documents:
@@ -259,7 +259,7 @@ def _section(document: Document, segment: Segment, heading: str) -> str:
 
 
 def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:
-    """Returns the pieces in windows of consecutive pieces, each of at most ``room`` tokens if possible."""
+    """Returns windows of consecutive segments. Each has at most ``room`` tokens, except for a single longer segment."""
     windows: list[list[PlannedSegment]] = [[]]
     used = 0
     for piece in pieces:
@@ -272,9 +272,9 @@ def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegme
 
 
 def source_label(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
-    """Returns a place in words, such as "report.pdf, page 12"; may be empty.
+    """Returns the place of characters ``[start, end)`` in words, such as "report.pdf, page 12"; may be empty.
 
-    ``several``: include the document's name. ``lines``: give the line if there is no page or section.
+    ``several``: True includes the document's name. ``lines``: True gives the line if there is no page or section.
     """
     place = document.place(start, end)
     parts = [document.name] if several else []
@@ -290,7 +290,7 @@ def source_label(document: Document, start: int, end: int, several: bool, *, lin
 def source_of(
     document: Document, segment: int, chars: events.Chars, relevance: float, text: str, quote: events.Chars | None
 ) -> events.Source:
-    """Returns the source for a segment, with its margin's text and offsets."""
+    """Returns the source for a segment. ``text``: the margin or quotation; ``quote``: its place, or None."""
     place, path = document.place(*(quote or chars)), document.path
     return events.Source(
         segment, document.name, place.page, place.section, chars, relevance, text, quote, str(path) if path else None,

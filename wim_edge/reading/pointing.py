@@ -1,9 +1,9 @@
 """Pointing: the short answer as a run of a passage's own words.
 
 The second stage of MindRef (arXiv 2402.17010, section 3.3) within one segment: a beam search in which every token must
-continue a run of tokens of the segment. A run begins at a word and ends where the model ends the line. Its score is its
-log-probability including that end. A beam's log-probability only falls as it grows, so the search stops once an ended
-run beats all beams. A run costs a few short batches. It cannot be invented, and its offsets are known.
+continue a run of tokens of the segment. A run begins at a word and ends where the model ends the line. The score of a
+run is the log-probability of its tokens and this end, minus losses. No beam's bound rises as the beam grows, so the
+search stops once an ended run beats all beams. A run costs a few short batches. The model cannot invent a run.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ BEAMS = 4  # 8 beams pointed no better
 _LEAST = 1e-9
 _ACROSS = 20.0  # nats that a run over two rows of a table loses: more than for any other reason
 LONGEST = 40
-"""The most tokens of a run; it ends there if the model does not end it."""
+"""The most tokens of a run. A beam of this length counts as ended even if the model would go on."""
 NONE, YES, NO = " none", " Yes", " No"
 """The words that an adapter writes if the passage does not answer, or if the question asks for yes or no."""
 
 
 @dataclass(frozen=True)
 class AnswerRun:
-    """Characters ``[start, end)`` of the document, with the log-probability, in nats, of the run and its end."""
+    """A run: characters ``[start, end)`` of the document. ``logprob``: log P(run and its end) minus losses, in nats."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class AnswerRun:
 
 @dataclass(frozen=True)
 class Pointed:
-    """The model's answer to a question about one segment, in nats."""
+    """The result of pointing into one segment. Scores are in nats."""
 
     runs: tuple[AnswerRun, ...]
     """The best runs, best first; none if the segment has no words."""
@@ -54,39 +54,39 @@ class Pointed:
     yes: float
     """The log-odds of Yes against No."""
     verdict: float
-    """log P(Yes or No): high if the question asks for one."""
+    """log P(the answer is Yes or No): high if the question asks for yes or no."""
     n_tokens: int
-    """The tokens decoded."""
+    """The number of tokens that the search decoded."""
 
 
 @dataclass(frozen=True)
 class RowRead:
-    """A row that was read alone."""
+    """The result of reading a table row alone."""
 
     row: Row
     answers: float
     """An adapter's log-odds, in nats, that the row answers."""
     cells: tuple[tuple[int, float], ...]
-    """Cell numbers with log P(the cell is the answer), in nats."""
+    """Pairs (cell number, log P(the cell is the answer) in nats)."""
 
 
 @dataclass(frozen=True)
 class _Beam:
     places: tuple[int, ...]
-    """The indices of the tokens where the run begins; several if the segment repeats the run."""
+    """The token indices at which the beam's run begins; several if the segment repeats the run."""
     prefix: tuple[int, ...] = ()
     logprob: float = 0.0
     space: int | None = None
     """The token of a space that was written before the run."""
 
     def bound(self, far: list[float]) -> float:
-        """Returns an upper bound for the score of every run that continues the beam."""
+        """Returns an upper bound for the score of every run that continues the beam. ``far``: see `_Ground`."""
         return self.logprob - min(far[place] for place in self.places)
 
 
 @dataclass(frozen=True)
 class _Ground:
-    """The tokens of a segment, with the facts about each that the search needs."""
+    """A segment's tokens, with the offsets, places and losses that the search needs."""
 
     text: str
     tokens: tuple[int, ...]
@@ -96,13 +96,13 @@ class _Ground:
     """The indices of the tokens with which a run may begin."""
     may_end: list[bool]
     words: list[int]
-    """The number of tokens with a letter or digit before each token, and before the end. A run needs one."""
+    """The number of tokens with a letter or digit before each token, and before the end. A run needs at least one."""
     far: list[float]
-    """The nats that a run loses if it begins at the token, for each token."""
+    """The loss, in nats, of a run that begins at the token; one number for each token."""
 
     def loss(self, place: int, n: int) -> float:
-        """Returns the nats that the run of ``n`` tokens from token ``place`` loses: for its beginning, and `_ACROSS` if
-        it crosses from one row of a table to another."""
+        """Returns the loss, in nats, of the run of ``n`` tokens from token ``place``: the loss for its beginning, and
+        `_ACROSS` if the run crosses from one row of a table to another."""
         text, start, end = self.text, self.chars[place], self.chars[place + n]
         stop = text.find("\n", start, end)
         crosses = stop >= 0 and text[stop:end].strip()
@@ -121,7 +121,7 @@ class Pointer:
     """The tokens that end a line or the text."""
     _forms: dict[int, list[int]] = field(default_factory=dict)
     _verdicts: set[tuple[int, ...]] = field(default_factory=set)
-    """The tokens of `NONE`, `YES` and `NO` in all forms. No such run is found: its probability is the verdict's."""
+    """The tokens of "none", "yes", "no" in all forms. Such a run is no candidate: its probability is the verdict's."""
 
     def __post_init__(self) -> None:
         if self.model.has_adapter:
@@ -131,13 +131,13 @@ class Pointer:
         self._ends = [*lines, *self.model.eog_tokens]
 
     def log_odds(self, logits: NDArray[np.float32]) -> float:
-        """Returns the log-odds, in nats, that there is an answer, from the logits after the prompt."""
+        """Returns the log-odds, in nats, that the text contains an answer. ``logits``: those after the prompt."""
         none = float(log_softmax(logits)[self.model.tokenize(NONE)[0]])
         return float(-none + np.log(-np.expm1(min(none, -_LEAST))))
 
     def rate(self, sequence: Sequence, texts: Seq[str]) -> list[float]:
-        """Returns the log-probability, in nats, of each text with its end as the continuation of the sequence.
-        ``sequence``: ends with the prompt, and is left as it was. Raises Interrupted, ContextOverflowError."""
+        """Returns, for each text, the log-probability in nats that the sequence continues with this text and then ends.
+        ``sequence``: ends with the prompt, and stays unchanged. Raises Interrupted, ContextOverflowError."""
         first, scores = log_softmax(sequence.logits), list[float]()
         forms = ([self.model.tokenize(f" {text}"), self.model.tokenize(text)] for text in texts)
         tokens = [max(pair, key=lambda form: float(first[form[0]])) for pair in forms]  # with or without the space
@@ -156,7 +156,8 @@ class Pointer:
         return scores
 
     def read_row(self, sequence: Sequence, row: Row) -> RowRead:
-        """Rates the cells of a row. ``sequence``: ends with the row and the prompt. Raises as `rate`."""
+        """Rates the cells of a row as answers. ``sequence``: ends with the row and the prompt. Raises what `rate`
+        raises."""
         cells = [n for n, text in enumerate(row.texts) if 0 < len(text) <= _LONGEST_CELL]
         rated = self.rate(sequence, [row.texts[n] for n in cells])
         return RowRead(row, self.log_odds(sequence.logits), tuple(zip(cells, rated, strict=True)))
@@ -168,9 +169,9 @@ class Pointer:
         """Returns the runs of the segment at which the model points.
 
         Args:
-            sequence: ends with the prompt, and is left as it was. The beams are up to four forks of it.
-            avoid: characters ``[start, end)`` of the segment's text where no run begins or ends, such as headings.
-            asked: (start, end, nats) in the same offsets: a run that begins there loses these nats.
+            sequence: ends with the prompt, and stays unchanged. The beams are up to four forks of this sequence.
+            avoid: ranges ``[start, end)`` in the segment's text where no run begins or ends, such as headings.
+            asked: triples (start, end, nats), in the same offsets: a run that begins there loses these nats.
 
         Raises Interrupted, ContextOverflowError.
         """
@@ -199,7 +200,8 @@ class Pointer:
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, float(np.logaddexp(yes, no)), spent)
 
     def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
-        """Returns runs as (first token, number of tokens, score), best first, and the number of tokens decoded."""
+        """Returns the best runs as (first token, number of tokens, score), best first; and the number of tokens
+        decoded."""
         found: list[tuple[int, int, float]] = []
 
         def advance(live: list[tuple[_Beam, Logits]]) -> list[Step[_Beam]]:
@@ -225,10 +227,8 @@ class Pointer:
         return found, spent
 
     def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
-        """Yields the beam extended by each token that follows it in the segment, in its likelier form.
-
-        Also the beams without a token yet, for which a space is written first: tokenizers part it from a digit.
-        """
+        """Yields the beam extended by each token that follows the beam in the segment, in the token's likelier form.
+        Also yields beams that begin with a space alone: tokenizers part this space from a digit."""
         depth = len(beam.prefix)
         following: dict[int, list[int]] = {}
         for place in beam.places:
@@ -245,7 +245,8 @@ class Pointer:
             yield _Beam(tuple(places), (), beam.logprob + float(logprobs[space]), space)
 
     def _other_form(self, token: int) -> list[int]:
-        """Returns the token with its leading space removed or added, or a space and the token; else the token."""
+        """Returns the token without its leading space, or with one (perhaps as two tokens); the token itself if neither
+        exists."""
         if token not in self._forms:
             piece = self.model.piece(token).decode("utf-8", "replace")
             other = piece[1:] if piece.startswith(" ") else " " + piece
@@ -256,7 +257,7 @@ class Pointer:
 
 
 def _is_edge(text: str, at: int) -> bool:
-    """Returns whether a word may begin or end here: not between letters or digits, except in scripts without spaces."""
+    """Returns whether a word may begin or end at ``at``: not between letters or digits, except in unspaced scripts."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]
@@ -267,7 +268,7 @@ _QUOTES = {"(": ")", "[": "]", "“": "”", "«": "»", "„": "“", '"': '"',
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Returns the range without surrounding white space, brackets or quotes, and without punctuation at its end."""
+    """Returns ``[start, end)`` without surrounding white space, brackets or quotes, and without end punctuation."""
     start, _ = inked(text, start, end)
     while end > start and (text[end - 1].isspace() or text[end - 1] in ",;:.!?。，；：|*"):
         closes_abbreviation = text[end - 1] == "." and "." in text[start : end - 1].rsplit(" ", 1)[-1]
@@ -288,11 +289,9 @@ _ASTRAY = 16  # bytes to look ahead for a token's bytes that are not where they 
 def beginnings(
     piece: Callable[[int], bytes], text: str, tokens: Seq[int], longest: int
 ) -> tuple[list[int], dict[int, int]]:
-    """Returns the character offsets of the tokens and of the text's end, and {first token of a sentence: its end in
-    characters}. A sentence of more than ``longest`` tokens (a table) counts as begun at each of its words.
-
-    ``piece``: returns the bytes of a token (`wim_edge.engine.protocols.Model.piece`).
-    """
+    """Returns the character offsets of the tokens and of the text's end, and {first token of a sentence: the sentence's
+    end in characters}. In a sentence of more than ``longest`` tokens, such as a table, every word counts as a
+    beginning. ``piece``: returns the bytes of a token (`wim_edge.engine.protocols.Model.piece`)."""
     chars, whole = char_offsets(piece, text, tokens)
     spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(text)]
     ends: dict[int, int] = {}
@@ -307,10 +306,10 @@ def beginnings(
 
 
 def char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> tuple[list[int], list[bool]]:
-    """Returns the character offsets of the tokens and of the text's end, and for each token whether it begins at a
-    character. A token that begins inside a character has the offset of the next one.
+    """Returns the character offsets of the tokens and of the text's end, and whether each token begins where a
+    character begins. A token that begins inside a character has the offset of the next character.
 
-    SentencePiece writes a space as U+2581, so the two are treated as equal.
+    SentencePiece writes a space as U+2581, so both characters count as equal.
     """
     pieces, chars = [piece(token) for token in tokens], [char.translate(PLAIN_LETTERS) for char in text]
     if b"".join(pieces) != "".join(chars).encode():

@@ -1,6 +1,6 @@
 """The prompt cache: windows of text, restored from a saved reading or evaluated and saved.
 
-The restored part of a window is a sequence of its own. While it lasts, the reading's sequence is a fork of this part.
+The restored part of a window is a sequence of its own. Until all of it is read, the reading's sequence is its fork.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _SAVE_SHARE = 20  # saving takes at most a twentieth of the time
 
 @dataclass
 class PromptCache:
-    """The text being read. `open` a window, `restore` its saved part, then `read` its pieces."""
+    """The windows of the text in the context. `open` a window, `restore` its saved part, then `read` its segments."""
 
     context: Context
     plan: Plan
     clock: Timings
     saved: SavedReading | None
-    """Restores and keeps states; None: nothing is saved."""
+    """Loads and keeps the states of sequences on disk; None: nothing is saved."""
     may_be_killed: bool
     """True if the process may be killed, as when other machines take part (RPC). It then saves more often."""
     number: int = -1
-    """The window being read; -1: none yet."""
+    """The number of the window that is being read; -1: none yet."""
     read_tokens: int = 0
     """Document tokens evaluated for the first time."""
     reread_tokens: int = 0
     """Document tokens evaluated again, to score a segment alone or to answer from it."""
     reused_tokens: int = 0
-    """Document tokens restored."""
+    """Document tokens restored from the saved reading."""
     _sequence: Sequence | None = None
     _held: Sequence | None = None
-    """The restored part of this window, while it is longer than the sequence."""
+    """The restored part of this window; None once the reading's sequence is as long."""
     _grown: bool = False
     """True if part of this window was evaluated and is not saved yet."""
     _save_at: float = field(init=False)
@@ -73,7 +73,7 @@ class PromptCache:
                 self._sequence.truncate(len(self.plan.prefix))
 
     def restore(self) -> None:
-        """Restores the part of this window that the saved reading contains; `read` then moves along it."""
+        """Restores the part of this window that the saved reading contains. `read` then takes segments from there."""
         if self.saved is None:
             return
         with self.clock.stage("restore"):
@@ -91,11 +91,11 @@ class PromptCache:
                 self._begin()
 
     def is_cached(self, piece: PlannedSegment) -> bool:
-        """Returns whether the whole next piece is restored, so that nothing is evaluated."""
+        """Returns whether ``piece``, the next segment, is restored as a whole, so that `read` evaluates nothing."""
         return self._held is not None and len(self.sequence) + piece.size <= len(self._held)
 
     def read(self, piece: PlannedSegment) -> Iterator[events.Event]:
-        """Extends the sequence to the piece's end, from the restored part if possible; yields the progress."""
+        """Extends the sequence by the segment ``piece``, from the restored part if possible. Yields progress events."""
         begin, held = len(self.sequence), self._held
         tokens, lead = piece.tokens, len(piece.heading_tokens)
         if held is not None:
@@ -144,7 +144,7 @@ class PromptCache:
         )  # fmt: skip
 
     def save_when_due(self) -> None:
-        """Saves if enough time has passed. A killed process then loses little."""
+        """Saves this window if the last save was long enough ago. A killed process then loses little."""
         if time.monotonic() > self._save_at:
             self.save()
 
@@ -168,10 +168,10 @@ class PromptCache:
         return events.ReadingProgress(self.read_tokens + self.reused_tokens, self.plan.tokens)
 
     def _tokens(self, number: int) -> list[int]:
-        """Returns the tokens of a window, with the opening."""
+        """Returns the tokens of the opening and of window ``number``."""
         return [*self.plan.prefix, *(token for piece in self.plan.windows[number] for token in piece.tokens)]
 
     def _ends(self, number: int) -> list[int]:
-        """Returns the end positions of a window's segments."""
+        """Returns the positions in the sequence where the segments of window ``number`` end."""
         sizes = (piece.size for piece in self.plan.windows[number])
         return list(itertools.accumulate(sizes, initial=len(self.plan.prefix)))[1:]

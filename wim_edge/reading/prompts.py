@@ -1,7 +1,7 @@
-"""The prompts, from the Jinja files in `templates/`; docs/how-it-works.md lists each one's variables.
+"""The prompts, from the Jinja files in `templates/`; docs/how-it-works.md lists the variables of each template.
 
-A user's directory may replace any of them. Base models, which have no turns, use `templates/base/`. Values are inserted
-as they are and never rendered again.
+A user's directory may replace any template. Base models, which have no turns, use `templates/base/`. Values are
+inserted as they are and never rendered again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAMES = (
 
 @dataclass(frozen=True)
 class MarginNote:
-    """A relevant margin in the final prompt; ``place`` may be empty."""
+    """A relevant margin in the final prompt. ``place``: where the margin comes from, in words; may be empty."""
 
     place: str
     text: str
@@ -95,7 +95,7 @@ class Prompts:
             ) from error
 
     def ask(self, which: str, query: str, **values: object) -> str:
-        """Returns the prompt from the template ``which``, which asks the question and must not be blank."""
+        """Returns the prompt from the template ``which`` for a question. Raises InvalidRequestError if it is blank."""
         text = self._render(which, query=query, **values)
         if not text.strip():
             raise InvalidRequestError(f"{which}.jinja renders to nothing", "It must ask the question.")
@@ -118,7 +118,7 @@ class Prompts:
         return self._render("query_first", query=query)
 
     def classify(self, query: str) -> tuple[str, str]:
-        """Returns the text before the margin, which is the same for all margins, and the text after it."""
+        """Returns the prompt's texts before and after the margin. The first text is the same for all margins."""
         before, after = self._pieces("classification", ("margin",), query=query)
         return before, after
 
@@ -130,12 +130,12 @@ class Prompts:
         return before
 
     def recall(self, *, paged: bool) -> list[str]:
-        """Returns the texts before query, title (if ``paged``) and passage, without spaces at their ends."""
+        """Returns the prompt's texts before query, title (only if ``paged``) and passage, without trailing spaces."""
         variables = ("query", "title", "passage") if paged else ("query", "passage")
         return [text.rstrip(" ") for text in self._pieces("recall", variables, paged=paged)[:-1]]
 
     def _pieces(self, which: str, variables: Seq[str], **values: object) -> list[str]:
-        """Returns the template's texts before, between and after these variables, which must be in this order."""
+        """Returns a template's texts before, between and after the variables, which must occur in this order."""
         marks = {name: f"[[{secrets.token_hex(8)}]]" for name in variables}  # no question contains them
         pieces, rest = [], self._render(which, **values, **marks)
         for name, mark in marks.items():

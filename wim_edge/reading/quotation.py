@@ -34,10 +34,11 @@ class Quotation:
 
 
 def quotation(document: Document, segment: Segment, start: int, end: int, longest: int) -> Quotation:
-    """Returns the quotation that carries characters ``[start, end)`` of the document, within the segment.
+    """Returns the quotation around characters ``[start, end)`` of the document, within the segment.
 
-    A quotation over ``longest`` characters is cut around this range, at clauses if possible. A line that introduces it
-    ("Account:") is included, with as many list items as fit: one item alone would look like the whole list.
+    A quotation over ``longest`` characters is cut around this range, at clauses if possible. If the line above
+    introduces the quotation ("Account:"), it is included, with as many list items as fit: one item would look like the
+    whole list.
     """
     text, at = segment.text, start - segment.start
     spans = unit_spans(text)
@@ -61,7 +62,7 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
 
 
 def words_lost(text: str, question: str) -> list[tuple[int, int, float]]:
-    """Returns (start, end, missed points) of each unit of a text, in characters (`wim_edge.words.missed_points`)."""
+    """Returns (start, end, missed points) of each sentence, item or row, in characters (`words.missed_points`)."""
     spans = unit_spans(text)
     held = [words.without_endings(text[start:end]) for start, end in spans]
     missed = words.missed_points(held, words.without_endings(question))
@@ -74,10 +75,8 @@ def on_one_line(text: str) -> str:
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
-    """Returns the spans of bare lines in the segment's text: headings, dot leaders, and lines without words.
-
-    Empty if no other line would be left.
-    """
+    """Returns the ranges of bare lines in the segment's text: headings, dot leaders, and lines without words. The list
+    is empty if every line is bare."""
     sections = {mark.section for mark in document.marks if mark.section}
     lines = list(line_spans(segment.text))
     following, found = "", []
@@ -100,7 +99,8 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
 
 
 def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:
-    """Returns a span of ``longest`` characters or less around the run, cut at a word and at a clause if possible."""
+    """Returns a range around the run ``[start, end)``, within ``[left, right)``, of at most ``longest`` characters
+    unless the run is longer. It is cut at a clause or a word."""
     spare = max(0, longest - (end - start))
     begin = max(left, start - spare // 2)
     stop = min(right, max(end, begin + longest))

@@ -1,6 +1,6 @@
 """The ranking of segments: P(segment answers | question), the softmax of one logit per segment (Bayes' rule).
 
-The outlook is a prior for each segment before it is read. In shallow reading it gives the order. Counting words in
+The outlook is a prior for each segment before it is read, and gives the order of shallow reading. Counting words in
 common costs almost nothing; embedding takes a seventh of the reading's time, so only the most promising segments are
 embedded. Their vectors (0.1 s each) are saved with the reading; the next question embeds further segments. Tables of
 contents come last. Ties keep the document's order; with several documents, all beginnings come first.
@@ -26,9 +26,9 @@ from wim_edge.library import SavedReading
 
 _PROBABLE, _NEAR, _NEAR_ALONE = 0.5, 0.1, 0.03  # the default thresholds of `Ranking.chosen`
 AT_ONCE = 96
-"""The most segments that are embedded before a reading continues."""
+"""The most segments that are embedded in one go, before the reading continues."""
 AFTER = 2
-"""The number of segments that are read before any is embedded: often these suffice."""
+"""The number of segments to read before any segment is embedded: often these suffice."""
 _LAST_LATIN = "\u0250"
 _STEP = 8  # segments between two progress reports
 _NEVER = -1e9  # the logit of a segment that the user rejected
@@ -36,16 +36,16 @@ _NEVER = -1e9  # the logit of a segment that the user rejected
 
 @dataclass
 class Ranking:
-    """The scores of a document's segments.
+    """The scores of all segments, from which their relevances follow.
 
-    Without an ``outlook`` a segment's score is its logit; without a score its logit is 0, as for an empty text.
-    ``independent``: a score is the log-odds of its segment alone; there is no outlook.
+    Without an ``outlook``, a segment's logit is its score; a segment without a score has the logit 0, like an empty
+    text. ``independent``: True if each score is the log-odds of its segment alone; then there is no outlook.
     """
 
     n_segments: int
     independent: bool = False
     scores: dict[int, float] = field(default_factory=dict)
-    """Raw scores by segment; with ``answers``, only of segments that ranked among the first when they were read."""
+    """Raw scores by segment. With ``answers``, only segments that ranked among the first when read have a score."""
     verdicts: Mapping[int, bool] = field(default_factory=dict)
     """The user's verdicts: an accepted segment always matters, a rejected one never."""
     answers: dict[int, float] = field(default_factory=dict)
@@ -70,12 +70,12 @@ class Ranking:
         return float(1 / np.exp(logits - logits[index]).sum())
 
     def unread(self) -> float | None:
-        """Returns P(a segment that is not `known` answers better than all known ones), the highest of the documents;
-        None without an outlook."""
+        """Returns P(an unread segment answers better than all `known` ones); with several ``documents``, the highest
+        value of any document. None without an outlook."""
         return None if self.outlook is None else max(self.unread_in().values(), default=0.0)
 
     def unread_in(self) -> dict[int, float]:
-        """Returns {document: P(a segment of it that is not `known` answers better than its known ones)}."""
+        """Returns {document number: P(an unread segment of the document answers better than its `known` ones)}."""
         logits, left = self._logits(), np.ones(self.n_segments, dtype=bool)
         left[self.known] = False
         logits[[index for index in self.known if self.verdicts.get(index) is False]] = _NEVER
@@ -100,8 +100,9 @@ class Ranking:
         """Returns all segments that the user accepted, then the others that matter, up to ``at_most`` in total.
 
         If scores are independent, a segment matters if its relevance reaches the threshold (default 0.5). Else its
-        score must be above 0, and its relevance must reach the best segment's times the threshold (default 0.1, or 0.03
-        with an outlook); the first of each of the ``documents`` comes before others, and needs the score alone.
+        score or its adapter's log-odds must be above 0, and its relevance must reach a share of the best one's: the
+        threshold (default 0.1, or 0.03 with an outlook). The best segment of each of the ``documents`` goes first,
+        whatever its relevance.
         """
         accepted = [index for index in self.order() if self.verdicts.get(index)]
         order = self.without_verdict()
@@ -117,7 +118,7 @@ class Ranking:
         return [*accepted, *(index for index in best if index in first or self.relevance(index) >= least)]
 
     def is_first(self, index: int, n: int) -> bool:
-        """Returns whether prior and adapter rank a segment among the first ``n``; True without an outlook."""
+        """Returns whether segment ``index`` is among the ``n`` best by prior and adapter; True without an outlook."""
         if self.outlook is None:
             return True
         weight, prior = self.outlook.weights.answers, self.outlook.prior
@@ -161,18 +162,18 @@ _CONTENTS_SHARE = 0.5  # the least share of lines with dot leaders in a table of
 
 @dataclass(frozen=True)
 class Outlook:
-    """The facts about segments before they are read, one value for each segment."""
+    """The prior evidence on all segments, before they are read."""
 
     shared: tuple[float, ...]
-    """The BM25 score of each segment."""
+    """The BM25 score of each segment for the question."""
     contents: tuple[bool, ...]
-    """True for a table of contents."""
+    """True for each segment that is a table of contents."""
     ties: tuple[int, ...]
-    """All segments in the order that breaks ties."""
+    """The numbers of all segments, in the order that breaks ties."""
     adapted: bool = False
     """True if an adapter gives log-odds for each segment that is read."""
     similarities: Mapping[int, float] = field(default_factory=dict)
-    """The cosine similarity to the question, by embedded segment."""
+    """The cosine similarity to the question, by segment number; only of embedded segments."""
 
     @property
     def weights(self) -> Weights:
@@ -182,7 +183,7 @@ class Outlook:
 
     @cached_property
     def prior(self) -> tuple[float, ...]:
-        """The logits that segments answer; a segment without an embedding gets the mean similarity."""
+        """The logit of each segment before it is read. A segment without an embedding gets the mean similarity."""
         near = np.zeros(len(self.shared))
         if self.similarities:
             found = np.array(list(self.similarities.values()))
@@ -193,7 +194,7 @@ class Outlook:
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """The segments, most promising first."""
+        """The numbers of the segments, most promising first."""
         return tuple(sorted(self.ties, key=lambda n: (self.contents[n], -self.prior[n])))
 
     def nearer(self, similarities: Mapping[int, float]) -> Outlook:
@@ -202,7 +203,7 @@ class Outlook:
 
 
 def outlook(texts: Sequence[str], question: str, documents: Sequence[int]) -> Outlook:
-    """Returns the outlook on segments from their words in common. ``documents``: the document number of each text."""
+    """Returns the outlook from the words that texts and question share. ``documents``: each text's document number."""
     shared: dict[int, float] = {}
     with suppress(InvalidRequestError):  # without FTS5 in SQLite, the document's order stays
         shared = words.scores(texts, question)
@@ -221,9 +222,9 @@ def _is_contents(text: str) -> bool:
 
 
 class Similarity:
-    """Cosine similarities of segments and a question. Iterate `measure`; then ``found`` holds them by segment number.
+    """The cosine similarities of segments to a question. Iterate `measure`; then ``found`` has them by segment number.
 
-    ``saved``: keeps the vectors; None: nothing is saved.
+    ``saved``: the saved reading that keeps the vectors; None: nothing is saved.
     """
 
     def __init__(self, embedder: Embedder, query: str, saved: SavedReading | None) -> None:
@@ -231,10 +232,10 @@ class Similarity:
         self._question: Vector | None = None
         self.found: dict[int, float] = {}
         self.known: set[int] = set()
-        """The embedded segments."""
+        """The numbers of the segments that are embedded."""
 
     def is_due(self, number: int, n_read: int) -> bool:
-        """Returns whether to embed more segments before segment ``number`` is read."""
+        """Returns whether to embed more segments before segment ``number`` is read. ``n_read``: how many were read."""
         return number not in self.known and (n_read >= AFTER or not self._query)
 
     def unknown(self, order: Sequence[int]) -> list[int]:
@@ -243,10 +244,8 @@ class Similarity:
         return unknown[:AT_ONCE] if self._query else unknown
 
     def measure(self, texts: Mapping[int, str], check: Callable[[], None]) -> Iterator[int]:
-        """Embeds the question and texts, given by segment, and yields the number of texts done so far.
-
-        ``check``: may raise to stop; the vectors computed until then are saved.
-        """
+        """Embeds the question and ``texts``, which are given by segment number. Yields the number of texts done so far.
+        ``check``: may raise to stop; the vectors computed until then are saved."""
         fingerprint = self._embedder.fingerprint
         if self._question is None and self._query:
             self._question = self._embedder.query(self._query)

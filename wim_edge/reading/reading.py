@@ -3,16 +3,16 @@
 Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep reading in one window:
 
     [opening][segment 0]                                  prefill
-    [opening][segment 0][question]                        on a fork: its likelihood (relevance.py)
+    [opening][segment 0][question]                        on a fork: the question's likelihood (relevance.py)
     [opening][segment 0][extract][margin 0]               on a fork, closed after the margin
     [opening][segment 0][segment 1]                       the forks have left no trace
     ...
     [opening][segment 0] ... [segment n][margins][query][answer]
 
-Shallow reading has windows of one segment, in the order of ranking.py; the cache returns to the opening before each.
-The beginning of a window may be restored from a saved reading. The restored segments are all scored before any margin
-is written. A segment gets a margin if an answer given now would draw on it. A method that judges margins (`verdict`)
-needs every margin before its score, as in the paper.
+Shallow reading has windows of one segment, in the order of ranking.py. Before each window, the cache returns to the
+opening. The beginning of a window may be restored from a saved reading; restored segments are all scored before any
+margin is written. A segment gets a margin if an answer given now would draw on the segment. The method `verdict` scores
+margins, so every segment needs one first, as in the paper.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OF_A_LIST = 6  # the most passages for a list that is pointed at, unless `max_p
 
 @dataclass
 class Reading:
-    """A reading. Iterate `run`; then ``cache``, ``ranking`` and ``margins`` hold the outcome."""
+    """A pass over the documents. Iterate `run`; then ``cache``, ``ranking`` and ``margins`` hold the outcome."""
 
     model: Model
     context: Context
@@ -60,15 +60,15 @@ class Reading:
     clock: Timings
     policy: Policy | None = None
     saved: SavedReading | None = None
-    """Restores and keeps states; None: nothing is saved."""
+    """Loads and keeps the states of sequences on disk; None: nothing is saved."""
     support: SupportWeights = field(default_factory=SupportWeights)
     similarity: Similarity | None = None
-    """The embedding scout; None: words alone give the order."""
+    """The scout, with the segments' similarities; None: words in common alone give the order."""
     margins: dict[int, events.MarginJudged] = field(default_factory=dict)
     pointed: dict[int, Pointed] = field(default_factory=dict)
     """The runs that the model points at, by segment."""
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
-    """The states, in shallow reading, of segments that an answer given now would draw on."""
+    """The states of segments that an answer or a pending margin would need now; only in shallow reading."""
     n_read: int = 0
     is_spent: bool = False
     """True if the reading ended at its limit, not at the text's end or on request."""
@@ -78,7 +78,7 @@ class Reading:
     _at: int = -1
     """The segment at the sequence's end, while it is assessed; -1: none."""
     _pending: dict[int, int] = field(default_factory=dict)
-    """The segments whose margins are not written yet, with the positions of their ends in the sequence."""
+    """The segments whose margins are not written yet, each with the position in the sequence where it ends."""
 
     def __post_init__(self) -> None:
         may_be_killed = self.resolved.settings.rpc is not None
@@ -99,10 +99,8 @@ class Reading:
         self.ranking = Ranking(len(self.plan.segments), self._method.scores_margins, outlook=prior, documents=documents)
 
     def run(self) -> Iterator[events.Event]:
-        """Reads to the text's end or the limit. Yields the events.
-
-        Raises Interrupted when asked to stop; the text read until then is saved.
-        """
+        """Reads to the text's end or to the limit (`Settings.within`). Yields the events. Raises Interrupted if a stop
+        is requested; the text read until then is saved."""
         self._begun, self._best, self.is_spent = time.monotonic(), next(iter(self.chosen()), -1), False
         try:
             while self._left and not self.is_spent:
@@ -174,7 +172,7 @@ class Reading:
             yield from self._write_waiting()
 
     def is_enough(self) -> bool:
-        """Returns whether the limit is reached while segments are left, and sets ``is_spent``."""
+        """Returns whether the limit is reached while segments are left to read. Sets ``is_spent`` to the result."""
         if self.n_read == len(self.plan.segments):
             return False
         if self.reads_on:
@@ -188,12 +186,12 @@ class Reading:
 
     @property
     def is_stopped(self) -> bool:
-        """Returns whether a request ended the reading before its limit."""
+        """Returns whether the reading ended on request, before the text's end and the limit."""
         return self.n_read != len(self.plan.segments) and not self.is_spent
 
     @property
     def unread(self) -> float | None:
-        """P(an unread segment answers better); None: unknown."""
+        """P(an unread segment answers better than those that are read); None: unknown."""
         return 0.0 if self.n_read == len(self.plan.segments) else self.ranking.unread()
 
     @property
@@ -203,7 +201,7 @@ class Reading:
 
     @property
     def may_read_on(self) -> bool:
-        """Returns whether segments are left to read after the answer."""
+        """Returns whether the reading can continue after an answer: shallow reading, with segments left."""
         return self.relevance is not None and not self.resolved.pattern.deep and bool(self._left)
 
     def chosen(self) -> list[int]:
@@ -213,7 +211,7 @@ class Reading:
         return chosen if chosen or self.resolved.prose else self.ranking.without_verdict()[:1]
 
     def nearest(self) -> list[int]:
-        """Returns the passages for an answer if none is chosen, most relevant first."""
+        """Returns the segments to answer from if `chosen` is empty, most relevant first."""
         return self.ranking.without_verdict()[: min(_NEAREST, self.resolved.max_passages)]
 
     def _relevant(self) -> list[int]:
@@ -225,12 +223,12 @@ class Reading:
         return max(most, _OF_A_LIST) if self.kind == "list" and not self.resolved.prose else most
 
     def pointed_at(self, segments: Seq[int]) -> dict[int, Pointed]:
-        """Returns {segment: what the model points at} for those of these segments that have a quotation as margin."""
+        """Returns {segment: its `Pointed`}, for those of ``segments`` whose margin is a quotation."""
         return {index: self.pointed[index] for index in segments if index in self.pointed}
 
     def alone(self, texts: Seq[list[int]]) -> Iterator[Sequence]:
-        """Yields for each text a sequence that ends with the text alone and the prompt for a margin, to be used until
-        the next one. Stops early when the context has no room for further texts. Raises Interrupted."""
+        """Yields, for each text (tokens), a sequence of the opening, this text and the prompt for a margin. Use each
+        one before you take the next. Stops early when the context has no room for further texts. Raises Interrupted."""
         plan = self.plan
         room = self.context.n_ctx - len(self.cache.sequence) - len(plan.prefix)
         for at in range(0, len(texts), _AT_ONCE):
@@ -254,7 +252,7 @@ class Reading:
 
     @property
     def _needs_reading(self) -> bool:
-        """Returns whether every segment is read, not only the chosen segments."""
+        """Returns whether every segment must be evaluated in the reading's sequence, not only chosen ones."""
         pattern = self.resolved.pattern
         if pattern.deep or self.relevance is None:
             return True
@@ -268,7 +266,8 @@ class Reading:
         return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone
 
     def _assess(self, index: int, piece: PlannedSegment, known: bool) -> Iterator[events.Event]:
-        """Scores the segment at the sequence's end. Writes its margin, if it gets one, or queues it if ``known``."""
+        """Scores the segment at the sequence's end. If the segment gets a margin, writes the margin or, if the segment
+        is ``known`` (restored), queues it."""
         margins = self.resolved.pattern.margins
         if margins and self._method.scores_margins:
             self._pending[index] = len(self.cache.sequence)
@@ -317,7 +316,7 @@ class Reading:
         self.snapshots[index] = self.cache.sequence.snapshot()
 
     def _write_waiting(self) -> Iterator[events.Event]:
-        """Yields the events of `write_waiting_margins`, and checks for a stop after each."""
+        """Yields the events of `write_waiting_margins`, and checks for a stop request before each."""
         with closing(self.write_waiting_margins()) as written:
             for event in written:
                 self.control.check()
@@ -341,7 +340,8 @@ class Reading:
 
     @contextmanager
     def _branch(self, index: int, end: int) -> Iterator[Sequence]:
-        """Yields a fork that ends with the segment, which is at position ``end``; restores its state if necessary."""
+        """Yields a fork that ends with segment ``index``, at position ``end``. Restores the segment's state if
+        necessary."""
         sequence = self.cache.sequence
         others = not self.resolved.pattern.deep and index != self._at  # other segments were read since
         if others:

@@ -1,9 +1,9 @@
 """The methods for the relevance of segments to the question (docs/how-it-works.md lists them).
 
 A method returns a raw score; `Ranking` (ranking.py) turns all scores so far into relevances, 0 to 1. The likelier a
-language model finds a question after a text, the better the text answers it (Ponte and Croft 1998; Sachan et al. 2022,
-"Improving passage retrieval with zero-shot question generation"). Such a score decodes nothing. It takes one small
-batch for each segment, which is rolled back.
+language model finds a question after a text, the better the text answers the question (Ponte and Croft 1998; Sachan et
+al. 2022, "Improving passage retrieval with zero-shot question generation"). Such a score decodes no token. It takes one
+small batch for each segment, and this batch is rolled back.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ _NO_TEXT = -20.0  # log-odds of an empty margin
 
 @dataclass(frozen=True)
 class Scorer:
-    """The model that scores, with its prompts."""
+    """The model that scores segments or margins, with its chat format and prompts."""
 
     model: Model
     chat: ChatFormat
     prompts: Prompts
     is_other: bool = False
-    """True if it is not the model that reads."""
+    """True if this model is not the model that reads."""
 
 
 class Relevance:
     """A relevance method: call `open`, then `begin_window` and `score` during the reading, then `close`. Scores enter a
-    softmax in which an empty text has 0. Their unit is the nat; a positive score means that the segment helps."""
+    softmax in which an empty text has the score 0; a positive score means that the segment helps."""
 
     scores_margins = False
-    """True if it scores a text (the margin's; without margins, the segment's), not the segment in the cache. A score is
-    the log-odds of its text alone, and the answer is not judged (`answer/judged.py`)."""
+    """True if the method scores a text (the margin or, without margins, the segment) instead of the segment in the
+    cache. A score is then the log-odds of this text alone, and the answer is not judged (`answer/judged.py`)."""
     needs_sequence = False
-    """True if it needs the segment in the reading's sequence."""
+    """True if the method needs the segment in the reading's sequence."""
     own_model: str | None = None
     """The name of the model that scores, if it is not the model that reads."""
     context: Context | None = None
-    """The context of that model."""
+    """The context of ``own_model``; None: no such context is open."""
     uses_outlook = False
     """True if the outlook (words in common, the scout) is part of the ranking (`wim_edge.reading.ranking.Ranking`)."""
     scores_in_nats = True
-    """True if its scores are log-likelihoods or log-odds, from which the support is computed."""
+    """True if the scores are log-likelihoods or log-odds, from which the support is computed."""
     evaluated_tokens = 0
-    """The tokens evaluated so far in a sequence of its own, with the reading's model."""
+    """The number of tokens that the reading's model has evaluated in the method's own sequence."""
     reserved_cells = 0
-    """The most cells of the reading's context that it needs."""
+    """The most cells that the method needs in the reading's context."""
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
         """Prepares to score these segments. May take a sequence of the context, and use the saved reading."""
@@ -70,14 +70,15 @@ class Relevance:
         """Begins a window: the reading's sequence holds only the opening."""
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
-        """Returns the score of segment ``index``, at the sequence's end; None: its gain was too small (`Cascade`).
+        """Returns the score of segment ``index``, at the sequence's end; None: the segment's gain was too small
+        (`Cascade`).
 
-        ``text``: what to score, if `scores_margins`. Raises Interrupted, ContextOverflowError.
+        ``text``: the text to score, if `scores_margins`. Raises Interrupted, ContextOverflowError.
         """
         raise NotImplementedError
 
     def gain(self, sequence: Sequence) -> float:
-        """Returns log P(question | the sequence) - log P(question | nothing). Only if `uses_outlook`."""
+        """Returns log P(question | the sequence) - log P(question | nothing), in nats. Needs `uses_outlook`."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -85,7 +86,7 @@ class Relevance:
 
 
 class QuestionLikelihood:
-    """Measures how likely the question is after a text. `len` returns the tokens that this takes."""
+    """Measures how likely the question is after a text. `len` is the number of tokens that one measurement appends."""
 
     def __init__(self, model: Model, prompts: Prompts, query: str) -> None:
         before = prompts.before_question()
@@ -106,12 +107,13 @@ class QuestionLikelihood:
 
 
 class InOwnSequence(Relevance):
-    """Scores texts in a sequence of its own. The opening is evaluated once; each text is appended to it, and truncated
-    again. A model that does not read has a context of its own, too (Writing in the Margins, appendix A).
+    """Scores texts in a sequence of the method's own. The opening is evaluated once; each text is appended, then
+    removed. A model that does not read has a context of its own, too (Writing in the Margins, appendix A).
 
     Args:
-        text_tokens: the tokens of the longest text to score.
-        more: the tokens that are evaluated after a text.
+        opening: the tokens before each text.
+        text_tokens: the number of tokens of the longest text to score.
+        more: the number of tokens that are evaluated after a text.
     """
 
     def __init__(self, scorer: Scorer, opening: list[int], text_tokens: int, more: int) -> None:
@@ -142,7 +144,7 @@ class InOwnSequence(Relevance):
 
     @contextmanager
     def _after_opening(self) -> Iterator[Sequence]:
-        """Yields the sequence with the opening; truncates what the block appends."""
+        """Yields the method's sequence, which holds the opening; removes what the block appends."""
         own = self._own
         assert own is not None
         if not len(own):
@@ -166,12 +168,12 @@ class InOwnSequence(Relevance):
 
 
 class Likelihood(InOwnSequence):
-    """log P(question | segment alone) - log P(question | nothing).
+    """The score log P(question | segment alone) - log P(question | nothing), in nats.
 
     Args:
-        alone: True if the reading's own sequence holds each segment alone (shallow reading); else each is evaluated
-            again in a short sequence.
-        segment_tokens: the tokens of the longest segment.
+        alone: True if the reading's own sequence holds each segment alone (shallow reading); else each segment is
+            evaluated again in a short sequence.
+        segment_tokens: the number of tokens of the longest segment.
     """
 
     uses_outlook = True
@@ -218,11 +220,8 @@ class Likelihood(InOwnSequence):
 
 
 class LikelihoodGain(Relevance):
-    """The gain in the question's log-likelihood, in nats, when a segment enters the cache.
-
-    It is scaled by log P(question | nothing) / log P(question | the cache before), because less gain is possible for
-    later segments.
-    """
+    """The gain in the question's log-likelihood, in nats, when a segment enters the cache. The gain is scaled by log
+    P(question | nothing) / log P(question | the cache before), because less gain is possible for later segments."""
 
     needs_sequence = True
 
@@ -241,7 +240,7 @@ class LikelihoodGain(Relevance):
 
 
 class Cascade(Likelihood):
-    """The likelihood of segments whose gain is among the best ``width`` so far; other segments get no score."""
+    """The `Likelihood` score of segments whose gain is among the best ``width`` so far; None for other segments."""
 
     uses_outlook = False
 
@@ -259,7 +258,7 @@ class Cascade(Likelihood):
 
 
 class BM25(Relevance):
-    """BM25 scores of the segments with their headings (`wim_edge.words`)."""
+    """The BM25 score of each segment, with its heading, for the question (`wim_edge.words`)."""
 
     scores_in_nats = False
 
@@ -275,7 +274,7 @@ class BM25(Relevance):
 
 
 def verdict_tokens(model: Model, word: str) -> set[int]:
-    """Returns the first tokens of a word in upper, title and lower case, with and without a space before it."""
+    """Returns the first token of a word in each form: upper, title and lower case, with and without a space before."""
     forms = (word.upper(), word.capitalize(), word.lower())
     return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
 

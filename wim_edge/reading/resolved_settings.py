@@ -1,13 +1,13 @@
-"""Patterns, and resolved settings with their origins: the only place that merges the sources of settings.
+"""Patterns, and resolved settings with their origins. Only this module merges the sources of settings.
 
-A setting comes from the first of these that has a value:
+A setting comes from the first of these sources that has a value:
 
-    given         an option, a variable ``WIM_EDGE_*``, or a field of `Settings`
-    tuned.json    the fastest on this machine, by `wim-edge tune` (`wim_edge.tuned`)
-    models.toml   the best for the model
-    length        the pattern alone, by text length and model speed (`wim_edge.reading.resolved_settings.automatic`)
-    pattern       the values that go with the pattern
-    default       the values in `wim_edge.settings`
+    given         an option, an environment variable ``WIM_EDGE_*``, or a field of `Settings`
+    tuned.json    the fastest value on this machine, found by `wim-edge tune` (`wim_edge.tuned`)
+    models.toml   the best value for the model
+    length        for the pattern only: by text length and model speed (`wim_edge.reading.resolved_settings.automatic`)
+    pattern       the value that goes with the pattern
+    default       the value in `wim_edge.settings`
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class ResolvedSettings:
     """The settings with every choice made, except for choices that the engine makes when it loads the model."""
 
     settings: Settings
-    """Each field has a value if a source has one; None: the engine decides."""
+    """The merged settings. None: no source has a value; a field below, or the engine, holds the choice."""
     origins: Mapping[str, str]
-    """The origin of each field's value, by field name (see above)."""
+    """The origin of each field's value, by field name (see the table above)."""
     pattern: Pattern
     relevance: str
     margins: str
@@ -44,7 +44,7 @@ class ResolvedSettings:
     segment_tokens: int
     max_passages: int
     prose: bool
-    """True if the model writes the answer, False if it points at it."""
+    """True if the model writes the answer in its own words, False if it points at words of the text."""
     why: str | None = None
     """The reason for the pattern, if the user did not choose it."""
 
@@ -55,19 +55,19 @@ class ResolvedSettings:
 
     @property
     def run_tokens(self) -> int:
-        """The most tokens of a run."""
+        """The most tokens of a run that is pointed at."""
         return min(LONGEST, self.margin_tokens)
 
     @property
     def decoded_tokens(self) -> int:
-        """The most cells that decoding a margin takes; for a quotation, those of all beams together."""
+        """The most cells that decoding a margin takes; for a quotation, the cells of all beams together."""
         return BEAMS * self.run_tokens if self.margins_are_pointed_at else self.margin_tokens
 
     def explained(self) -> dict[str, dict[str, Any]]:
-        """Returns each setting's effective ``value``, as JSON, and ``origin``, by name.
+        """Returns {name: {"value": ..., "origin": ...}}: the effective value of each setting, as plain data for JSON.
 
-        The origin of a value from the environment is the variable's name. A value of None is chosen later, by the model
-        (threads, layers) or the text (context).
+        The origin of a value from an environment variable is the variable's name. A value of None is chosen later: for
+        threads and layers when the model is loaded, for the context when the text is known.
         """
         environment, explained = Settings.from_environment(), {}
         for name in (field.name for field in fields(Settings)):
@@ -130,8 +130,8 @@ def resolve(
 class Pattern:
     """A way of reading a document.
 
-    ``deep``: all segments are read in one sequence; False: each alone after the system text.
-    ``answers_from_passages``: the answer comes from chosen segments; False: from the whole context.
+    ``deep``: True if all segments are read in one sequence, False if each is read alone after the system text.
+    ``answers_from_passages``: True if the answer comes from chosen segments, False if from the whole context.
     """
 
     name: str
@@ -146,7 +146,7 @@ class Pattern:
 
     @property
     def needs_full_context(self) -> bool:
-        """Returns whether the documents must fit the context."""
+        """Returns whether all documents must fit the context at once."""
         return self.deep and not self.margins
 
 
@@ -167,13 +167,13 @@ _BESIDE = 1024  # tokens for prompts, margins and the answer
 
 
 def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
-    """Returns (pattern, reason): `wim` if the text fits the context and is read within `_SECONDS`, else
-    `wim-shallow`.
+    """Returns (pattern, reason): `wim` if the text fits the context and takes at most `_SECONDS` to read, else
+    `wim-shallow`. If the speed is unknown, `wim` takes texts of at most `_SHORT` tokens.
 
     Args:
         tokens: the approximate number of tokens in the documents.
-        n_ctx: the most cells of a context.
-        speed: tokens per second of reading, if known.
+        n_ctx: the most tokens of a context.
+        speed: tokens per second of reading; None: unknown.
     """
     seconds = tokens / speed if speed else None
     if tokens + _BESIDE > n_ctx:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Timings:
-    """Adds up wall-clock seconds of named stages; ``total`` runs from the clock's creation."""
+    """Adds up the wall-clock seconds of named stages; ``total`` counts from the creation of the object."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -27,7 +27,7 @@ class Timings:
             self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - started
 
     def each(self, name: str, items: Iterator[T]) -> Iterator[T]:
-        """Yields the items; counts the time in the iterator as stage ``name``, without the consumer's time."""
+        """Yields the items. The iterator's time counts for the stage ``name``; the consumer's time does not."""
         while True:
             with self.stage(name):
                 try:

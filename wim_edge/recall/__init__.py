@@ -1,1 +1,1 @@
-"""Recall: the model names the titles and the first words of the passages worth reading (MindRef, arXiv 2402.17010)."""
+"""Recall: a model decodes titles of a library, then the first words of their passages (MindRef, arXiv 2402.17010)."""

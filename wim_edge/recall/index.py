@@ -1,13 +1,13 @@
 """The index of a library for recall with one model: its tokens, and the places where titles and sentences begin.
 
-    tokens   of each document: title, end mark, text, end mark (see `end_of`); uint16 or uint32
-    ids      of the documents, int64; ``digests``: of their titles and texts, 16 bytes each
+    tokens   for each document: title, end mark, text, end mark (see `end_of`); uint16 or uint32
+    ids      the documents' ids, int64; ``digests``: 16 bytes for each document's title, text and marks
     heads    indices in ``tokens`` where titles begin, then the length of ``tokens``; ``bodies``: where texts begin
-    starts   indices in ``tokens`` where sentences begin; ``chars``: how many characters of the document precede each
-    titles   the heads, sorted by the tokens there: a trie; ``sentences``: the starts, sorted likewise
+    starts   indices in ``tokens`` where sentences begin; ``chars``: the character offset of each in its document
+    titles   ``heads`` sorted by the tokens from there on; ``sentences``: ``starts`` sorted in the same way
 
 The index is one file, checked when it is opened (`library.array_file`), then mapped into memory. It records the
-library's version. The index of a later version takes over the tokens of unchanged documents.
+library's version. When the library changes, a new index takes over the tokens of unchanged documents.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Told = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class TokenIndex:
-    """The arrays of a library for one model (see above), in the order of the documents' ids."""
+    """The index of a library for one model, as arrays. The module's docstring describes each array."""
 
     ids: Ints
     heads: Ints
@@ -67,15 +67,15 @@ class TokenIndex:
         return self.passage_runs.inside(*((int(self.bodies[at]), int(self.heads[at + 1])) for at in documents))
 
     def document_at(self, places: Ints) -> Ints:
-        """Returns for each place (an index of ``tokens``) its document, as an index of ``ids``."""
+        """Returns the document of each place: an index of ``ids`` for each index of ``tokens``."""
         return np.searchsorted(self.heads, places, side="right") - 1
 
     def char_offset(self, place: int) -> int:
-        """Returns how many characters of its document precede the sentence at ``place``."""
+        """Returns the character offset, in its document, of the sentence at ``place`` (an index of ``tokens``)."""
         return int(self.chars[np.searchsorted(self.starts, place)])
 
     def sentence_end(self, place: int, n_tokens: int) -> int | None:
-        """Returns the character offset of the first sentence at least ``n_tokens`` after ``place``; None if none is."""
+        """Returns the character offset of the first sentence at ``place + n_tokens`` or later; None: there is none."""
         at = int(np.searchsorted(self.starts, place + n_tokens))
         document = int(self.document_at(np.array([place]))[0])
         is_inside = at < len(self.starts) and self.starts[at] < self.heads[document + 1]
@@ -83,7 +83,7 @@ class TokenIndex:
 
     @property
     def arrays(self) -> dict[str, Ints]:
-        """The arrays by name."""
+        """The arrays of the index, by the names of the fields."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -99,7 +99,7 @@ def _opened(path: Path, about: dict[str, str] | None) -> TokenIndex | None:
 
 
 def load_or_build_index(library: Library, model: Model, told: Told = lambda done, of: None) -> TokenIndex:
-    """Returns the library's index for a model, building it if there is none. Raises LibraryError if that fails."""
+    """Returns the library's index for a model; builds and saves it if none is current. Raises LibraryError."""
     known = load_index(library, model)
     if known is not None:
         return known
@@ -132,7 +132,7 @@ def _path(library: Library, model: Model) -> Path:
 
 @dataclass
 class _IndexArrays:
-    """One document's part of the arrays; places are counted from its title's beginning."""
+    """One document's part of the index's arrays; ``body`` and ``starts`` count tokens from the title's beginning."""
 
     tokens: Ints
     body: int
@@ -181,7 +181,7 @@ def _tokenized(
 
 
 def _taken(index: TokenIndex, at: int) -> _IndexArrays:
-    """Returns the part of an earlier index for its document ``at``."""
+    """Returns one document's part of an earlier index; ``at`` is the document's index in ``index.ids``."""
     head, end = index.heads[at], index.heads[at + 1]
     first, last = np.searchsorted(index.starts, (head, end))
     return _IndexArrays(
@@ -190,15 +190,15 @@ def _taken(index: TokenIndex, at: int) -> _IndexArrays:
 
 
 LONGEST = 64
-"""The most tokens of a run."""
+"""The maximum number of tokens of a run."""
 _MANY = 1024  # the successors of a run with more places are cached
 
 Ints = NDArray[Any]
-"""Integers of an unsigned type: token ids, or places in a text."""
+"""An array of integers: token ids, indices of another array, character offsets, or bytes."""
 
 
 def end_of(tokens: Ints) -> int:
-    """Returns the end mark after every title and text, which no run crosses: the type's largest number."""
+    """Returns the end mark after titles and texts, which no run crosses: the largest number of the tokens' type."""
     return int(np.iinfo(tokens.dtype).max)
 
 
@@ -216,7 +216,7 @@ class TokenRange:
 
 
 class SuffixArray:
-    """The runs of ``tokens`` that begin at the places in ``order``, which is sorted by the `LONGEST` tokens there."""
+    """The runs of ``tokens`` that begin at the indices ``order``, sorted by the `LONGEST` tokens from each index."""
 
     def __init__(self, tokens: Ints, order: Ints) -> None:
         self.tokens, self.order, self.end = tokens, order, end_of(tokens)
@@ -225,7 +225,7 @@ class SuffixArray:
         self._kept: dict[TokenRange, tuple[Ints, Ints]] = {}
 
     def inside(self, *spans: tuple[int, int]) -> SuffixArray:
-        """Returns the suffix array of the places inside these spans ``[start, end)`` of the tokens."""
+        """Returns a suffix array of those places that lie in one of the spans ``[start, end)`` of token indices."""
         chosen = np.zeros(len(self.order), bool)
         for start, end in spans:
             chosen |= (self.order >= start) & (self.order < end)
@@ -266,7 +266,7 @@ class SuffixArray:
 
 
 def sorted_places(tokens: Ints, places: Ints) -> Ints:
-    """Returns the places (uint32), sorted by the `LONGEST` tokens there. Takes the memory of 64 tokens for each."""
+    """Returns the places (uint32), sorted by the `LONGEST` tokens from each. Needs memory for 64 tokens per place."""
     if not len(places):
         return np.zeros(0, np.uint32)
     places = np.asarray(places, np.uint32)

@@ -1,14 +1,14 @@
 """MindRef's two stages on one model (arXiv 2402.17010, section 3): a title, then the beginning of a passage.
 
-The cache over time; the examples are evaluated once for all questions:
+The sequences in the KV cache over time; the examples are evaluated once for all questions:
 
     [examples][question]                       a beam search on forks finds titles
     [examples][question][title 1][Passage:]    a fork for each title that was found, all in one batch; after each fork
     [examples][question][title 2][Passage:]    a beam search finds passages of its title's documents
 
-In a beam search every token must continue a run that occurs in the library (section 3). Tokens of a title that follow
-without a choice are evaluated at once. Only a prefix of a passage is decoded (section 3.3). The passage is the
-library's own text: `PASSAGE` tokens from the prefix's place on, and further to the end of a sentence.
+In a beam search every token must continue a run that occurs in the library (section 3). Title tokens that leave no
+choice are evaluated in one step. Only a prefix of a passage is decoded (section 3.3). The passage returned is the
+library's own text: `PASSAGE` tokens from the place where the prefix occurs, and the rest of the last sentence.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from wim_edge.reading.prompts import Prompts
 from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex, TokenRange
 
 TITLE_WIDTH, PASSAGE_WIDTH = 15, 10
-"""The beams of the two stages (section 4.1)."""
+"""The maximum numbers of beams in the two stages (section 4.1)."""
 PREFIX = 16
-"""The most tokens of a passage that are decoded (section 4.1)."""
+"""The maximum number of a passage's tokens that are decoded (section 4.1)."""
 PASSAGE = 150
-"""The tokens of a passage that is returned, without the rest of its last sentence (section 4.1)."""
+"""The number of tokens of a returned passage, without the rest of its last sentence (section 4.1)."""
 WEIGHTS = {"bm25": 0.3, "title": 0.3, "passage": 0.1, "likelihood": 1.0}
 """The weights of a passage's signals (`wim_edge.recall.recaller`)."""
 
@@ -43,12 +43,12 @@ class Beam:
     run: TokenRange
     tokens: tuple[int, ...] = ()
     logprob: float = 0.0
-    """The log-probability of its tokens, and of its end if it has ended; nats."""
+    """The log-probability of the tokens and, if the beam has ended, of the title's end, in nats."""
     ended: bool = False
 
     @property
     def score(self) -> float:
-        """Returns the mean log-probability of a token: long titles are not penalized."""
+        """The mean log-probability of a token, in nats: long titles are not penalized."""
         return self.logprob / max(1, len(self.tokens) + self.ended)
 
 
@@ -58,19 +58,19 @@ class Search:
 
     runs: SuffixArray
     width: int
-    """The most beams that a step continues, and the most that are returned."""
+    """The maximum number of beams that a step continues, and of beams that are returned."""
     longest: int = LONGEST - 1
     """The number of tokens at which a beam is complete."""
     ends: tuple[int, ...] = ()
-    """The tokens that end a title and complete its beam. Without any, a run with only one place is complete."""
+    """The tokens that end a title and complete its beam. If empty, a run that occurs at only one place is complete."""
     whole: bool = False
-    """True if a run with only one place is not complete yet; for comparison with short prefixes."""
+    """True if a run that occurs at only one place is not complete yet; for comparison with short prefixes."""
     form: Callable[[int], int] = int
-    """Returns a token's form after a space (" The" for "The"). A run begins with the likelier form."""
+    """Maps a token to its form after a space (" The" for "The"). A run begins with the likelier of both forms."""
 
     def find(self, context: Context, prompt: Sequence) -> tuple[list[Beam], int]:
-        """Returns the best beams after this prompt, best first, and the number of evaluated tokens. Meanwhile each beam
-        uses a sequence of the context. Raises Interrupted, ContextOverflowError."""
+        """Returns the best beams after the prompt, best first, and the number of evaluated tokens. During the search
+        each beam uses a sequence of the context. Raises Interrupted, ContextOverflowError."""
         found: list[Beam] = []
 
         def advance(live: list[tuple[Beam, Logits]]) -> list[Step[Beam]]:
@@ -93,7 +93,7 @@ class Search:
 
     def _grown(self, beam: Beam, rows: Logits) -> Iterator[Beam]:
         """Yields the beam extended by each of the likeliest next tokens, and the beam ended here if possible. ``rows``:
-        the logits after each token of its last step; the log-probability of the first token is included already."""
+        the logits after each token of the beam's last step; ``logprob`` includes the first of these tokens already."""
         if more := list(beam.tokens[len(beam.tokens) - len(rows) + 1 :]):
             beam = replace(beam, logprob=beam.logprob + float(log_softmax(rows[:-1])[np.arange(len(more)), more].sum()))
         logprobs = log_softmax(rows[-1])
@@ -123,7 +123,7 @@ class Search:
         return len(tokens) == 1 and bool(tokens[0] == self.runs.end)
 
     def _step(self, beam: Beam, parent: int) -> Step[Beam]:
-        """Returns the step for a beam: its last token and, in a title, the next tokens that leave no choice."""
+        """Returns the step that evaluates a beam's last token and, in a title, the next tokens that leave no choice."""
         stretch, run = [beam.tokens[-1]], beam.run
         while self.ends and run.length < self.longest:
             tokens, _ = self.runs.successors(run)
@@ -136,7 +136,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Title:
-    """A recalled title, and its documents (indices of `TokenIndex.ids`)."""
+    """A recalled title, and the documents that have it (indices of `TokenIndex.ids`)."""
 
     documents: tuple[int, ...]
     tokens: tuple[int, ...]
@@ -146,13 +146,13 @@ class Title:
 
 @dataclass
 class Candidate:
-    """A passage: characters ``[start, end)`` of a document, and its signals by name."""
+    """A passage: characters ``[start, end)`` of a document, with its signals by name (see `WEIGHTS`)."""
 
     document: int
     """An index of `TokenIndex.ids`."""
     start: int
     end: int
-    """-1: the document's end."""
+    """The end in characters; -1: the document's end."""
     scores: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -161,30 +161,30 @@ class Candidate:
 
 
 class MindRef:
-    """Recalls titles and passages of a library with a model. ``decoded_tokens`` counts the tokens of its beams."""
+    """Recalls a library's titles and passages with a model. ``decoded_tokens`` counts the tokens evaluated so far."""
 
     n_sequences = 4 + 2 * TITLE_WIDTH
-    """The most sequences at a time: three shared ones, the question's, the titles' forks and the beams."""
+    """The maximum number of open sequences: shared ones, the question's, forks for titles, and beams."""
 
     def __init__(self, model: Model, prompts: Prompts, index: TokenIndex, *, prefix: int = PREFIX) -> None:
         self._model, self._prompts, self.index, self._prefix = model, prompts, index, prefix
         self._spaced = cache(self._with_space)
         self._sequences: dict[str, Sequence] = {}
         self._asked: tuple[str, Sequence] | None = None
-        """The current question and its sequence, which every stage continues."""
+        """The current question and its sequence, from which every stage forks."""
         self.decoded_tokens = 0
 
     def cells(self, query: str) -> int:
-        """Returns the most cells of the context that a question takes."""
+        """Returns the maximum number of cells of the context that a question takes."""
         fixed = 2 * sum(map(len, self._paged)) + len(self._model.tokenize(query))
         return fixed + (TITLE_WIDTH + 1) * LONGEST + PASSAGE_WIDTH * self._prefix
 
     def positions(self, query: str) -> int:
-        """Returns the most tokens of one sequence."""
+        """Returns the maximum number of tokens of one sequence while the question is recalled."""
         return sum(map(len, self._paged)) + len(self._model.tokenize(query)) + LONGEST + self._prefix
 
     def forget(self) -> None:
-        """Drops the sequences of a context that was closed."""
+        """Forgets the sequences, because their context was closed."""
         self._sequences.clear()
         self._asked = None
 
@@ -193,8 +193,8 @@ class MindRef:
     def titles(self, context: Context, query: str, most: int) -> list[Title]:
         """Returns up to ``most`` titles that the beams find, sorted by how much the question raises their probability.
 
-        The paper orders them by mean log-probability, which also favours titles that are likely for any question: its
-        first title was right for 27% of questions, instead of 40%. Raises Interrupted.
+        The paper sorts by mean log-probability, which also favours titles that are likely for any question. With it the
+        first title was right for 27% of questions; with the order here, for 40%. Raises Interrupted.
         """
         runs = self.index.title_runs
         search = Search(runs, TITLE_WIDTH, ends=(self._paged[2][0],))
@@ -246,7 +246,7 @@ class MindRef:
         return beams
 
     def _log_likelihoods(self, context: Context, sequence: Sequence, titles: Seq[Seq[int]]) -> list[float]:
-        """Returns log P(title and its end | the sequence's tokens), in nats; the sequence is left as it was."""
+        """Returns log P(title and its end | the sequence's tokens) per title, in nats; the sequence is unchanged."""
         found: list[float] = []
         for at in range(0, len(titles), TITLE_WIDTH):
             some = [[*title, self._paged[2][0]] for title in titles[at : at + TITLE_WIDTH]]
@@ -260,12 +260,12 @@ class MindRef:
 
     @cached_property
     def _paged(self) -> list[list[int]]:
-        """The tokens before the question, before the title and before the passage."""
+        """The prompt's tokens in three lists: before the question, before the title and before the passage."""
         bos, (examples, *parts) = self._model.bos_tokens, self._prompts.recall(paged=True)
         return [[*bos, *self._model.tokenize(examples)], *map(self._model.tokenize, parts)]
 
     def _after_question(self, context: Context, query: str) -> Sequence:
-        """Returns the sequence that asks for a title, after the examples and the question; it serves every stage."""
+        """Returns the sequence of examples, question and request for a title. Every stage forks from this sequence."""
         if self._asked is not None:
             asked, sequence = self._asked
             if asked == query:
@@ -289,7 +289,7 @@ class MindRef:
         return self._sequences[name]
 
     def _with_space(self, token: int) -> int:
-        """Returns the token with a space before it, if that is a token: "The" is " The" after "Passage:"."""
+        """Returns the id of the token's text after a space (" The" for "The"), or ``token`` if there is none."""
         piece = self._model.piece(token).decode("utf-8", "replace")
         tokens = [] if piece[:1].isspace() else self._model.tokenize(" " + piece)
         return tokens[0] if len(tokens) == 1 else token

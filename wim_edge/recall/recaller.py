@@ -2,13 +2,13 @@
 
 Retrievers:
 
-    bm25     words in common (Robertson and Zaragoza 2009)
-    recall   what the model remembers: MindRef's two stages (`mindref.py`)
+    bm25     words that question and passage have in common (Robertson and Zaragoza 2009)
+    recall   titles and passages that the model decodes: MindRef's two stages (`mindref.py`)
     hybrid   both in one score; then the best candidates are read, and ranked by the question's likelihood too
              (Sachan et al. 2022)
 
-A passage has several signals. All are log-probabilities or similar, so they are added with measured weights
-(docs/choices.md):
+A passage's score is the weighted sum of its signals, which are log-probabilities or similar. The weights were
+measured (docs/choices.md):
 
     bm25        BM25 of the passage
     title       how much likelier the question makes the document's title, nats
@@ -41,7 +41,7 @@ from wim_edge.settings import Settings
 
 _HITS, _TITLES = 10, 5  # the most passages from BM25, and the most titles from recall
 _READ, _NEAR = 8, 3.0
-"""The most candidates to read, and how far their scores may be behind the best: reading all eight finds no more."""
+"""The most candidates that are read, and the widest gap of one's score to the best: a wider gap finds no more."""
 _LONGEST_READ = 512  # the most tokens of a candidate that are read to rank it
 _SLACK = 64
 _WHOLE = 512  # a document of fewer tokens is read whole for the answer, not only its recalled passages
@@ -63,10 +63,10 @@ class Recaller:
         self._documents: dict[int, StoredDocument] = {}
         """The documents loaded for this question, by their indices in ``index.ids``."""
         self.read_tokens = 0
-        """The tokens of passages that were read to rank them."""
+        """The number of tokens of passages that were read to rank them."""
 
     def open(self, query: str) -> Context:
-        """Returns a context with enough cells for this question."""
+        """Returns a context with enough cells for this question. Raises InvalidRequestError if it is too long."""
         question = len(self._model.tokenize(query))
         own = len(self._opening) + _LONGEST_READ + question + _SLACK  # a candidate, and the question after it
         need, positions = self.mindref.cells(query) + own + question, max(own, self.mindref.positions(query))
@@ -91,10 +91,10 @@ class Recaller:
         self, query: str, retriever: str = Settings.retriever, *, most: int = 4, listed: int = 10,
         documents: int = _TITLES, read: bool | None = None,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Yields events; the last is `events.PassagesRecalled`, with ``listed`` passages, at most ``most`` chosen.
+        """Yields events; the last, `events.PassagesRecalled`, has up to ``listed`` passages and chooses up to ``most``.
 
-        ``documents``: the number of titles whose documents are searched for passages. ``read``: True if candidates are
-        read, and ranked by the question's likelihood; None: only with the retriever hybrid.
+        ``documents``: the number of titles whose documents are searched for passages. ``read``: True to read candidates
+        and rank them by the question's likelihood too; None: only with the retriever hybrid.
         """
         listed = max(listed, most)
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
@@ -122,7 +122,7 @@ class Recaller:
         )  # fmt: skip
 
     def documents(self, passages: Seq[events.RecalledPassage]) -> list[Document]:
-        """Returns the documents of the chosen passages, best first. Of long documents only these passages are read."""
+        """Returns the documents of the chosen passages, best first. Long documents are limited to these passages."""
         spans: dict[str, list[events.Chars]] = {}
         for passage in passages:
             if passage.chosen:
@@ -140,7 +140,7 @@ class Recaller:
     # Signals
 
     def _with_titles(self, query: str, candidates: list[Candidate], titles: Seq[Title]) -> list[Candidate]:
-        """Adds the titles' signal, and the likeliest passage of each recalled title that BM25 missed."""
+        """Gives the candidates the signal ``title``, and adds a passage for each recalled title that BM25 missed."""
         context = self.open(query)
         odds = {document: title.score for title in titles for document in title.documents}
         found = {candidate.document for candidate in candidates}
@@ -157,7 +157,7 @@ class Recaller:
         return candidates
 
     def _rerank(self, query: str, candidates: list[Candidate]) -> tuple[list[Candidate], int]:
-        """Reranks the best candidates, each read alone after the system text; also returns how many were read."""
+        """Reranks the best candidates, each read alone after the system text. Returns (candidates, number read)."""
         near = [one for one in candidates[:_READ] if _near(one, candidates)]
         question = QuestionLikelihood(self._model, self._prompts, query)
         with ExitStack() as stack:
@@ -188,14 +188,14 @@ class Recaller:
         )  # fmt: skip
 
     def _chars(self, candidate: Candidate) -> events.Chars:
-        """Returns the passage's characters, without white space around it."""
+        """Returns (start, end) of the passage in its document, in characters, without white space around it."""
         whole = self._document(candidate.document).text
         start, end = candidate.start, candidate.end if candidate.end >= 0 else len(whole)
         text = whole[start:end]
         return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
 
     def _distinct(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Returns the first candidate of each text: the library may contain copies of a file."""
+        """Returns the candidates without repeated texts: the library may contain copies of a file."""
         by_text: dict[str, Candidate] = {}
         for candidate in candidates:
             start, end = self._chars(candidate)
@@ -236,12 +236,12 @@ def _merged(spans: list[events.Chars]) -> tuple[events.Chars, ...]:
 
 
 def _near(candidate: Candidate, candidates: Seq[Candidate]) -> bool:
-    """Returns whether a candidate's score is at most `_NEAR` behind that of the first of ``candidates``."""
+    """Returns whether a candidate's score is at most `_NEAR` below the score of ``candidates[0]``, the best one."""
     return candidate.score >= candidates[0].score - _NEAR
 
 
 class LibraryRecall:
-    """Recalls from libraries with one model, and keeps the recaller of the last library."""
+    """Recalls passages from libraries with one model; keeps the `Recaller` of the last library."""
 
     def __init__(self) -> None:
         self._recaller: Recaller | None = None
@@ -252,7 +252,7 @@ class LibraryRecall:
         self, library: Library, query: str, model: Model, chat: ChatFormat, settings: Settings, control: Control,
         clock: Timings,
     ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.RecalledPassage, ...]]]:  # fmt: skip
-        """Yields events; returns the recaller and the passages. Raises LibraryError, CapacityError, Interrupted."""
+        """Yields events; returns (recaller, recalled passages). Raises LibraryError, CapacityError, Interrupted."""
         recaller = yield from self._open(library, model, chat, settings, control)
         if settings.retriever != "bm25":  # bm25 asks no model
             control.attach(recaller.open(query))
@@ -267,7 +267,7 @@ class LibraryRecall:
     def _open(
         self, library: Library, model: Model, chat: ChatFormat, settings: Settings, control: Control
     ) -> Generator[events.Event, None, Recaller]:
-        """Returns the last recaller, whose prompts are in the cache; a new one if the library is another or changed."""
+        """Returns the last recaller, whose prompts are in the cache, or a new one for another or changed library."""
         key = (str(library.folder), library.version, settings.retriever == "bm25")
         if self._recaller is None or self._key != key:
             self.close()

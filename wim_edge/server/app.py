@@ -1,4 +1,4 @@
-"""The application: routes, errors, limits, the page and the OpenAPI description, with one `JobQueue`."""
+"""The ASGI application: routes, error handlers, limits, the page and the OpenAPI description, with one `JobQueue`."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def create_app(
 ) -> FastAPI:  # fmt: skip
     """Returns the server as an ASGI application.
 
-    ``settings`` are the defaults of requests; by default from the environment. Files of ``folders`` may be named in a
-    request; others must be uploaded. ``names``: further names of the machine. ``most_waiting``: requests that may wait
-    for the model. ``read_on``: True to read on after answers while nobody waits, unless a request says otherwise.
+    ``settings``: the defaults of requests; None: from the environment. ``folders``: folders whose files a request may
+    name; other files must be uploaded. ``names``: further host names. ``most_waiting``: the most requests that wait for
+    the model. ``read_on``: True to read on after answers while no request waits, unless a request says otherwise.
     Raises LibraryError, and InvalidRequestError without a token on an address other than loopback.
     """
     if token is not None and not re.fullmatch(r"[!#-+\--:<-\[\]-~]+", token):  # headers and cookies take only these
@@ -94,7 +94,7 @@ def create_app(
 
 
 class Page(StaticFiles):
-    """The page's files. Methods other than GET get 404, not 405, on a path that belongs to no route."""
+    """The files of the web page. A method other than GET gets 404, not 405, on a path that belongs to no route."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         try:
@@ -110,7 +110,7 @@ class Page(StaticFiles):
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    """Answers with the first error of a request, without the values in the request."""
+    """Returns the response for an invalid request: 422 with the first error, without values from the request."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()[0]
     where = ".".join(str(one) for one in found["loc"][1:]) or "the body"
@@ -118,7 +118,7 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
 
 
 async def _refused(_request: Request, error: Exception) -> JSONResponse:
-    """Answers with an error of the framework, as JSON in our form."""
+    """Returns the response for an HTTPException of the framework, as JSON in wim-edge's form."""
     assert isinstance(error, HTTPException)
     return error_response(InvalidRequestError(str(error.detail), _SCHEMA).to_dict(), error.status_code, error.headers)
 
@@ -141,7 +141,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _complete(responses: dict[str, Any]) -> None:
-    """Adds the schema of errors, and of the events in streams, to the responses of an operation, by status."""
+    """Adds to the responses of an operation, by status, the schema of errors and of the events in a stream."""
     for status, response in responses.items():
         if status >= "400":
             response["content"] = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
@@ -153,7 +153,7 @@ def _complete(responses: dict[str, Any]) -> None:
 
 
 def _events() -> dict[str, Any]:
-    """Returns the schemas of streamed events, by the names of their classes. `Event` is any one of them."""
+    """Returns the JSON Schemas of streamed events, by class name. The schema `Event` stands for any one of them."""
     kinds: tuple[type[Event], ...] = (*EVENTS, Queued, Failed, PullProgress, PullFinished, FileSynced, SyncFinished)
     names = {kind.type: _REF.format(name=kind.__name__) for kind in kinds}
     return schemas_of(kinds, _REF)[1] | {

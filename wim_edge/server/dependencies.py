@@ -1,4 +1,4 @@
-"""The service, the errors and the streams that the routes share."""
+"""The objects that routes share: the service, bases of request bodies, error responses and event streams."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Service:
     store: Uploads
     history: History
     read_on: bool = False
-    """True to read on after the answer while nobody waits, unless the request says otherwise."""
+    """True to read on after an answer while no other request waits, unless the request says otherwise."""
     queue: JobQueue = field(init=False)
-    """The queue, from the application's start to its end."""
+    """The job queue, which exists from the start to the end of the application."""
     pulls: dict[str, Job] = field(default_factory=dict)
     """The latest download of each model, by the model's name."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -47,8 +47,8 @@ class Service:
     _writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WRITERS))
 
     async def writing(self, work: Callable[..., T], *given: Any) -> T:
-        """Runs ``work`` in one of a few threads for writing, so that a slow or locked disk blocks no other request.
-        Raises BusyError if too many calls wait."""
+        """Runs ``work(*given)`` in one of `_WRITERS` threads, so that a slow or locked disk blocks no other request;
+        returns the result. Raises BusyError if `_MAX_WRITING` calls wait already."""
         waiting = self._writers.statistics().tasks_waiting
         if waiting >= _MAX_WRITING:
             raise BusyError(waiting, 10)
@@ -56,7 +56,7 @@ class Service:
             return await to_thread.run_sync(partial(work, *given))
 
     def close(self) -> None:
-        """Ends all running and waiting jobs, so that their streams end too, and frees the model."""
+        """Ends all downloads and jobs, so that their streams end too, and frees the model."""
         for job in self.pulls.values():
             if not job.is_finished:
                 job.wish = Decision.CANCEL
@@ -64,7 +64,7 @@ class Service:
         self.queue.close()
 
     async def follow(self, request: Request, job: Job) -> AsyncIterator[dict[str, Any]]:
-        """Yields a job's events, and cancels it as soon as its client disconnects."""
+        """Yields a job's events, and cancels the job as soon as the client of ``request`` disconnects."""
 
         async def watch() -> None:
             while not await request.is_disconnected():
@@ -85,8 +85,8 @@ class Service:
         self.history.remove(question)
 
     def of_shelf(self, name: str) -> Service:
-        """Returns the service of the shelf ``name``, with its own documents and questions but the same models; for an
-        empty name this service. Raises LibraryError."""
+        """Returns the service of the shelf ``name``, which has its own documents and questions, but the same models.
+        For an empty name, returns this service. Raises LibraryError."""
         if not name:
             return self
         with self.lock:
@@ -98,8 +98,8 @@ class Service:
             return self._shelves[name]
 
     def settings_for(self, options: dict[str, Any]) -> Settings:
-        """Returns the server's settings with a request's options. No other file may be opened: model and judge must be
-        the server's own, or in the catalog and on this disk. Raises InvalidRequestError, ModelNotFoundError."""
+        """Returns the server's settings with a request's options. A request cannot open other files: model and judge
+        must be the server's own, or in the catalog and on this disk. Raises InvalidRequestError, ModelNotFoundError."""
         options = from_dict(options)  # renames the options of a question that an older version stored
         own = {"model": (None, self.settings.model, self.queue.model), "judge": (None, self.settings.judge, ITSELF)}
         for name in (options.get(role) for role, known in own.items() if options.get(role) not in known):
@@ -132,7 +132,7 @@ class StrictModel(BaseModel):
 
 
 class ReadingChoices(StrictModel):
-    """The options of a reading that all APIs take. Their defaults come from the server, or from the model."""
+    """The reading options that all APIs take. An option that is null has the server's or the model's default."""
 
     judge: str | None = Field(
         default=None, max_length=200, description="The model that decides which passages answer; self: the model."
@@ -186,8 +186,8 @@ def error_response(
 
 
 async def sse_events(job: Job, start: int = 0, owner: JobQueue | None = None) -> AsyncIterator[ServerSentEvent]:
-    """Yields a job's events from number ``start`` on. ``owner``: the queue that cancels the job when the client
-    disconnects; None: the job continues."""
+    """Yields a job's events as Server-Sent Events, from number ``start`` on. ``owner``: the queue that cancels the job
+    when the client disconnects; None: the job continues."""
     try:
         async for number, event in job.follow(start):
             yield ServerSentEvent(data=event, event=event["type"], id=str(number))

@@ -44,7 +44,7 @@ _BROWSER_ESCAPES = (("%22", '"'), ("%0D", " "), ("%0A", " "))
 
 
 class _UploadRoute(APIRoute):
-    """A route that accepts an upload with only a `filename*`, which Starlette would read as a text field."""
+    """A route that accepts uploads named only by `filename*` (RFC 5987), which Starlette would take for text fields."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -79,7 +79,7 @@ _JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
 
 
 class MarkView(BaseModel):
-    """A mark: from character ``start`` on, the text is on this page or in this section; in a sheet, the line's row."""
+    """A mark: from character ``start`` on, the text is on ``page`` or in ``section``; in a spreadsheet, in ``row``."""
 
     start: int
     page: int | None
@@ -107,7 +107,7 @@ class DocumentDetail(DocumentSummary):
 
 
 class PageView(BaseModel):
-    """A page: its size in points, and the characters ``[start, end)`` of the document's text on it."""
+    """A page: its size in points, and the document's characters ``[start, end)`` that are on the page."""
 
     width: float
     height: float
@@ -116,7 +116,7 @@ class PageView(BaseModel):
 
 
 class PageWords(BaseModel):
-    """The words of a page, and their places on it."""
+    """The words of a page, with their characters in the text and their boxes on the page."""
 
     words: list[tuple[int, int, float, float, float, float]] = Field(
         description="The first character in the document's text and the one after the last; then left, top, right and "
@@ -138,7 +138,7 @@ def list_documents(served: Served) -> list[DocumentSummary]:
 async def upload_document(
     served: Served, file: Annotated[UploadFile, File(description=f"A file: {ANY_OF_THEM}.")]
 ) -> DocumentCreated:
-    """Keeps an uploaded file. The same file under the same name is kept once."""
+    """Stores an uploaded file as a document. The same file under the same name is stored only once."""
     data = await file.read()
     kept, notes = await served.writing(served.store.upload, _upload_name(file), data)
     return DocumentCreated(**_facts(kept), notes=list(notes))
@@ -146,7 +146,7 @@ async def upload_document(
 
 @router.post("/documents/named", status_code=201, responses=BUSY)
 async def name_document(served: Served, named: AddFileRequest) -> DocumentCreated:
-    """Keeps the current version of a file of this machine, from an allowed folder."""
+    """Stores the current content of a file on this machine as a document. The file must be in an allowed folder."""
     kept, notes = await served.writing(served.store.name, named.path)
     return DocumentCreated(**_facts(kept), notes=list(notes))
 
@@ -159,7 +159,7 @@ def get_document(served: Served, document: int) -> DocumentDetail:
 
 @router.delete("/documents/{document}", status_code=204, responses=BUSY)
 async def remove_document(served: Served, document: int) -> None:
-    """Removes a document, the questions asked only of it, and its saved readings."""
+    """Removes a document, its saved readings, and the questions that have no document left."""
     path = await served.writing(served.store.remove, document)
     ids = {entry.id for entry in await run_in_threadpool(served.store.entries)}
     for question in served.history.all(document):
@@ -171,7 +171,7 @@ async def remove_document(served: Served, document: int) -> None:
 
 @router.get("/documents/{document}/pages")
 def list_pages(served: Served, document: int) -> list[PageView]:
-    """Lists the pages of a PDF, in their order. 404 for a document without page images."""
+    """Lists the pages of a PDF, in their order. Answers 404 if the document has no page images."""
     path = _pdf(served, document)
     spans, at, found = _spans(served.store.document(document).document), 0, []
     for number, (width, height) in enumerate(page_sizes(path), 1):
@@ -182,7 +182,7 @@ def list_pages(served: Served, document: int) -> list[PageView]:
 
 @router.get("/documents/{document}/pages/{page}/words")
 def get_words(served: Served, document: int, page: int) -> PageWords:
-    """Returns the places of the words of a page. Pages count from 1."""
+    """Returns the words of a page, with their places. The first page has number 1."""
     path, text = _pdf(served, document), served.store.document(document).document
     start, end = _spans(text).get(page, (0, 0))
     found = page_words(path, page, text.text[start:end])
@@ -193,7 +193,7 @@ def get_words(served: Served, document: int, page: int) -> PageWords:
 def get_image(
     served: Served, document: int, page: int, width: Annotated[int, Query(ge=16, le=WIDEST)] = 1200
 ) -> Response:
-    """Returns a page as JPEG, this many pixels wide. Pages count from 1."""
+    """Returns the image of a page as JPEG, ``width`` pixels wide. The first page has number 1."""
     return Response(page_image(_pdf(served, document), page, width), media_type="image/jpeg")
 
 
@@ -255,20 +255,20 @@ class LibraryView(BaseModel):
 
 @dataclass(frozen=True)
 class FileSynced(Event):
-    """The result of a changed file of a library, or of a page whose text was recognised."""
+    """The result of a sync for one changed file of a library, or for one page whose text was recognised (OCR)."""
 
     type = "sync.file"
     path: str
     state: str
-    """One of added, changed, moved, removed, gone (kept because its folder is empty), failed, recognised (a page)."""
+    """One of added, changed, moved, removed, gone (folder empty: documents stay), failed, recognised (a page)."""
     documents: int
     note: str
-    """The reason for a failure, or a note on text of the file that is missing."""
+    """The reason for a failure, or a remark, such as on text that is missing; may be empty."""
 
 
 @dataclass(frozen=True)
 class SyncFinished(Event):
-    """A library is up to date with its files."""
+    """The sync is finished: the library is up to date with its files."""
 
     type = "sync.finished"
     files: dict[str, int]
@@ -277,7 +277,7 @@ class SyncFinished(Event):
 
 @router.get("/libraries")
 def list_libraries() -> list[LibraryView]:
-    """Lists the readable libraries that `wim-edge library add` has made, by name."""
+    """Lists the user's libraries by name. Damaged and empty libraries, and those that store uploads, are left out."""
     found = []
     for name in known_libraries():
         with suppress(LibraryError):  # leaves out damaged libraries; `wim-edge library list` reports them
@@ -293,8 +293,8 @@ def _opened(library: str) -> Library:
 
 @router.post("/libraries/{library}/sync", response_class=EventSourceResponse)
 async def sync_library(served: Served, opened: Annotated[Library, Depends(_opened)]) -> AsyncIterator[ServerSentEvent]:
-    """Updates a library from its files and folders, as `wim-edge library sync` does. Streams the result of each changed
-    file and of each page whose text is recognised. Stops when the client disconnects; the next request continues."""
+    """Updates a library from its files and folders, as `wim-edge library sync` does. Streams a result for each changed
+    file and each recognised page of a scan. Stops if the client disconnects; the next request continues."""
     counts: Counter[str] = Counter()
     n = 0
     async for one in iterate_in_threadpool(sync(opened, limits=served.settings)):

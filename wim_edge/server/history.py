@@ -1,4 +1,4 @@
-"""The history of questions, with their events. The latest `KEPT` questions are on disk, in one JSON file each."""
+"""The history of questions and their events. Stores the latest `KEPT` questions on disk, each in a JSON file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_KEPT = ("queued", "reading.progress", "margin.delta", "answer.provisional",
 
 
 class AskedQuestion(BaseModel):
-    """A question, the documents that it was asked of, and the job that answers it."""
+    """A question, the ids of the documents that it is about, and the job that answers it."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     documents: list[int]
@@ -35,13 +35,13 @@ class AskedQuestion(BaseModel):
     options: dict[str, Any]
     id: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
     asked: float = Field(default_factory=time.time)
-    """Seconds since 1970."""
+    """The time of the request, in seconds since 1970."""
     judged: dict[int, bool] = Field(default_factory=dict)
-    """The reader's verdicts, by segment."""
+    """The reader's verdicts by segment number; True: accepted."""
     asked_as: str = ""
-    """The question for the model: ``text``, or restated from ``text`` if that refers to the previous question."""
+    """The question that the model gets: ``text``, or ``text`` restated if it refers to the previous question."""
     library: str | None = None
-    """The library whose recalled passages are read after the documents; None: none."""
+    """The library from which passages are recalled, to be read after the documents; None: no library."""
     job: InstanceOf[Job] = Field(default_factory=Job, exclude=True)
     before: InstanceOf[Turn] | None = Field(default=None, exclude=True)
     """The previous question and its answer, if this question follows one."""
@@ -51,7 +51,7 @@ class AskedQuestion(BaseModel):
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The latest event `answer.finished`; empty if there is none. An older version may have stored fewer fields."""
+        """The latest event `answer.finished`, or an empty dict. An event of an older version may have fewer fields."""
         return next((event for event in reversed(self.job.events) if event["type"] == "answer.finished"), {})
 
     @property
@@ -61,7 +61,7 @@ class AskedQuestion(BaseModel):
 
 
 class History:
-    """The questions in a folder. Safe to use from several threads."""
+    """The questions that are stored in ``folder``. Several threads may use a history at once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._lock = folder, threading.Lock()
@@ -70,7 +70,7 @@ class History:
         self._questions = {question.id: question for question in sorted(found, key=lambda one: one.asked)}
 
     def all(self, document: int | None = None, library: str | None = None) -> list[AskedQuestion]:
-        """Returns the questions of this document or library, or else all of them, the latest first."""
+        """Returns the questions, latest first: all, or only those about a document (its id), a library, or both."""
         with self._lock:
             found = list(self._questions.values())
         return [
@@ -95,7 +95,7 @@ class History:
                 self.remove(one)
 
     def keep(self, question: AskedQuestion) -> None:
-        """Writes a question and its events to disk. If that fails, they are lost when the process ends."""
+        """Writes a question and its events to disk. If the disk fails, only the running process keeps the question."""
         try:
             with self._lock:
                 if question.id in self._questions:
@@ -106,7 +106,7 @@ class History:
             _LOG.warning("a question is not kept: %s", error.strerror)
 
     def remove(self, question: AskedQuestion) -> None:
-        """Removes a question. Raises LibraryError if its file cannot be removed, as a restart would load it again."""
+        """Removes a question and its file. Raises LibraryError if the file stays: a restart would load it again."""
         with self._lock:
             try:
                 self._path(question).unlink(missing_ok=True)
@@ -144,7 +144,7 @@ class _StoredQuestion(AskedQuestion):
 
 
 def _read(path: Path) -> AskedQuestion | None:
-    """Returns a stored question; None for a damaged file."""
+    """Returns the question in a file; None if the file is damaged. An unfinished question becomes a failed one."""
     try:
         found = _StoredQuestion.model_validate_json(read_small_file(path))
     except (OSError, ValueError, RecursionError):

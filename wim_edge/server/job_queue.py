@@ -40,7 +40,7 @@ class BusyError(WimEdgeError):
 
 @dataclass(frozen=True)
 class Queued(Event):
-    """The request waits behind ``before`` others. The first event of every stream; repeated when the queue moves."""
+    """The request waits behind ``before`` others. This event begins a stream, and comes again when the queue moves."""
 
     type = "queued"
     before: int
@@ -48,7 +48,7 @@ class Queued(Event):
 
 @dataclass(frozen=True)
 class Failed(Event):
-    """The request failed; the last event of its stream. ``error`` names the error's class (`wim_edge.errors`)."""
+    """The request failed; this is its stream's last event. ``error`` names the error's class (`wim_edge.errors`)."""
 
     type = "error"
     error: str
@@ -61,7 +61,7 @@ _NOT_BEGUN = Failed("Cancelled", "it was cancelled before it had begun", "Ask ag
 
 @dataclass(eq=False)
 class Job:
-    """A request: its work on the model (``begin``), and its events so far."""
+    """A request to the model: its work (``begin``), its state, and its events so far."""
 
     begin: Callable[[Runtime], Iterator[Event]] = lambda runtime: iter(())
     settings: Settings = field(default_factory=Settings)
@@ -69,15 +69,15 @@ class Job:
     """Continues the reading after an answer from part of the text, until another job arrives. None: the job ends."""
     state: JobState = "waiting"
     model: str | None = None
-    """The model's name, once it is loaded."""
+    """The name of the model; None until the model is loaded."""
     events: list[dict[str, Any]] = field(default_factory=list)
-    """Events as JSON objects; a repeated question appends to the earlier ones."""
+    """The events so far, as JSON objects. A repeated question appends its events to the earlier ones."""
     on_event: Callable[[dict[str, Any]], None] = lambda event: None
     """Called with each event, in the thread that adds it."""
     on_end: Callable[[Job], object] = lambda job: None
     """Called when the job is over, in the thread that ends it."""
     yields: bool = False
-    """True once the job has answered and reads on; the next job to arrive then cancels it."""
+    """True once the job has answered and only reads on; the next job to arrive then cancels this one."""
     wish: Decision = Decision.CONTINUE
     _was_followed: bool = False
     _waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
@@ -85,7 +85,7 @@ class Job:
 
     @property
     def is_abandoned(self) -> bool | None:
-        """True if all followers have left; None if there was none yet."""
+        """True if all clients that followed the job have left; None if no client has followed it yet."""
         return not self._waiters if self._was_followed else None
 
     @property
@@ -93,7 +93,7 @@ class Job:
         return self.state not in ("waiting", "running")
 
     async def follow(self, start: int = 0) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-        """Yields (number, event) from the number ``start`` on, until the job's last event."""
+        """Yields (number, event) from event number ``start`` on, and waits for further ones until the job ends."""
         changed = asyncio.Event()
         waiter = asyncio.get_running_loop(), changed
         with self._lock:
@@ -114,7 +114,7 @@ class Job:
                 self._waiters.discard(waiter)
 
     def tell(self, event: Event) -> None:
-        """Appends an event, and wakes the followers."""
+        """Appends an event, and wakes the clients that follow the job."""
         self.events.append(event.to_dict())
         self.on_event(self.events[-1])
         self._wake()
@@ -136,7 +136,7 @@ class Job:
 class JobQueue:
     """Owns the model, and runs jobs on it, one after the other, in its own thread.
 
-    ``open_runtime``: opens a runtime for settings. ``most``: jobs that may wait besides the running one.
+    ``open_runtime``: opens a runtime for settings. ``most``: the most jobs that may wait besides the running one.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class JobQueue:
         self._base: Runtime | None = None
         """The runtime that holds the models; it answers no question itself."""
         self.roles: Roles | None = None
-        """The models of the last question; None: none is loaded."""
+        """The models of the last question; None if no model is loaded."""
         self._loaded: dict[str, Any] = {}
         self._asking: Runtime | None = None
         self._asking_settings = settings
@@ -160,17 +160,17 @@ class JobQueue:
 
     @property
     def model(self) -> str | None:
-        """The name of the model of the last question; None: none is loaded."""
+        """The name of the model of the last question; None if no model is loaded."""
         return None if (roles := self.roles) is None else roles.model.name
 
     @property
     def waiting(self) -> int:
-        """The number of waiting jobs, plus 1 for a running job, unless that only reads on after its answer."""
+        """The number of waiting jobs, plus 1 for a running job that is not just reading on after its answer."""
         running = self._running
         return len(self._line) + (running is not None and not running.yields)
 
     def submit(self, job: Job) -> Job:
-        """Puts a job in the queue, and returns it. Raises BusyError."""
+        """Puts a job in the queue, and returns the job. Cancels a running job that only reads on. Raises BusyError."""
         with self._changed:
             if len(self._line) >= self._most or self._closed:
                 left = self._usual - (time.monotonic() - self._begun)  # if the running job takes as long as usual
@@ -278,7 +278,7 @@ class JobQueue:
                 job.tell(event)
 
     def _runtime(self, settings: Settings) -> Runtime:
-        """Returns a runtime for these settings. With the last job's settings, it still holds that job's reading."""
+        """Returns a runtime with these settings. If the last job had the same, the runtime still holds its reading."""
         wanted = {name: getattr(settings, name) for name in _MODEL_SETTINGS}
         if self._base is not None and wanted["model"] == self.model:
             wanted["model"] = self._loaded["model"]  # the loaded model by its resolved name

@@ -1,4 +1,4 @@
-"""Routes: the state of the machine, the values of options, the saved readings, the models and their downloads."""
+"""Routes for the machine: its state, the values of options, saved readings, models and their downloads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ServerStatus(BaseModel):
 
 @router.get("/status")
 def status(served: Served) -> ServerStatus:
-    """Returns the state of the machine, and the values of options."""
+    """Returns the state of the server and its machine, and the possible values of options."""
     explained = resolved_settings(served.settings).explained()
     roles = served.queue.roles
     return ServerStatus(
@@ -94,7 +94,7 @@ def list_readings(served: Served) -> list[ReadingView]:
 
 @router.delete("/readings/{number}", status_code=204)
 def remove_reading(served: Served, number: Annotated[int, Path(ge=1, lt=2**63)]) -> None:
-    """Removes a reading. The next question about its text reads the text again."""
+    """Deletes a saved reading. The next question about its text reads the text again."""
     if number not in [one.id for one in list_readings(served)]:
         raise LibraryError(f"there is no reading {number}", "GET /api/readings lists them.")
     try:
@@ -124,7 +124,7 @@ class ModelView(BaseModel):
 
 @dataclass(frozen=True)
 class PullProgress(Event):
-    """The downloaded bytes of a model's file, out of ``of`` (None: unknown). The files of its companions follow."""
+    """The bytes of a model's file downloaded so far, out of ``of`` (None: unknown). Its companions' files follow."""
 
     type = "pull.progress"
     model: str
@@ -143,20 +143,20 @@ class PullFinished(Event):
 
 @router.get("/models")
 def list_models(served: Served) -> list[ModelView]:
-    """Lists the models of the catalog, from the lowest rank up."""
+    """Lists the models of the catalog by rising rank: the best model comes last."""
     roles = served.queue.roles
     loaded = roles.model.in_memory if roles else []
     return [ModelView(**one, here=one["path"] is not None, loaded=one["name"] in loaded) for one in catalog_facts()]
 
 
 def catalog_facts() -> list[dict[str, Any]]:
-    """Returns the facts about each model of the catalog (`catalog.facts`)."""
+    """Returns `catalog.facts` of each model in the catalog, from the lowest rank up."""
     models = Catalog.load()
     return [catalog.facts(entry, models) for entry in models]
 
 
 def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
-    """Returns the running download of a model, or starts one in a thread. It stops when no client follows it."""
+    """Returns the running download of a model, or starts one in a thread. A download that no client follows stops."""
     models = Catalog.load()
     entry = models.get(name)
     missing = [one for one in catalog.companions(entry, models) if not catalog.is_ready(one)]
@@ -169,7 +169,7 @@ def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
 
 
 def _pull(job: Job, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None:
-    """Fetches a model and its companions (judge, scout). If a companion cannot be fetched, it only warns."""
+    """Downloads a model and its companions (judge, scout). Only warns if a companion cannot be downloaded."""
     begun = time.monotonic()
 
     def progress(model: str, done: int, of: int | None) -> None:
@@ -207,7 +207,7 @@ def _pull(job: Job, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None
 
 @router.post("/models/{name}/pull", response_class=EventSourceResponse)
 async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[ServerSentEvent]:
-    """Fetches a model and its companions (judge, scout), and streams the progress. Stops when no client follows; the
-    next request continues."""
+    """Downloads a model and its companions (judge, scout), and streams the progress. Stops if no client follows; the
+    next request continues the download."""
     async for event in sse_events(job):
         yield event

@@ -1,6 +1,6 @@
-"""A server of the Model Context Protocol, whose tools let an assistant ask documents of named folders and libraries.
+"""A Model Context Protocol (MCP) server. Its tools let an assistant ask about documents of given folders and libraries.
 
-One request runs at a time. If the assistant cancels a request, it stops after the current batch of tokens.
+One request runs at a time. A request that the assistant cancels stops after the current batch of tokens.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class KeptView(BaseModel):
 
 
 class AssistantTools:
-    """The tools, one per method. An assistant may ask only ``folders`` and ``libraries``. The constructor raises
-    LibraryError for a library that does not exist, InvalidRequestError for a name that is not allowed."""
+    """The MCP tools, one per method. An assistant may read only files in ``folders`` and these ``libraries``. Raises
+    LibraryError for a library that does not exist, InvalidRequestError for an invalid library name."""
 
     def __init__(
         self, settings: Settings, folders: Sequence[Path], libraries: Sequence[str],
@@ -142,7 +142,7 @@ class AssistantTools:
             await asyncio.to_thread(queue.close)
 
     async def ask_document(self, path: File, question: str, ctx: Context) -> AnswerView:
-        """Reads a document, except for parts that were read before, and answers a question from it, with sources."""
+        """Reads a document (only parts that were not read before), and answers a question from it, with sources."""
         found = await self._file(path)
         return _answer_view(await self._run(lambda runtime: runtime.stream(found, question), ctx))
 
@@ -163,7 +163,7 @@ class AssistantTools:
         start: Annotated[int, Field(ge=0, description="The first character.")] = 0,
         characters: Annotated[int, Field(ge=1, le=_PART)] = _PART,
     ) -> TextView:  # fmt: skip
-        """Returns a document's text, or a part of it. `characters` of sources and quotations are its offsets."""
+        """Returns a document's text, or a part. The `characters` of sources and quotations are offsets in this text."""
         document = await (self._file(path) if library is None else self._kept(library, path))
         end = min(start + characters, len(document.text))
         place = document.place(min(start, end), end)
@@ -171,7 +171,7 @@ class AssistantTools:
                         page=place.page, section=place.section)  # fmt: skip
 
     async def read_document(self, path: File, ctx: Context) -> ReadView:
-        """Reads a document ahead, so that questions about it are answered sooner."""
+        """Reads a document ahead, so that later questions about the document are answered sooner."""
         found = await self._file(path)
         last = await self._run(lambda runtime: runtime.read(found), ctx)
         return ReadView(tokens=last["tokens"], kept_tokens=last["saved_tokens"])
@@ -179,11 +179,11 @@ class AssistantTools:
     async def list_files(
         self, folder: Annotated[str, Field(description="A folder in them, to list its files alone.")] = ""
     ) -> list[str]:
-        """Lists the files that can be asked, at most a thousand."""
+        """Lists the paths of files that can be asked about, at most 1,000."""
         return [file.path for file in await asyncio.to_thread(self._store.folders.files, folder)]
 
     async def list_libraries(self) -> list[AllowedLibrary]:
-        """Lists the libraries that can be asked."""
+        """Lists the libraries that can be asked about, each with its number of documents."""
         sizes = {name: await _in_thread(one.__len__) for name, one in self._libraries.items()}
         return [AllowedLibrary(name=name, documents=size) for name, size in sizes.items()]
 
@@ -215,7 +215,7 @@ class AssistantTools:
         return self._libraries[library]
 
     async def _run(self, begin: Callable[[Runtime], Iterator[Event]], ctx: Context) -> dict[str, Any]:
-        """Runs a job, reports its progress, and returns its last event. Raises ToolError."""
+        """Runs work on the model, reports progress to the assistant, and returns the last event. Raises ToolError."""
         assert self._queue is not None  # the server is running
         try:
             job = self._queue.submit(Job(begin, self._settings))
@@ -245,7 +245,7 @@ def make_server(
     settings: Settings, folders: Sequence[Path], libraries: Sequence[str] = (), *,
     open_runtime: Callable[[Settings], Runtime] = Runtime,
 ) -> MCPServer:  # fmt: skip
-    """Returns a server, whose ``run()`` serves standard input and output. Raises the errors of `AssistantTools`."""
+    """Returns an MCP server; ``run()`` serves standard input and output. Raises the errors of `AssistantTools`."""
     tools = AssistantTools(settings, folders, libraries, open_runtime)
     server = MCPServer("wim-edge", instructions=tools.about, version=wim_edge.__version__, lifespan=tools.lifespan)
     for name in ("ask_document", "get_text", "read_document", "list_files", "list_readings"):
@@ -256,7 +256,7 @@ def make_server(
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
-    """Runs a function in a thread, and returns its result. Raises its errors as ToolError."""
+    """Runs ``work`` in a thread, and returns its result. Raises ToolError for errors of wim-edge and of the disk."""
     try:
         return await asyncio.to_thread(work)
     except WimEdgeError as error:

@@ -1,4 +1,4 @@
-"""Routes: ask a question, follow the reading, stop it, judge its margins, ask again."""
+"""Routes for questions: ask, follow the reading, stop the reading, judge margins, ask again."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ Entered = Annotated[AskedQuestion, Depends(_entered)]
 
 @router.post("/ask", response_class=EventSourceResponse, responses=BUSY)
 async def ask(served: Served, question: Entered) -> AsyncIterator[ServerSentEvent]:
-    """Asks, and streams the events in the response. A client that disconnects cancels the question."""
+    """Asks a question, and streams the events. If the client disconnects, the question is cancelled."""
     async for event in sse_events(question.job, owner=served.queue):
         yield event
 
@@ -117,14 +117,14 @@ def _reading(served: Served, read: ReadRequest) -> Job:
 
 @router.post("/read", response_class=EventSourceResponse, responses=BUSY)
 async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> AsyncIterator[ServerSentEvent]:
-    """Reads documents ahead, and streams the events. A client that disconnects stops it; what was read is kept."""
+    """Reads documents ahead, and streams the events. Stops if the client disconnects; what was read is kept."""
     async for event in sse_events(job, owner=served.queue):
         yield event
 
 
 @router.post("/questions", status_code=202, responses=BUSY)
 async def ask_and_leave(question: Entered) -> QuestionView:
-    """Asks a question, without a stream. It is answered even if no client follows it."""
+    """Asks a question, and returns at once. The question is answered even if no client follows its events."""
     return _view(question)
 
 
@@ -153,7 +153,7 @@ async def get_question(question: Asked) -> QuestionView:
 
 @router.delete("/questions/{number}", status_code=204)
 async def remove_question(served: Served, question: Asked) -> None:
-    """Removes a question. Cancels it first, if it is not answered yet."""
+    """Removes a question. A question that is not answered yet is cancelled first."""
     served.forget(question)
 
 
@@ -164,7 +164,7 @@ async def follow(
         str | None, Header(pattern=r"^[0-9]{0,9}$", description="The same, as a browser sends it to reconnect.")
     ] = None,
 ) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
-    """Streams a question's events, or only those after a number. The question continues if the client disconnects."""
+    """Streams a question's events, from number ``after`` + 1 on. The question continues if the client disconnects."""
     start = max(after, int(last_event_id or -1)) + 1
     if question.job.is_finished:  # after a restart the stored events have lower numbers
         start = min(start, max(0, len(question.job.events) - 1))
@@ -176,7 +176,7 @@ async def follow(
 
 @router.post("/questions/{number}/answer-now")
 async def answer_now(served: Served, question: Asked) -> QuestionView:
-    """Stops reading, and answers from what has been read."""
+    """Stops the reading, and answers from the segments that have been read."""
     if question.job.state == "waiting":
         raise InvalidRequestError("nothing has been read yet", "Wait, or cancel it.")
     served.queue.answer_now(question.job)
@@ -185,7 +185,7 @@ async def answer_now(served: Served, question: Asked) -> QuestionView:
 
 @router.post("/questions/{number}/cancel")
 async def cancel(served: Served, question: Asked) -> QuestionView:
-    """Stops reading or answering."""
+    """Cancels a question: stops its reading, or the writing of its answer."""
     served.queue.cancel(question.job)
     return _view(question)
 
@@ -216,17 +216,17 @@ def _again(served: Served, question: Asked, read_on: bool = False, to_the_end: b
 
 @router.post("/questions/{number}/again", status_code=202, responses=BUSY)
 async def ask_again(question: Annotated[AskedQuestion, Depends(_again)]) -> QuestionView:
-    """Answers again, with the current verdicts on margins. With `read_on`, it first reads on until another segment is
-    the best or all is read. With `to_the_end`, it reads on after the answer, while no other request waits. The latest
-    question's text is not read again. New events follow the earlier ones."""
+    """Answers a question again, with the current verdicts on margins. `read_on`: first reads on until another segment
+    is the best, or all is read. `to_the_end`: reads on after the answer while no other request waits. The text of the
+    latest question is not read again. New events follow the earlier ones."""
     return _view(question)
 
 
 # The work
 
 def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle: bool = False) -> AskedQuestion:
-    """Puts a question in the queue. ``idle``: True to read on after the answer while no other request waits. A new
-    question that the queue refuses is removed from the history."""
+    """Puts a question in the queue. ``read_on``: True to read on before the answer; ``idle``: after it, while no other
+    request waits. A new question that the queue refuses is removed from the history."""
     is_first = not question.job.events
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]

@@ -1,5 +1,5 @@
-"""The documents of a shelf, in a library of their own, which `wim-edge library` shows too. They are uploads and files
-of allowed folders. A path that another program swaps for a link while it is opened cannot lead out of the folders."""
+"""The documents of a shelf (uploads, and files of allowed folders), stored in a library that `wim-edge library` lists
+too. A path that becomes a link while its file is opened cannot lead out of the folders (except on Windows)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LIBRARY = "given"
 _UPLOAD = "upload:"
 _NAME_BYTES = 255  # as file systems allow
 MAX_CHARS = 64_000_000
-"""The most characters of the documents of one question."""
+"""The most characters that several documents of one question may have together."""
 _UNUSUAL = re.compile(r"[^\w .,;&+'’!()\[\]-]")
 
 
@@ -46,7 +46,7 @@ class FileView(BaseModel):
 
 
 def printable(path: Path) -> str:
-    """Returns a path with bytes that are not UTF-8 as escapes (``\\xfc``): valid in JSON, and still unique."""
+    """Returns a path as text that is valid in JSON and unique: bytes that are not UTF-8 become escapes (``\\xfc``)."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -63,8 +63,8 @@ class AllowedFolders:
         self.paths = [printable(folder) for folder in self._folders]
 
     def files(self, within: str = "") -> list[FileView]:
-        """Returns at most `MAX_FILES` files that may contain text. ``within``: only files below this folder, given by
-        its path or by its path in one of the allowed folders; empty: all files."""
+        """Returns at most `MAX_FILES` files of known formats. ``within``: a folder (its path, or its path in an allowed
+        folder) below which the files must be; empty: all files."""
         found = (
             FileView(path=printable(file), folder=printable(folder), name=printable(file.relative_to(folder)))
             for folder in self._folders for file in files_of(folder)
@@ -73,11 +73,11 @@ class AllowedFolders:
         return list(islice(found, MAX_FILES))
 
     def read(self, path: str) -> tuple[Path, bytes]:
-        """Returns a file's own path (as `printable` shows it) and its bytes. ``path``: its path, or its path in one of
-        the folders.
+        """Returns (the real path of a file as `printable` shows it, the file's bytes). ``path``: absolute, or relative
+        to one of the folders.
 
-        Raises InvalidRequestError for a path that may not be read, with the same message if it does not exist. Raises
-        DocumentError for a file that is too large.
+        Raises InvalidRequestError for a file that may not be read, with the same message if the file does not exist.
+        Raises DocumentError for a file that is larger than `MAX_BYTES`.
         """
         for folder, named in ((folder, named) for folder in self._folders for named in _readings(path)):
             with suppress(OSError, ValueError, RuntimeError):  # absent, outside, contains NUL, a circle of links
@@ -95,8 +95,8 @@ class AllowedFolders:
 
 
 def _opened(folder: Path, inside: Path) -> int:
-    """Opens ``folder / inside`` and returns the descriptor. Follows no link, not even one that appeared after the path
-    was resolved. Does not wait for a pipe that has replaced the file."""
+    """Opens ``folder / inside`` and returns the descriptor. Except on Windows, follows no link, even if it appeared
+    after the path was resolved, and does not wait for a pipe that has replaced the file."""
     if sys.platform == "win32":
         return os.open(folder / inside, os.O_RDONLY | os.O_BINARY)
     else:  # noqa: RET505  # mypy needs the branch to tell the systems apart
@@ -113,8 +113,8 @@ def _opened(folder: Path, inside: Path) -> int:
 
 
 class Uploads:
-    """The uploaded documents, and those from ``folders``. ``library``: the name of the library that stores them. Safe
-    to use from several threads.
+    """The documents of a shelf: uploads, and files of ``folders``. ``library``: the name of the library that stores
+    them. Several threads may use a shelf at once.
 
     Methods raise LibraryError, DocumentError, and InvalidRequestError for a file that may not be read.
     """
@@ -133,7 +133,7 @@ class Uploads:
         """(version of the library, all its documents at this version); None: not loaded yet."""
 
     def upload(self, name: str, data: bytes) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Stores an uploaded file, the same file only once. Returns the document, and notes on text that is missing."""
+        """Stores an uploaded file, unless it is stored already. Returns (document, notes on text that is missing)."""
         name = PureWindowsPath(PurePosixPath(well_formed(name)).name).name.strip(" .")
         name = name.encode()[-_NAME_BYTES:].decode(errors="ignore") or "document"  # keeps the ending
         source = f"{_UPLOAD}{digest_of(data)}/{name}"
@@ -145,7 +145,7 @@ class Uploads:
         return kept, (*read.notes, *self._keep_pdf(kept, data))
 
     def name(self, path: str) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Stores the current version of a file in one of the folders. Returns the document and its notes."""
+        """Stores the current content of a file in one of the folders. Returns (document, notes on missing text)."""
         found, data = self.folders.read(path)
         document = document_of(found, data, self._limits)
         known = self._known(str(found))
@@ -177,7 +177,7 @@ class Uploads:
         return found
 
     def remove(self, number: int) -> Path:
-        """Removes a document, and returns its path."""
+        """Removes a document and the copy of its PDF; returns the document's path."""
         path = str(self.document(number).document.path)
         with self._lock:
             self._library.remove(path)
@@ -186,7 +186,7 @@ class Uploads:
         return Path(path)
 
     def pdf(self, number: int) -> Path | None:
-        """Returns the path of a document's PDF, without loading the text; None if the document is not from a PDF."""
+        """Returns the path of the stored copy of a document's PDF, or None. Does not load the document's text."""
         entry = next((entry for entry in self.entries() if entry.id == number), None)
         if entry is None:
             raise _absent(number)
@@ -199,7 +199,7 @@ class Uploads:
         return self._files / f"{number}-{digest_of(path.encode())}.pdf"
 
     def _keep_pdf(self, kept: StoredDocument, data: bytes) -> tuple[str, ...]:
-        """Stores the bytes of a PDF, so that its pages can be shown. Returns a note if the disk fails, else nothing."""
+        """Stores ``data`` if it is a PDF, to show its pages later. Returns one note if the disk fails, else no note."""
         file = self._file_of(kept.id, str(kept.document.path))
         if not is_pdf(data) or all(mark.page is None for mark in kept.document.marks) or file.exists():
             return ()
@@ -212,7 +212,7 @@ class Uploads:
         return ()
 
     def _sweep(self) -> None:
-        """Removes the PDFs of documents that another program removed, such as `wim-edge library`."""
+        """Deletes the copies of PDFs whose documents another program removed, such as `wim-edge library remove`."""
         there = {str(number) for number, _ in self._library.digests()}
         with suppress(OSError):
             for file in self._files.glob("*.pdf"):

@@ -1,7 +1,7 @@
-"""The runtime for a parent process: one JSON object a line on standard input and output (docs/worker.md).
+"""Serves a parent process in JSON lines: requests on standard input, events on standard output (docs/worker.md).
 
-In a request ``ask``, ``judged`` maps segments' numbers to the reader's verdicts (true: accepted), and ``read_on``
-continues the reading for the last question (`Runtime.stream`).
+A request may have ``judged``, which maps segment numbers to the reader's verdicts (true: accepted). A request ``ask``
+may have ``read_on``: true continues the reading of the last question (`Runtime.stream`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from wim_edge.system.convert import convert
 _WAITING = 1000
 CONTROLS = ("answer_now", "cancel", "judge")
 PROTOCOL = 1
-"""The protocol's version. It rises if a host of the previous version would misunderstand a line. New fields and events
-do not raise it: hosts ignore unknown ones."""
+"""The protocol's version. A change that a host of the previous version would misunderstand raises the version. New
+fields and events do not raise it, because hosts ignore unknown ones."""
 _ID = {"description": "any JSON value; the events of the request have the same"}
 
 
@@ -38,7 +38,7 @@ class _Request(Struct, kw_only=True):
 
 
 class WorkerRead(_Request, kw_only=True):
-    """Reads documents ahead."""
+    """Reads documents ahead, so that later questions about them are answered sooner."""
 
     documents: list[str | Document]
 
@@ -53,7 +53,7 @@ class WorkerRead(_Request, kw_only=True):
 
 
 class WorkerAsk(WorkerRead, kw_only=True):
-    """Asks a question of documents, of a library, or of both."""
+    """Asks a question about documents, a library, or both."""
 
     question: str
     library: str | None = None
@@ -66,7 +66,7 @@ class WorkerAsk(WorkerRead, kw_only=True):
 
 
 class WorkerComplete(_Request, kw_only=True):
-    """Continues a prompt, or answers messages of (role, text)."""
+    """Continues a prompt (a text), or answers a conversation of (role, text) messages."""
 
     prompt: str | list[tuple[str, str]]
     top_logprobs: Annotated[int, Meta(ge=0, le=20, description="0 to 20")] | None = None
@@ -76,7 +76,7 @@ class WorkerComplete(_Request, kw_only=True):
 
 
 class WorkerJudge(Struct):
-    """Accepts a segment for the answer, or rejects it."""
+    """Accepts or rejects a segment as a source of the answer."""
 
     segment: int
     accepted: bool
@@ -90,7 +90,7 @@ REQUESTS: dict[object, type[WorkerRead | WorkerComplete]] = {
 def serve(
     lines: Iterable[str], out: TextIO, settings: Settings, *, open_runtime: Callable[[Settings], Runtime] = Runtime
 ) -> None:
-    """Serves the requests in ``lines`` until they end; then cancels all running and waiting requests."""
+    """Runs the requests in ``lines``, and writes their events to ``out``. Cancels open requests when ``lines`` end."""
     queue = JobQueue(settings, most=_WAITING, open_runtime=open_runtime)
     jobs: dict[Any, tuple[Job, dict[int, bool]]] = {}
     writing = threading.Lock()
@@ -150,7 +150,7 @@ def _control(queue: JobQueue, job: Job, verdicts: dict[int, bool], request: dict
 
 
 def worker_schema() -> dict[str, Any]:
-    """Returns the JSON Schema (2020-12) of the lines. In `$defs`, `request` describes a line in, `event` a line out."""
+    """Returns the protocol's JSON Schema (2020-12). In `$defs`, `request` is an input line, `event` an output line."""
     named: list[type] = [*REQUESTS.values(), WorkerJudge]
     kinds: list[type[Event]] = [*EVENTS, Queued, Failed]
     bodies, defs = schemas_of([*named, *kinds], "#/$defs/{name}")
@@ -165,8 +165,8 @@ def worker_schema() -> dict[str, Any]:
 
 
 def schemas_of(kinds: Sequence[type], template: str) -> tuple[dict[type, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Returns the JSON schema of each class, and all schemas by name, including those of the types in their fields.
-    Schemas of events have a `type`. ``template``: the form of a `$ref`, with `{name}`."""
+    """Returns ({class: JSON Schema}, {name: JSON Schema}); the second dict also has the types of fields. The schema of
+    an event class requires a field `type`. ``template``: the text of a `$ref`; `{name}` is the schema's name."""
     refs, defs = msgspec.json.schema_components(kinds, schema_hook=_hook, ref_template=template)
     bodies = {kind: defs[ref["$ref"].rsplit("/", 1)[1]] for kind, ref in zip(kinds, refs, strict=True)}
     for kind, body in bodies.items():
@@ -183,7 +183,7 @@ def _add(body: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def _hook(kind: type) -> dict[str, Any]:
-    """Returns the schema of a type that msgspec does not know."""
+    """Returns the schema of a type that msgspec does not know: Path. Raises NotImplementedError for any other type."""
     if kind is Path:
         return {"type": "string"}
     raise NotImplementedError

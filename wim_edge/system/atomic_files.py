@@ -21,8 +21,8 @@ _ABANDONED = 3600.0  # seconds without a change after which a part belongs to a 
 
 @contextmanager
 def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Yields an empty file, which replaces ``path`` at the end of the block; an error removes it instead. ``private``:
-    no other user may read it. Also removes old parts of killed processes from the folder. Raises OSError."""
+    """Yields the path of an empty file, which replaces ``path`` after the block; an error removes the file instead.
+    ``private``: no other user may read it. Also removes old parts of killed processes. Raises OSError."""
     _sweep(path.parent)
     part = path.with_name(uuid.uuid4().hex + PART)
     try:
@@ -37,18 +37,18 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file. Escapes the characters of some paths that UTF-8 cannot encode. Raises OSError."""
+    """Writes a UTF-8 file atomically. Escapes what UTF-8 cannot encode, such as parts of some paths. Raises OSError."""
     with replace_file(path) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def write_json(path: Path, data: object) -> None:
-    """Writes indented JSON. Raises OSError."""
+    """Writes data as indented JSON to a file, atomically. Raises OSError."""
     write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 def move_over(source: Path, target: Path) -> None:
-    """Renames a file over ``target``. Retries for a second: Windows refuses while either is open. Raises OSError."""
+    """Moves a file over ``target``. Retries for a second: Windows refuses while one of them is open. Raises OSError."""
     for seconds in (*_WAITS, None):
         try:
             source.replace(target)

@@ -1,4 +1,4 @@
-"""Strict conversion of JSON and TOML data to structs and dataclasses, by msgspec, with errors for people."""
+"""Strict conversion of JSON and TOML data to structs and dataclasses, by msgspec, with readable errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOUNS = {"str": "a text", "int": "a whole number", "float": "a number", "bool":
 
 
 def convert(data: Any, kind: type[T], where: str = "", error: type[WimEdgeError] = InvalidRequestError) -> T:
-    """Returns the data as a struct or dataclass. Raises ``error`` with a message that begins with ``where``."""
+    """Returns the data as an instance of ``kind``. Raises ``error``, whose message begins with ``where``."""
     try:
         return msgspec.convert(data, kind, str_keys=True, dec_hook=_path)
     except msgspec.ValidationError as mismatch:
@@ -64,7 +64,7 @@ def _description(hint: Any) -> str:
 
 
 def _in_words(what: str) -> str:
-    """Returns the type that msgspec expected as words ("a whole number"); empty if the message names none."""
+    """Returns in words the type that msgspec expected ("a whole number"); empty if the message names no type."""
     found = re.match(r"Expected (`([\w| ]+)`(?:(?!, got).)*)", what)
     if not found:
         return ""

@@ -1,4 +1,4 @@
-"""The journal of a run, which can be stopped and continued: one file identifies the run, another has a row per line."""
+"""The journal of a run that can be stopped and continued: one file identifies the run, another has a row per line."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ class JournalRow(Protocol):
 
     @property
     def error(self) -> str | None:
-        """The error, or None. A continued run repeats the jobs of rows with an error."""
+        """The message of the job's error, or None. A continued run repeats the jobs of rows with an error."""
 
 
 R = TypeVar("R", bound=JournalRow)
 J = TypeVar("J")
 MayChange = Callable[[str, Any, Any], bool]
 Watcher = Callable[[Sequence[R], int], None]
-"""A callback with the rows so far and the number of jobs: before the first job, with the rows that an earlier run
-finished, and after each job."""
+"""A callback with the rows so far and the number of jobs. It is called before the first job, with the rows that an
+earlier run finished, and after each job."""
 
 
 class Journal(Generic[R]):
-    """The folder of a run, opened to start or continue it. Raises InvalidRequestError if the folder is in use, or
+    """The folder of a run, opened to start or continue the run. Raises InvalidRequestError if the folder is in use, or
     contains another run or damaged rows.
 
     Args:
         kind: the dataclass of the rows in ``file``; a line with other fields counts as damaged.
-        identity: the facts that identify the run, as JSON values.
+        identity: named JSON values that identify the run, such as its settings.
         may_change: returns whether a value of the identity may differ, given (name, old value, new value).
     """
 
@@ -84,8 +84,8 @@ class Journal(Generic[R]):
         self, jobs: Mapping[Any, J], work: Callable[[list[J]], Generator[R, None, None]],
         watcher: Watcher[R] = lambda rows, total: None,
     ) -> None:  # fmt: skip
-        """Runs the jobs that have no row yet, or one with an error. ``jobs``: by the key of their row. ``work`` yields
-        a row per job, in any order; it is closed however the run ends."""
+        """Runs the jobs whose row is missing or has an error. ``jobs`` maps the key of a row to its job. ``work``
+        returns a generator of one row per job, in any order; the generator is closed however the run ends."""
         done = {row.key: row for row in self.rows if row.error is None}
         watched = [done[key] for key in jobs if key in done]
         watcher(watched, len(jobs))
@@ -100,13 +100,13 @@ class Journal(Generic[R]):
                 watcher(watched, len(jobs))
 
     def add(self, row: R) -> None:
-        """Appends a row and flushes the file."""
+        """Appends a row to the journal's file and flushes the file."""
         self._file.write(_line(row))
         self._file.flush()
         self._rows[row.key] = row
 
     def write(self, rows: Sequence[R]) -> None:
-        """Replaces all rows atomically."""
+        """Replaces all rows of the journal, atomically."""
         self._rows = {row.key: row for row in rows}
         try:
             with replace_file(self.path) as part:
@@ -141,7 +141,7 @@ class Journal(Generic[R]):
 
 
 def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]:
-    """Returns the settings that identify a run (all except ``but``) and a digest of the templates, as JSON values."""
+    """Returns the settings that identify a run (all but the names in ``but``) and the templates' digest, as JSON."""
     found = {
         name: value if isinstance(value, bool | int | float | str | None) else str(value)
         for name, value in asdict(settings).items()
@@ -165,7 +165,7 @@ def _line(row: JournalRow) -> bytes:
 
 
 def read_rows(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
-    """Returns the latest row for each key, and the file's length in bytes without a last line that was cut off."""
+    """Returns the latest row for each key, and the file's length in bytes without an incomplete last line."""
     data = path.read_bytes() if path.exists() else b""
     sound = data.rfind(b"\n") + 1
     rows: dict[Hashable, R] = {}

@@ -1,7 +1,7 @@
 """Child processes that run a module with this Python and its packages, but import nothing from the working directory.
 
-A frozen program (as PyInstaller makes) contains no Python interpreter, so it starts itself again. There it must first
-call `run_if_asked`, which runs the module instead; the hook for PyInstaller does so.
+A frozen program (as PyInstaller makes) contains no Python interpreter, so it starts itself again as the child. The
+child must first call `run_if_asked`, which runs the module instead; the hook for PyInstaller does so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def has_python() -> bool:
 
 
 def run_if_asked() -> None:
-    """Runs a module and exits, if a frozen program started itself again for this; otherwise returns."""
+    """Runs a module and exits, if a frozen program started this process for the module; otherwise returns."""
     global _runs_modules
     _runs_modules = True
     if sys.argv[1:2] == [_MODULE]:
@@ -46,7 +46,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def pip() -> list[str]:
-    """Returns the command that runs pip: this environment's or, if it has none (as those made by uv), uv's."""
+    """Returns the command that runs this environment's pip, or uv's pip if it has none (as when uv made it)."""
     if find_spec("pip") is None and (uv := shutil.which("uv")):
         return [uv, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
     return [sys.executable, "-m", "pip"]
@@ -66,7 +66,7 @@ def environment() -> dict[str, str]:
 
 
 def limit(address_space: int, seconds: int) -> None:
-    """Limits this process where the system can: memory in bytes, processor seconds per core, and no core dump."""
+    """Limits this process, except on Windows: bytes of address space, processor seconds per core, no core dump."""
     if sys.platform != "win32":
         import resource
 
@@ -79,7 +79,7 @@ def limit(address_space: int, seconds: int) -> None:
 
 
 def own_group() -> dict[str, Any]:
-    """Returns Popen's arguments for a child that Ctrl-C does not reach; its parent must end it."""
+    """Returns Popen's arguments for a child in its own process group: Ctrl-C misses it, so its parent must end it."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     else:  # noqa: RET505  # mypy takes code after it for unreachable on Windows

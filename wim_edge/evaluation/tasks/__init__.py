@@ -15,7 +15,7 @@ TASKS: dict[str, Task] = {task.name: task for task in _ALL}
 
 
 def task_named(name: str) -> Task:
-    """Returns the task of this name. Raises InvalidRequestError, with the nearest names as its hint."""
+    """Returns the task with this name. Raises InvalidRequestError for an unknown name; the hint lists similar names."""
     if name not in TASKS:
         near = difflib.get_close_matches(name, [*TASKS, "recall"], 3, 0.4)
         raise InvalidRequestError(f"{name} is no task", f"Nearest: {', '.join(near or TASKS)}.")

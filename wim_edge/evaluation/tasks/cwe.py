@@ -1,7 +1,7 @@
-"""Common words extraction (RULER, Hsieh et al. 2024, section 4): the ten words that a long list repeats most.
+"""Common words extraction (RULER, Hsieh et al. 2024, section 4): the ten most frequent words of a long list.
 
-Writing in the Margins uses it as its aggregation task. The words are composed of syllables, so that all words are
-equally likely before the list is read, and the package needs no word list.
+Writing in the Margins uses the task to test aggregation. The words are made of random syllables: before the list is
+read all words are equally likely, and the package needs no list of words.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions
 
 N_COMMON = 10
 FREQUENCIES = ((30, 3), (6, 1), (3, 1))
-"""(occurrences of a common word, of any other word): RULER's, RULER's below 4,096 tokens, ours for very short lists."""
+"""(occurrences of a common word, of another word): RULER's; RULER's below 4,096 tokens; ours for very short lists."""
 _N_OTHER = N_COMMON
-"""The fewest other words in a list. If fewer fit, the next smaller frequencies apply."""
+"""The minimum number of distinct other words in a list. If they do not fit, the next pair of `FREQUENCIES` applies."""
 QUESTION = f"What are the {N_COMMON} most common words in the list? Answer with these {N_COMMON} words alone."
 
 
 def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-    """Builds ``options.limit`` lists (50 by default) at each of ``options.length``, by default 4,000 tokens."""
+    """Builds ``options.limit`` lists (default: 50) of each length in ``options.length`` (in tokens; default: 4,000)."""
     n = GENERATED if options.limit is None else options.limit
     lengths = tuple(dict.fromkeys(options.length)) or (4000,)
     return [_example(index, length, options.seed, count_tokens) for index in range(n) for length in lengths]
@@ -38,7 +38,7 @@ def _example(index: int, length: int, seed: int, count_tokens: CountTokens) -> E
 
 
 def word_list(length: int, count_tokens: CountTokens, seed: str) -> tuple[tuple[str, ...], str, dict[str, int]]:
-    """Returns (common words, numbered list of up to ``length`` tokens, facts about the list).
+    """Returns (common words, numbered list of at most ``length`` tokens, numbers that describe the list, by name).
 
     Raises InvalidRequestError if even the smallest frequencies make a longer list.
     """
@@ -61,7 +61,7 @@ def _render(n_other: int, frequent: int, rare: int, seed: str) -> tuple[tuple[st
 
 
 def made_up_words(rng: random.Random) -> Iterator[str]:
-    """Yields pronounceable words of two or three open syllables, each once."""
+    """Yields pronounceable words of two or three open syllables, without repeats and without end."""
     seen: set[str] = set()
     while True:
         syllables = (rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.choice((2, 3, 3))))
@@ -72,7 +72,7 @@ def made_up_words(rng: random.Random) -> Iterator[str]:
 
 
 def _most(least: int, fits: Callable[[int], bool]) -> int | None:
-    """Returns the largest number from ``least`` on that fits, or None. Assumes that smaller numbers fit too."""
+    """Returns the largest number n >= ``least`` for which ``fits(n)`` is True, if all smaller ones fit; else None."""
     if not fits(least):
         return None
     high = least * 2

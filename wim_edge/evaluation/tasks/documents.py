@@ -1,11 +1,11 @@
-"""Whole documents with questions about them, as in the program's main use.
+"""Questions about whole documents, as in the main use of `wim-edge ask`.
 
-A folder holds ``documents`` and ``questions``, each ``.jsonl`` or ``.json``, optionally with ``.gz``:
+The data is a folder with two files, ``documents`` and ``questions``, each ``.jsonl`` or ``.json``, gzipped or not:
 
     documents   {id, title, text}, or {id, title, path}: a file in the folder, in any format that `ask` reads
-    questions   {id, document, question, answers, unanswerable}: about the document with that id
+    questions   {id, document, question, answers, unanswerable}: about the document with the id ``document``
 
-The questions of a document are asked one after the other, and its reading is kept between them, as with `ask`.
+All questions on a document are asked one after the other. They share its saved reading, as with `ask`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from wim_edge.evaluation.records import Reply
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 FIRST_WORDS = 60
-"""The number of first words of a reply in which a right answer is searched for: a person reads no more at a glance."""
+"""The words at a reply's beginning that are searched for a right answer: as many as a person reads at a glance."""
 _SUFFIXES = (".jsonl.gz", ".jsonl", ".json.gz", ".json")
 
 
 @dataclass(frozen=True)
 class DocumentQuestion:
-    """A question about one document. ``answers`` is empty if the document does not answer the question."""
+    """A question on one document. ``document``: its id; ``answers``: empty if the document does not answer."""
 
     id: str
     document: str
@@ -42,9 +42,9 @@ class DocumentQuestion:
 
 
 def load_documents(folder: Path) -> dict[str, Document]:
-    """Returns the documents by id, in the order of the file.
+    """Returns the folder's documents by id, in the order of the file.
 
-    Raises InvalidRequestError for another layout, and DocumentError for a file that cannot be read.
+    Raises InvalidRequestError for rows in another format, and DocumentError for a document that cannot be read.
     """
 
     def parse(row: Row, number: int) -> Iterator[tuple[str, Document]]:
@@ -63,7 +63,7 @@ def load_documents(folder: Path) -> dict[str, Document]:
 
 
 def load_questions(folder: Path) -> list[DocumentQuestion]:
-    """Returns the questions, in the order of the file. Raises InvalidRequestError for another layout."""
+    """Returns the folder's questions, in the file's order. Raises InvalidRequestError for rows of another format."""
 
     def parse(row: Row, number: int) -> Iterator[DocumentQuestion]:
         absent = flag_of(row.get("unanswerable", False))
@@ -83,13 +83,13 @@ def load_questions(folder: Path) -> list[DocumentQuestion]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Returns the files of questions and documents in a folder, and the files that documents name as their path."""
+    """Returns the paths of the files ``documents`` and ``questions``, and of the files that documents are in."""
     rows = [_file(folder, name) for name in ("documents", "questions")]
     return [*rows, *(_beside(folder, row) for row in read_rows(rows[0]) if "path" in row)]
 
 
 def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-    """Builds examples for ``options.limit`` questions (default: all), drawn evenly from documents and both kinds."""
+    """Builds examples for ``options.limit`` questions (None: all), which `draw_evenly` chooses."""
     assert options.data is not None
     documents, rows = load_documents(options.data), load_questions(options.data)
     unknown = next((row for row in rows if row.document not in documents), None)
@@ -113,8 +113,8 @@ def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
 
 
 def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> list[DocumentQuestion]:
-    """Returns at most ``limit`` questions, drawn with the seed evenly from all documents, and grouped by document.
-    Answerable and unanswerable questions alternate. A larger limit draws the same questions and more."""
+    """Returns at most ``limit`` random questions, evenly from all documents, grouped by document. Answerable and
+    unanswerable questions alternate. With the same seed, a larger limit returns the same questions and more."""
     by_document: dict[str, tuple[list[DocumentQuestion], list[DocumentQuestion]]] = defaultdict(lambda: ([], []))
     for row in rows:
         by_document[row.document][not row.answers].append(row)
@@ -133,8 +133,8 @@ def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> l
 
 
 def score(example: Example, reply: Reply | None) -> dict[str, float]:
-    """Scores a reply; None, a failed question, counts as wrong. f1, exact, contains, in_quotes and in_passages are for
-    answerable questions only. in_quotes and in_passages are only for replies that have quotations or passages."""
+    """Returns a reply's scores; None (the question failed) counts as wrong. f1, exact and contains are for answerable
+    questions only. So are in_quotes and in_passages, which need a reply with quotations or passages."""
     if reply is None:
         return {"not_found": 0.0} if example.unanswerable else dict.fromkeys(("f1", "exact", "contains"), 0.0)
     text = reply.text
@@ -172,7 +172,7 @@ def _id(row: Row, number: int) -> str:
 
 
 def _beside(folder: Path, row: Row) -> Path:
-    """Returns the path that a row names. Raises InvalidRequestError for a path outside the folder."""
+    """Returns the path of the file that a row names. Raises InvalidRequestError for a path outside the folder."""
     path = folder / text_of(row["path"])
     try:
         is_inside = path.resolve().is_relative_to(folder.resolve())

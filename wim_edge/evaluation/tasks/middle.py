@@ -1,11 +1,11 @@
 """The tasks of "Lost in the Middle" (Liu et al. 2023).
 
-    multidoc   section 3: one of K documents, the gold document, answers. The same K documents are shown once for each
-               position of the gold document. The other K-1 are the most relevant ones of the data. Their order, by
-               relevance or random (appendix B), is the same for all positions.
-    kv         section 4: the value of one of K UUID keys in a JSON object
-    reader     section 6: BM25 retrieves the k best passages of a library, and the model answers from them in the
-               retriever's order. The retriever's recall is reported too: the share of gold pages among the k passages.
+    multidoc   section 3: one of K documents, the gold document, contains the answer. Each question is asked with the
+               gold document at each of several positions. The other K-1 documents are the most relevant ones in the
+               data. They have the same order for all positions: by relevance, or random (appendix B).
+    kv         section 4: the value of one of K UUID keys in a JSON object, at each of several positions
+    reader     section 6: BM25 retrieves the k best passages of a library, and the model answers from them, best first.
+               The retriever's recall is reported too: the share of a query's gold pages that are among the k passages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from wim_edge.words import WordIndex
 
 
 def build_multidoc(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples: the gold document at each of ``options.positions`` among ``options.documents`` (default: 10)."""
+    """Builds examples of ``options.documents`` documents (default: 10), with the gold one at each position."""
     assert options.data is not None
     k = one(options.documents, 10, "--documents")
     wanted = positions(options, k)
@@ -74,19 +74,19 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Records:
-    """Key-value pairs of an object: the pair that is asked for, and the other pairs in their order."""
+    """The key-value pairs of a JSON object: the pair that is asked for, and the other pairs in their order."""
 
     wanted: Pair
     others: tuple[Pair, ...]
 
 
 def generate_kv(k: int, n: int, seed: int) -> list[Records]:
-    """Generates ``n`` objects of ``k`` random pairs. A larger ``n`` gives the same objects and more."""
+    """Returns ``n`` objects of ``k`` random UUID pairs. A larger ``n`` gives the same objects and more."""
     return [_random_pairs(k, random.Random(f"{seed} kv {index}")) for index in range(n)]
 
 
 def build_kv(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples of ``options.documents`` pairs, with the wanted pair at each of ``options.positions``."""
+    """Builds examples of ``options.documents`` pairs, with the requested pair at each of ``options.positions``."""
     k = one(options.documents, 0, "--documents")
     if options.data is not None:
         found = parse_rows(options.data, _parse_pairs, "{ordered_kv_records: [[key, value]], key, value}")
@@ -116,14 +116,14 @@ def _place_pair(row: Records, index: int, k: int, wanted: tuple[int, ...]) -> It
 
 
 def serialize(pairs: list[Pair], at: int) -> tuple[str, tuple[int, int]]:
-    """Returns a JSON object with a pair per line, as in figure 7 of the paper, and the offsets of pair ``at``."""
+    """Returns a JSON object with a pair per line, as in the paper's figure 7, and the offsets of pair ``at``."""
     lines = [f'"{key}": "{value}"' for key, value in pairs]
     start = 1 + sum(len(line) + 3 for line in lines[:at])  # 3: a comma, the line's end, a space
     return "{" + ",\n ".join(lines) + "}", (start, start + len(lines[at]))
 
 
 def _parse_pairs(row: Row, _number: int) -> Iterator[Records]:
-    """Yields the object in a row of the form that the paper's repository has."""
+    """Yields the pairs of a row, which has the format of the paper's repository."""
     pairs = [(str(key), str(value)) for key, value in row["ordered_kv_records"]]
     wanted = (str(row["key"]), str(row["value"]))
     if wanted not in pairs:
@@ -153,7 +153,7 @@ KV = Task(
 
 
 def build_reader(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples of each query's best k passages, for each k of ``options.documents`` (default: 1, 5, 10, 20).
+    """Builds examples of a query and its best k passages, for each k of ``options.documents`` (default: 1, 5, 10, 20).
 
     A query without known answers counts only for recall: the model is not asked.
     """
@@ -175,7 +175,7 @@ def build_reader(options: TaskOptions, _count_tokens: CountTokens) -> list[Examp
 
 
 def retrieve(library: Sequence[Passage], queries: list[str], k: int) -> list[list[int]]:
-    """Returns for each query the indices of the ``k`` best passages by BM25 over title and text, the best first."""
+    """Returns for each query the indices of the ``k`` best passages, best first, by BM25 over title and text."""
     with WordIndex(f"{passage.title}\n{passage.text}" for passage in library) as index:
         found = [index.scores(query) for query in queries]
     return [sorted(range(len(library)), key=lambda n: -scores.get(n, 0.0))[:k] for scores in found]

@@ -1,7 +1,7 @@
-"""Question answering at a given length: a question's own paragraphs among those of other questions.
+"""Question answering over a context of a given length: a question's own paragraphs among those of other questions.
 
-Writing in the Margins (section 4) uses HotpotQA, MultiHop-RAG and SQuAD in this way; MuSiQue is our addition.
-BABILong (Kuratov et al. 2024) scatters the facts of a bAbI question in a long book.
+Writing in the Margins (section 4) uses HotpotQA, MultiHop-RAG and SQuAD in this way; MuSiQue is our addition. The task
+babilong (Kuratov et al. 2024) is different: facts are scattered in a long book.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from wim_edge.evaluation.tasks.questions import (
 from wim_edge.evaluation.tasks.task import Task, TaskOptions, score_answer
 
 _MISSES = 8
-"""A text is full after this number of paragraphs in a row that do not fit."""
+"""A context is complete after this number of paragraphs in a row that do not fit."""
 
 
 def build(
     questions: list[QAExample], pool: Sequence[Passage], options: TaskOptions, count_tokens: CountTokens
 ) -> list[Example]:
-    """Builds an example for each question at each of ``options.length``, by default 4,000 tokens."""
+    """Builds an example for each question and each length in ``options.length`` (in tokens; default: 4,000)."""
     lengths = tuple(dict.fromkeys(options.length)) or (4000,)
     if min(lengths) < 1:
         raise InvalidRequestError(f"--length is {min(lengths)}", "It takes tokens, at least 1.")
@@ -56,10 +56,10 @@ def build(
 def stretch(
     question: QAExample, pool: Sequence[Passage], length: int, count: Callable[[Passage], int], rng: random.Random
 ) -> tuple[list[Passage], dict[str, Any]]:
-    """Returns (paragraphs, facts): all gold paragraphs, and others as long as the tokens stay within ``length``.
+    """Returns (paragraphs, facts): all gold paragraphs, then others as long as titles and texts fit ``length`` tokens.
 
-    Titles count. Gold paragraphs come first, then the question's other paragraphs, then those of the pool, as far as
-    they fit. Facts: ``tokens``, and ``longer_than_asked`` if the gold ones exceed the length.
+    The question's own other paragraphs come before those of ``pool``. The facts are ``tokens``, the total, and
+    ``longer_than_asked``: True if the gold paragraphs alone exceed ``length``.
     """
     kept = [passage for passage in question.passages if passage.gold]
     total = sum(map(count, kept))
@@ -77,8 +77,8 @@ def stretch(
 
 
 def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -> Iterator[Passage]:
-    """Yields paragraphs of other questions in random order, without those that are on the question's pages or contain
-    an answer."""
+    """Yields the pool's paragraphs in random order, without those that have the title of one of the question's
+    paragraphs, or contain an answer."""
     titles = {passage.title for passage in question.passages}
     telling = [answer for answer in question.answers if normalize(answer) not in ("yes", "no")]
     drawn: set[int] = set()
@@ -95,7 +95,7 @@ def _task(
     name: str, source: str, load: Callable[[Path, TaskOptions], tuple[list[QAExample], list[Passage]]], *takes: str,
     shuffled: bool = False,
 ) -> Task:  # fmt: skip
-    """Returns a task. ``shuffled``: True to shuffle the rows, because a file's first questions share a paragraph."""
+    """Returns a task. ``shuffled``: True to shuffle the questions, because neighbours in the file share a paragraph."""
 
     def build_from_file(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         assert options.data is not None
@@ -124,7 +124,7 @@ TASKS = (
 
 
 def build_babilong(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-    """Builds an example from each row, with its context as one document."""
+    """Builds an example from each row. The row's context is the example's only document."""
     assert options.data is not None
     found = parse_rows(options.data, _parse_babilong, "{input, question, target} or {context, query, target}")
     rows = take_part(found, options.part or "all", key=lambda row: row[0])
@@ -136,8 +136,8 @@ def build_babilong(options: TaskOptions, count_tokens: CountTokens) -> list[Exam
 
 
 def _parse_babilong(row: Row, _number: int) -> Iterator[tuple[str, str, str]]:
-    """Yields (context, question, target) of a row: {input, question, target} as published, or with ``context`` and the
-    question as ``query``, ``question`` or ``input``."""
+    """Yields (context, question, target) from a row. The row is {input, question, target}, as published, or {context,
+    target} with the question as ``query``, ``question`` or ``input``."""
     context, names = (row["context"], ("query", "question", "input")) if "context" in row else (
         row["input"], ("question", "query"))  # fmt: skip
     question = next((row[name] for name in names if name in row), None)

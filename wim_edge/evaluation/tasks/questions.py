@@ -1,7 +1,7 @@
-"""Loaders of question-answering data sets, each in its public format or in one common form.
+"""Loads question-answering data sets, each in its public format or in one common format.
 
-The common form is a row with ``question``, ``answers`` (or ``answer``) and ``paragraphs`` of ``title`` and ``text``.
-A paragraph's ``supporting``, or the row's ``supporting_titles``, marks the gold paragraphs. Questions without any gold
+In the common format, a row has ``question``, ``answers`` (or ``answer``) and ``paragraphs`` of ``title`` and ``text``.
+A paragraph's ``supporting``, or the row's ``supporting_titles``, marks the gold paragraphs. Questions without a gold
 passage (unanswerable ones of SQuAD and MuSiQue, null queries of MultiHop-RAG) are left out: they test abstention.
 """
 
@@ -32,13 +32,13 @@ class QAExample:
 
 
 def load_multidoc(path: Path) -> list[QAExample]:
-    """Returns NaturalQuestions in the format of "Lost in the Middle" (``ctxs``, one of them ``isgold``), or rows of
-    {question, answers, gold, distractors}. The gold passage comes first; distractors keep their order."""
+    """Returns questions of NaturalQuestions from rows of "Lost in the Middle" (``ctxs``, one of them ``isgold``), or of
+    {question, answers, gold, distractors}. The gold passage comes first; the others keep their order."""
     return _load(path, _multidoc, "{question, answers, ctxs: [{title, text, isgold}]}")
 
 
 def load_hotpotqa(path: Path) -> list[QAExample]:
-    """Loads a file of HotpotQA (Yang et al. 2018), in the format that `_load` is given."""
+    """Returns the questions of HotpotQA (Yang et al. 2018)."""
     return _load(path, _hotpotqa, "{question, answer, context: [[title, [sentences]]], supporting_facts}")
 
 
@@ -49,15 +49,15 @@ def load_musique(path: Path) -> list[QAExample]:
 
 
 def load_squad(path: Path) -> list[QAExample]:
-    """Returns SQuAD 1.1 or 2.0 (Rajpurkar et al. 2016): the paragraph is the question's only passage."""
+    """Returns the answerable questions of SQuAD 1.1 or 2.0 (Rajpurkar et al. 2016), each with its paragraph."""
     return _load(path, _squad, "{data: [{title, paragraphs: [{context, qas: [{question, answers: [{text}]}]}]}]}")
 
 
 def load_multihoprag(path: Path, library: Path | None) -> tuple[list[QAExample], list[Passage]]:
-    """Returns the questions of MultiHop-RAG (Tang and Yang 2024), and all passages of its library.
+    """Returns the questions of MultiHop-RAG (Tang and Yang 2024), and the passages of ``library`` (corpus.json).
 
-    With a ``library`` (corpus.json), gold passages are the whole articles that the evidence names. Without a library,
-    or for an article that is not in the library, the evidence's facts are gold passages.
+    The gold passages of a question are the whole articles that its evidence names. Without a library, or for an article
+    that is not in the library, the gold passage is the fact that the evidence quotes.
     """
     articles = load_passages(library) if library else []
     by_title = {article.title: article.text for article in articles}
@@ -74,7 +74,7 @@ def load_multihoprag(path: Path, library: Path | None) -> tuple[list[QAExample],
 
 
 def load_passages(path: Path) -> list[Passage]:
-    """Returns the passages of a library from rows of {title, text}, or {title, body}, without blank passages."""
+    """Returns the passages in a file with rows of {title, text} or {title, body}. Leaves out blank passages."""
 
     def parse(row: Row, _number: int) -> Iterator[Passage]:
         passage = Passage(row["title"], row["text"] if "text" in row else row["body"])

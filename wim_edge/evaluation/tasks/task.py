@@ -1,4 +1,4 @@
-"""A task, and the options of a run for it."""
+"""The definition of a task, the options for building its examples, and functions that several tasks use."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from wim_edge.evaluation.records import Reply
 from wim_edge.settings import Settings
 
 GENERATED = 50
-"""The number of examples that a task generates if no limit is given."""
+"""The number of questions that a task generates if no limit is given."""
 Order = Literal["relevance", "random"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    """The options for building examples. Each task takes only some. Empty or None: the task's default."""
+    """The options for building examples; a task takes only some of them. Empty or None: the task's default."""
 
     data: Path | None = None
     library: Path | None = None
     part: Part | None = None
-    """The part of the data set's rows to take the examples from; None: all."""
+    """The part of the data set to use (`take_part`); None: all rows."""
     limit: int | None = None
-    """The most questions. Each question makes one example per swept value."""
+    """The maximum number of questions. A question becomes one example for each swept value."""
     documents: tuple[int, ...] = ()
     positions: tuple[int, ...] = ()
     order: Order | None = None
-    """The order of the documents that do not answer: as in the data, the most relevant first, or at random."""
+    """The order of the documents without the answer: ``relevance`` (as in the data, best first) or ``random``."""
     length: tuple[int, ...] = ()
     """The lengths of the context, in tokens of the evaluated model."""
     seed: int = Settings.seed
 
 
 def source_qa_prompt(example: Example) -> str:
-    """Returns the prompt of "Lost in the Middle" for a question with its documents."""
+    """Returns the prompt of "Lost in the Middle" (figure 2) for an example."""
     random_order = example.facts.get("order") == "random"
     return qa_prompt(example.documents, example.question, random_order=random_order)
 
@@ -54,7 +54,7 @@ class Task:
     metric: str
     """The name of the main score."""
     swept: Literal["position", "documents", "length"]
-    """The meaning of `Example.x`."""
+    """The meaning of the swept value, `Example.x`."""
     takes: tuple[str, ...]
     """The fields of `TaskOptions` that the task takes, besides limit and seed."""
     needs: tuple[str, ...]
@@ -65,11 +65,11 @@ class Task:
     source_prompt: Callable[[Example], str] = source_qa_prompt
     """Returns the prompt of the condition ``llm:source``."""
     reorders: bool = False
-    """True if the swept values are orders of the same documents, with each document as a separate text."""
+    """True if a question's examples contain the same documents, each as a separate text, in different orders."""
 
     def examples(self, options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-        """Returns the examples, which are the same for the same options. Raises InvalidRequestError for an option that
-        the task does not take, for a missing option, and for data in another format."""
+        """Returns the examples; equal options give equal examples. Raises InvalidRequestError for an option that the
+        task does not take, for a missing option, and for data in another format."""
         for name in ("data", "library", "part", "documents", "positions", "order", "length"):
             given = getattr(options, name) not in (None, ())
             if given and name not in self.takes:
@@ -83,14 +83,14 @@ class Task:
 
 
 def one(numbers: tuple[int, ...], default: int, option: str) -> int:
-    """Returns the number of an option that takes several in other tasks. Raises InvalidRequestError for several."""
+    """Returns the number given for ``option``, or else ``default``. Raises InvalidRequestError for several numbers."""
     if len(numbers) > 1:
         raise InvalidRequestError(f"several numbers for {option}", "This task takes one.")
     return numbers[0] if numbers else default
 
 
 def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
-    """Returns the gold document's positions among ``k``, from 0: the given ones, or first, middle and last."""
+    """Returns the gold document's positions among ``k`` documents, from 0: as given, or else first, middle and last."""
     if k < 1:
         raise InvalidRequestError(f"--documents is {k}", "It takes at least 1.")
     for position in options.positions:
@@ -100,8 +100,8 @@ def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
 
 
 def score_answer(example: Example, reply: Reply | None) -> dict[str, float]:
-    """Scores a short answer by ``accuracy`` (`best_subspan_em`), ``contains`` (in the whole text) and ``f1`` (of the
-    short answer, else of the first line). All are 0 for None, a failed question."""
+    """Returns ``accuracy`` (`best_subspan_em`), ``contains`` (over the whole reply) and ``f1`` (of the short answer, or
+    else of the first line). All are 0 if ``reply`` is None, because the question failed."""
     if reply is None:
         return dict.fromkeys(("accuracy", "contains", "f1"), 0.0)
     text = reply.text

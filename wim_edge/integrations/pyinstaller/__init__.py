@@ -1,4 +1,4 @@
-"""Hooks that name the files that a frozen program with wim-edge needs. PyInstaller finds them by an entry point."""
+"""PyInstaller hooks, which name the files that a frozen program with wim-edge needs. An entry point leads to them."""
 
 from __future__ import annotations
 

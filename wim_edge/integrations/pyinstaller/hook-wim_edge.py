@@ -1,4 +1,4 @@
-"""PyInstaller's hook: collects modules that are imported by name, templates, models.toml and llama.cpp's libraries."""
+"""PyInstaller's hook: collects templates, models.toml, llama.cpp's libraries, and modules that are imported by name."""
 
 from importlib.util import find_spec
 
@@ -12,7 +12,7 @@ FORMATS = (
     "lxml.etree", "markdown_it", "openpyxl.styles.numbers", "openpyxl.utils.cell", "openpyxl.utils.datetime",
     "pptx", "pypdfium2", "striprtf.striprtf",
 )  # fmt: skip
-"""The modules that `wim_edge.documents.document.require` imports; a format is read if its library is installed."""
+"""The modules that `wim_edge.documents.document.require` imports. Only those that are installed are collected."""
 hiddenimports += [name for name in FORMATS if find_spec(name.partition(".")[0])]
 datas = collect_data_files("wim_edge") + copy_metadata("wim-edge") + copy_metadata("llama-cpp-python")
 binaries = collect_dynamic_libs("llama_cpp")

@@ -1,1 +1,1 @@
-"""Chat and text completions, and embeddings, for clients of OpenAI's API."""
+"""The OpenAI-compatible API: chat completions, text completions and embeddings."""

@@ -41,7 +41,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }  # fmt: skip
 MAX_INPUTS = 2048
 MAX_CHARACTERS, MAX_TOKENS = 32_768, 8192
-"""The most characters, or tokens, of one input."""
+"""The most characters (of a text) or tokens (of a list of tokens) in one input to embed."""
 _EACH = f"{MAX_CHARACTERS:,} characters or {MAX_TOKENS:,} tokens"
 _MAX_TOGETHER = 32  # times as much in all inputs together, which takes minutes on a small machine
 _Tokens = Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(fail_fast=True)]
@@ -85,8 +85,8 @@ def _cards(settings: Settings) -> list[ModelCard]:
 
 @router.post("/chat/completions", response_model=None, responses=BUSY | _STREAM)
 async def chat_completions(served: Served, request: Request, asked: schemas.ChatRequest) -> Response:
-    """Completes a chat. Files and long texts are read as documents, with margins; the rest goes straight to the
-    model."""
+    """Completes a chat. Files and long texts are read as documents, with margins. A chat without documents goes
+    straight to the model."""
     turns = await run_in_threadpool(_turns, served, asked.messages)
     schema = asked.response_format.schema_of_answer() if asked.response_format else None
 
@@ -109,7 +109,7 @@ async def chat_completions(served: Served, request: Request, asked: schemas.Chat
 
 @router.post("/completions", response_model=None, responses=BUSY | _STREAM)
 async def completions(served: Served, request: Request, asked: schemas.TextRequest) -> Response:
-    """Completes a text, or several, each with its index: the model continues the prompt directly."""
+    """Completes one prompt or several: the model continues each text. The choice with index N completes prompt N."""
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
         texts = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
@@ -119,7 +119,7 @@ async def completions(served: Served, request: Request, asked: schemas.TextReque
 
 
 def _with_notes(found: Iterator[events.Event], routed: RoutedRequest) -> Iterator[events.Event]:
-    """Yields the events, and adds the question if it is unclear, and a warning about messages that are not read."""
+    """Yields the events, and first the question if it is unclear. Adds a warning about messages that are not read."""
     with closing(found):  # type: ignore[type-var]
         if why := routed.asked.why:
             yield events.QuestionSettled(routed.asked.question, routed.asked.question, why)
@@ -223,7 +223,7 @@ class EmbeddingList(BaseModel):
 
 
 def _embedding_name(settings: Settings) -> str | None:
-    """Returns the name of the server's embedding model (of a GGUF file: without the ending), or None."""
+    """Returns the name of the server's embedding model (for a GGUF file, the file's name without .gguf), or None."""
     named = LoadedModels(settings).embedder_name
     return Path(named).stem if named and named.endswith(".gguf") else named
 
@@ -251,8 +251,8 @@ async def create_embeddings(served: Served, request: Request, asked: EmbeddingsR
 
 
 def _settings_for(settings: Settings, model: str) -> tuple[str, Settings]:
-    """Returns the name of an embedding model, and settings that use it. The model is the server's own, or one of the
-    catalog on this disk. Raises ModelNotFoundError, InvalidRequestError."""
+    """Returns (name, settings) for an embedding model: the server's own, or a model of the catalog that is on this
+    disk. Raises ModelNotFoundError, InvalidRequestError."""
     own = _embedding_name(settings)
     if model in (*schemas.DEFAULTS, own):
         return own or model, settings

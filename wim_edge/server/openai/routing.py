@@ -1,18 +1,18 @@
 """The routing of the OpenAI-compatible API: some requests are read as documents, others go straight to the model.
 
-Files and texts of more than `LONG` tokens are documents, and the rest of the last user message is the question. If
-this message is one long text, or does not ask, `find_question` finds the question. Requests without a document go
-straight to the model, turn by turn.
+Files and texts of more than `LONG` tokens are documents. The question is in a long text (`find_question`), in the rest
+of the last user message, or in another message. Requests without a document go straight to the model, turn by turn.
 
-A question is found by structure, not by words of a language: question marks, blank lines, labels, tags and order.
+In a long text, a question is found by structure, not by words of a language. These places are searched, in this order:
 
-    the mark of a framework: the last tag, or a label, if the prompt ends with a bare label ("Answer:")
+    what a framework marks: the last tag, or the last labelled line if the prompt ends with a bare label ("Answer:")
     the last short paragraph (or line, or sentence) of the message
     the first short paragraph (or line)
     the system message, then earlier messages of the user, the latest first
 
-A marked question is taken. Otherwise the first of these texts that ends with a question mark is the question. If none
-does, it is the last or first short paragraph, or the message's end. If none or several do, it is marked as unsure.
+A marked question is taken. Otherwise the question is the first of these texts that ends with a question mark. If none
+does, the question is a short last or first paragraph, or the message's end. If none or several end with a question
+mark, the question is marked as unsure.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class FoundQuestion:
 
     @property
     def why(self) -> str:
-        """The reason why the question may be another one; empty if it is clear."""
+        """The reason to doubt that this is the question; empty if there is no doubt."""
         return f"it is not clear what is asked: taken from {self.source}" if self.unsure else ""
 
 
@@ -88,14 +88,14 @@ class RoutedRequest:
     documents: list[Document] = field(default_factory=list)
     asked: FoundQuestion = FoundQuestion("")
     after: Turn | None = None
-    """The previous question and its answer, from which a follow-up question is restated; None: none."""
+    """The previous question and its answer, from which a follow-up question is restated; None if there is none."""
     left_out: int = 0
     """The number of short messages that the model does not see because it reads documents."""
 
 
 def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> Document:
-    """Returns a file's document: from ``data`` (a data URL or base64), or an uploaded one by its id ``number``
-    ("file-N"). Raises InvalidRequestError, DocumentError, LibraryError."""
+    """Returns a file's document. The file is given by ``data`` (data URL or base64), which is stored as an upload, or
+    by ``number``, the id of an upload ("file-N"). Raises InvalidRequestError, DocumentError, LibraryError."""
     if number is not None:
         found = _FILE_ID.fullmatch(number)
         if not found:
@@ -117,9 +117,9 @@ def as_request(
 ) -> RoutedRequest:  # fmt: skip
     """Routes a conversation to the model or to a reading. Roles: system, user, assistant, tool (a tool's result).
 
-    ``count`` counts the tokens of a text. ``read``: True to read all texts of the last message as documents, False for
-    none, None for long ones. ``asks_library``: True if the question is asked of a library too. ``question``: the
-    question, if known; long texts are then whole documents. Raises InvalidRequestError if no question is found.
+    ``count`` counts the tokens of a text. ``read``: True to read all texts of the last message as documents, False to
+    read none, None to read long ones. ``asks_library``: True if a library is asked too. ``question``: the question, if
+    it is known; long texts are then whole documents. Raises InvalidRequestError if no question is found.
     """
     if not turns or turns[-1].role not in ("user", "tool"):
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
@@ -160,7 +160,7 @@ def as_request(
 
 
 def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tuple[list[Document], list[str]]:
-    """Returns the documents (files and long texts) and the short texts of the turns other than the asking one."""
+    """Returns (documents, short texts) of turns other than the one that asks. Files and long texts are documents."""
     documents: list[Document] = []
     short: list[str] = []
     for turn in turns:
@@ -177,7 +177,7 @@ def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tu
 
 
 def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
-    """Returns the turns as messages for the model. Results of tools become user messages, and join adjacent ones,
+    """Returns the turns as messages for the model. A tool's result becomes a user message, and joins an adjacent one,
     because chat templates require alternating roles."""
     messages: list[Message] = []
     for turn, previous in zip(turns, [None, *turns], strict=False):
@@ -190,14 +190,14 @@ def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
 
 
 def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
-    """Returns (place, text) of earlier messages that may ask: system messages, then short user ones, latest first."""
+    """Returns (place, text) of messages that may hold the question: system, then short user messages, latest first."""
     system = [("the system message", turn.text) for turn in turns if turn.role == "system"]
     before = [("an earlier message", turn.text) for turn in turns if turn.role == "user" and len(turn.text) < LONG]
     return [*system, *reversed(before)][:_MAX_OTHERS]
 
 
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
-    """Returns the question: the first that asks of ``found`` in a long text, the texts ``beside``, and ``others``."""
+    """Returns the first question that asks, of: ``found`` in a long text; the text ``beside`` it; the ``others``."""
     elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
     if found is not None and found.body and (asks(found.question) or not beside):
         return found
@@ -237,7 +237,7 @@ def asks(text: str) -> bool:
 
 
 def asking_part(text: str) -> str:
-    """Returns the sentences of a short text that end with a question mark; empty for a long text, or without any."""
+    """Returns the sentences of a short text that end with a question mark; empty for a long text or if none does."""
     if len(text) > SHORT:
         return ""
     parts = [text[start:end].strip() for start, end in sentences(text)]
@@ -273,8 +273,8 @@ def split_question(text: str) -> tuple[str, str]:
 
 
 def _marked(text: str) -> FoundQuestion | None:
-    """Returns the question that a framework's prompt marks, else None. Marked is the content of a tag at the end. If
-    the text ends with a bare label, marked is the labelled line before it, or one near the head that asks."""
+    """Returns the question that a framework's prompt marks, or None. A tag at the end marks its content. A bare label
+    at the end ("Answer:") marks the labelled line before it, or a labelled line near the start that asks."""
     tail = max(0, len(text) - 2 * SHORT)
     if tagged := _TAGGED.search(text, tail):
         return FoundQuestion(tagged[2], text[: tagged.start()].strip(), "its label")
@@ -291,7 +291,7 @@ def _marked(text: str) -> FoundQuestion | None:
 
 
 def _ends(text: str) -> Iterator[FoundQuestion]:
-    """Yields what may be a question at the end of a text: its last line, its last paragraph, its last sentence."""
+    """Yields possible questions at the end of a text: the last line, the last paragraph and the last sentence."""
     paragraphs = _paragraphs(text)
     start, end = paragraphs[-1]
     line = text.rfind("\n", start, end) + 1
@@ -308,7 +308,7 @@ def _ends(text: str) -> Iterator[FoundQuestion]:
 
 
 def _heads(text: str) -> Iterator[FoundQuestion]:
-    """Yields what may be a question at the head of a text: its first paragraph, and its first line."""
+    """Yields possible questions at the start of a text: the first paragraph and the first line."""
     paragraphs = _paragraphs(text)
     start, end = paragraphs[0]
     line = text.find("\n", start, end)
@@ -318,7 +318,7 @@ def _heads(text: str) -> Iterator[FoundQuestion]:
 
 
 def _plain(question: str) -> str:
-    """Removes a label of one word from the beginning of a question, such as "Question:"."""
+    """Returns a question without a label of one word at its beginning, such as "Question:"."""
     return _LABEL.sub("", question.strip(), count=1)
 
 

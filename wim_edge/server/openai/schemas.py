@@ -1,7 +1,7 @@
 """The schemas of the OpenAI-compatible API: the fields of requests, and the chunks and answers made from events.
 
-Margins and progress are in fields that other clients ignore. ``wim_edge`` has an event, or in the last chunk all facts
-about the reading. ``prompt_progress`` is named as in llama.cpp's server.
+Two fields extend OpenAI's format; other clients ignore them. ``wim_edge`` holds an event of the reading, and in the
+last chunk a summary of the reading. ``prompt_progress`` is the progress in the format of llama.cpp's server.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from wim_edge.server.dependencies import ReadingChoices, StrictModel
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
 _NEUTRAL = {"modalities": ["text"], "best_of": 1, "response_format": {"type": "text"}}
-"""Values of unsupported fields that change nothing, besides 0 and empty values."""
+"""The values of unsupported fields that are accepted because they change nothing, besides 0 and empty values."""
 _SWITCHES = {"tools": "tool_choice", "functions": "function_call"}
-"""The fields that turn off an unsupported field if their value is "none", by the unsupported field."""
+"""The switch of each unsupported field that has one: the value "none" of the switch turns the field off."""
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "confidence", "unsupported", "sources", "pattern",
                "finish_reason", "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
 _FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question",
               "answer.provisional": ""}  # fmt: skip
-"""The types of events in ``wim_edge``, and their field in the last chunk's ``wim_edge`` (empty: left out there)."""
+"""The types of events in a chunk's ``wim_edge``, each with the field of the last chunk that keeps it (empty: none)."""
 _MAX_CITED = 3
 """The most quotations below an answer."""
 DEFAULT = "default"
@@ -87,7 +87,7 @@ class JSONSchemaFormat(StrictModel):
 
 
 class ResponseFormat(StrictModel):
-    """The form that constrains the decoding of an answer."""
+    """The format that an answer must have: any text, any JSON object, or JSON that follows a schema."""
 
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JSONSchemaFormat | None = None
@@ -128,7 +128,7 @@ class CompletionRequest(BaseModel):
     return_progress: bool = Field(default=False, description="Chunks with `prompt_progress`, as of llama.cpp.")
 
     def options(self) -> dict[str, Any]:
-        """Returns changes of `Settings` from the fields. Raises InvalidRequestError for an unsupported field."""
+        """Returns the fields as changes of `Settings`. Raises InvalidRequestError for an unsupported field."""
         extra = self.model_extra or {}
         for name in _UNSUPPORTED:
             is_off = extra.get(_SWITCHES.get(name, "")) == "none"
@@ -171,8 +171,8 @@ class TextRequest(CompletionRequest):
 
 @dataclass
 class CompletionReply:
-    """Converts events to chunks as they arrive, and to one answer at the end. ``chat``: False for a text completion,
-    which may have several choices, each ended by a `completion.finished`."""
+    """The reply to a completion request, built from events: in chunks as events arrive, and whole at the end. ``chat``:
+    False for a text completion, which may have several choices; a `completion.finished` event ends each."""
 
     chat: bool
     model: str
@@ -182,7 +182,7 @@ class CompletionReply:
     """The choices that are complete."""
     usage: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
-    """The facts about the reading, as the last chunk's ``wim_edge`` has them."""
+    """The summary of the reading, for the last chunk's ``wim_edge``."""
     finish_reason: str = "stop"
     error: dict[str, Any] | None = None
     created: int = field(default_factory=lambda: int(time.time()))
@@ -232,7 +232,7 @@ class CompletionReply:
 
     def _choice(self, text: str, finish: str | None, logprobs: list[dict[str, Any]], said: dict[str, Any]
                 ) -> dict[str, Any]:  # fmt: skip
-        """Returns a choice. ``said``: what it has in a chat in place of the text."""
+        """Returns a choice. ``said``: its ``message`` or ``delta``, which a chat has in place of ``text``."""
         shown = (_chat_logprobs if self.chat else _text_logprobs)(logprobs) if logprobs else None
         choice = {"index": len(self.choices), "finish_reason": finish, "logprobs": shown}
         return choice | (said if self.chat else {"text": text})
@@ -259,7 +259,7 @@ class CompletionReply:
         return [{**self._chunk(None), "prompt_progress": progress}]
 
     def _finish(self, event: dict[str, Any]) -> str:
-        """Takes the last event of a choice. Returns lines to add below the answer, for clients that show only text."""
+        """Records a choice's last event. Returns lines to add below the answer, for clients that show only text."""
         below = ""
         if event["type"] == "completion.finished":
             read, cached, decoded = event["prompt_tokens"], event["cached_tokens"], event["completion_tokens"]
@@ -301,7 +301,7 @@ def _chat_logprobs(logprobs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _below(event: dict[str, Any], settled: dict[str, Any] | None) -> str:
-    """Returns lines below an answer: quotations that its text omits, unsupported values, and the restated question."""
+    """Returns lines below an answer: quotations if the text has none, unsupported values, and the restated question."""
     if event["finish_reason"] == "cancelled":
         return ""
     shown, lines = " ".join(event["text"].split()), []

@@ -1,4 +1,4 @@
-"""PyInstaller's runtime hook: if wim-edge starts the frozen program as a child process, it runs wim-edge's module."""
+"""PyInstaller's runtime hook: a frozen program that wim-edge starts as its child process runs a wim-edge module."""
 
 from wim_edge.system.subprocesses import run_if_asked
 
