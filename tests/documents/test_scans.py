@@ -96,7 +96,9 @@ def test_a_photograph_keeps_the_text_of_its_page(read: Read, worker: Runs) -> No
 
 def test_a_page_on_which_the_process_ends_is_left_out(read: Read, worker: Runs) -> None:
     worker += [[said(1, ("One", 70, 100, 130, 130, 0.9))], [said(3, ("Three", 70, 100, 150, 130, 0.9))], [], []]
-    document = read("a.pdf", scan([["1"], ["2"], ["3"]]))
+    data = scan([["1"], ["2"], ["3"]])
+    assert [page.number for page in scans.recognise(data, (1, 2, 3))] == [1, 3, 2], "progress counts it too"
+    document = read("a.pdf", data)
     assert document.text == "One\n\nThree"
     assert "page 2 has no text layer" in document.notes
     assert not worker[1:], "it was tried again, and then no more"
@@ -196,12 +198,10 @@ def test_none_are_recognised_above_the_limit(tmp_path: Path, worker: Runs) -> No
     assert "page 2 has no text layer" in document.notes
 
 
-def test_an_engine_that_cannot_be_loaded_is_told(worker: Runs, tmp_path: Path) -> None:
+def test_an_engine_that_cannot_be_loaded_is_told(read: Read, worker: Runs) -> None:
     worker.append(['{"failed": "ImportError: libGL.so.1"}'])
-    path = tmp_path / "a.pdf"
-    path.write_bytes(scan([["x"]]))
     with pytest.raises(DocumentError, match="rapidocr here: ImportError"):
-        read_document(path)
+        read("a.pdf", scan([["x"]]))
 
 
 def test_without_an_engine_the_error_names_the_command(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:

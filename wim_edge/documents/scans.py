@@ -202,15 +202,15 @@ def recognise(
                     if found.pages.keys() >= {*waiting}:
                         break
             waiting = [number for number in waiting if number not in found.pages]
-            if is_stopped() or not waiting or crashes >= _CRASHES:
-                break
-            if len(found.pages) == before:  # the process ended on its first page
+            is_last = is_stopped() or crashes >= _CRASHES
+            if waiting and len(found.pages) == before and not is_last:  # the process ended on its first page
                 crashes += 1
-                failed = waiting.pop(0)
-                found.failed.add(failed)
-                found.pages[failed] = ScannedPage(failed, [])
-                if not waiting:
-                    break
+                failed = ScannedPage(waiting.pop(0), [])
+                found.failed.add(failed.number)
+                found.pages[failed.number] = failed
+                yield failed
+            if is_last or not waiting:
+                break
         found.was_tried = not is_stopped()
     finally:
         if keep:
