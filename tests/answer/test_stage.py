@@ -24,7 +24,7 @@ def test_a_fact_is_a_run_of_the_text_with_its_sentence() -> None:
 
 
 def test_a_sentence_that_has_a_value_of_its_own_gives_way_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wim_edge.reading.generate.Grounding.held", lambda self, written, logits: logits)
+    monkeypatch.setattr("wim_edge.reading.generate.Grounding._may_follow", lambda *_: True)
     answer = ask(MILL, "What did Brandt pay?", "4,000 crowns", prose=True)
     assert answer.text == "Perhaps: 4,000 crowns\n\n“She paid 4,000 crowns for the old mill.”"
     assert (answer.status, answer.short, answer.unsupported) == ("unsure", "4,000 crowns", ())

@@ -80,16 +80,16 @@ TEXT = (
 )
 
 
-def next_texts(written: str, wishes: list[str], text: str = TEXT) -> list[str]:
-    """What may follow, of these tokens: the model likes the first one best."""
-    model = FakeModel()
-    model.tokenize(text)
+def next_texts(written: str, wishes: list[str], drawn: int = 0) -> list[str]:
+    """What may follow, of these tokens: the model likes the first one best, and token ``drawn`` is drawn."""
+    model, seen = FakeModel(), []
+    model.tokenize(TEXT)
     tokens = [token for wish in wishes for token in model.tokenize(wish)]
     logits = np.full(model.info.n_vocab, -50.0, np.float32)
     for rank, token in enumerate(tokens):
         logits[token] = -float(rank)
-    held = Grounding(model, [text]).held(written, logits)
-    return [model.text([token]) for token in tokens if np.isfinite(held[token])]
+    Grounding(model, [TEXT]).chosen(written, logits, lambda given: seen.append(given) or tokens[drawn])
+    return [model.text([token]) for token in tokens if np.isfinite(seen[-1][token])]
 
 
 @pytest.mark.parametrize(
@@ -117,11 +117,8 @@ def test_what_may_follow(written: str, wishes: list[str], allowed: list[str]) ->
     assert next_texts(written, wishes) == allowed
 
 
-def test_whatever_is_held_leaves_something_to_say() -> None:
-    model = FakeModel()
-    logits = np.zeros(model.info.n_vocab, np.float32)
-    for end in range(len(TEXT)):
-        assert np.isfinite(Grounding(model, [TEXT]).held(TEXT[:end], logits)).any()
+def test_a_token_that_is_drawn_is_held_though_the_likeliest_fits() -> None:
+    assert next_texts("(KX-4471-", ["93", "88"], drawn=1) == ["93"]
 
 
 def test_an_answer_has_the_value_of_its_passage() -> None:
@@ -139,4 +136,4 @@ def test_long_words_take_no_time() -> None:
     model = FakeModel()
     grounding = Grounding(model, ["a" * 200_000, "-" * 200_000, "1" * 200_000])
     logits = np.zeros(model.info.n_vocab, np.float32)
-    assert np.isfinite(grounding.held("a" * 200_000 + " x", logits)).any()
+    assert grounding.chosen("a" * 200_000 + " x", logits, Sampler()) < len(logits)

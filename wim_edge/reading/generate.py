@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence as Seq
+from collections.abc import Callable, Iterator, Sequence as Seq
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,13 +46,12 @@ class Grounding:
         found = (match.group() for text in self.texts for match in VALUE.finditer(text.translate(PLAIN_LETTERS)))
         self._values = frozenset(part.casefold() for value in found for part in (value, *_parts(value)))
 
-    def held(self, written: str, logits: Logits) -> Logits:
-        """Masks tokens with -inf, so that ``written``, the text so far, gets no unknown value. Returns the logits
-        unchanged if the likeliest token adds no unknown value, or if every token would."""
-        before = written[-_SEEN:]
-        wish = int(np.argmax(logits))
+    def chosen(self, written: str, logits: Logits, choose: Callable[[Logits], int]) -> int:
+        """Returns the token that ``choose`` takes after ``written``, the text so far. If this token adds an unknown
+        value, ``choose`` gets the logits again, with -inf for such tokens, unless every token is one."""
+        before, wish = written[-_SEEN:], choose(logits)
         if self._may_follow(before, wish):
-            return logits
+            return wish
         likely = np.argpartition(-logits, min(_CANDIDATES, len(logits) - 1))[:_CANDIDATES]
         allowed = [token for token in map(int, likely) if self._may_follow(before, token)]
         tail = _begun(_last_word(before))
@@ -61,7 +60,7 @@ class Grounding:
         allowed += [token for tokens in ahead for token in tokens if self._may_follow(before, token)]
         masked = np.full_like(logits, -np.inf)
         masked[allowed] = logits[allowed]
-        return masked if np.isfinite(masked).any() else logits
+        return choose(masked) if np.isfinite(masked).any() else wish
 
     def _may_follow(self, before: str, token: int) -> bool:
         """Returns whether each value in ``before`` plus this token is known, or can still become a known value."""
@@ -127,7 +126,7 @@ class Generation:
         tokens: list[int] = []
         while self.n_tokens < self.max_tokens:
             logits = self.sequence.logits
-            token = self.sampler(self.grounding.held(written, logits) if self.grounding else logits)
+            token = self.grounding.chosen(written, logits, self.sampler) if self.grounding else self.sampler(logits)
             self.n_tokens += 1
             if self.model.is_eog(token):
                 self.finish_reason = "stop"
