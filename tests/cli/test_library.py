@@ -194,20 +194,23 @@ def test_sync_brings_a_library_in_step(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_kept_and_what_is_removed_can_be_restored(tmp_path: Path) -> None:
-    folder = papers(tmp_path, a="The text of a.", b="The text of b.")
+    folder = papers(tmp_path, a="The text of a.")
+    (folder / "of.jsonl").write_text("".join(f'{{"title": "{one}", "text": "The text."}}\n' for one in "bc"))
     run("library", "add", str(folder))
     for file in folder.iterdir():
         file.unlink()
     synced = run("library", "sync")
-    assert "2 documents; files: 2 gone" in synced.stdout
+    assert "3 documents; files: 2 gone" in synced.stdout
     assert "--remove-missing" in synced.stderr
     assert "0 documents; files: 2 removed" in run("library", "sync", "--remove-missing").stdout
     listed = json.loads(run("library", "restore", "default", "--list", "--json").stdout)
-    assert sorted(one["name"] for one in listed) == ["a", "b"]
+    assert sorted(one["name"] for one in listed) == ["a", "b", "c"]
     assert f"restored a: {folder / 'a.txt'}" in run("library", "restore", "default", str(folder / "a.txt")).stdout
     assert "1 document;" in run("library", "sync").stdout
     assert run("library", "restore", "default", "a").exit_code == 8
-    assert "restored b" in run("library", "restore", "default").stdout
+    restored = run("library", "restore", "default", "c").stdout
+    assert "restored b" in restored, "all of a file comes back, and is told"
+    assert "restored c" in restored
     assert run("library", "restore", "default").stdout == "nothing to restore\n"
 
 

@@ -152,13 +152,15 @@ def sync_library(
 def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: bool) -> None:
     """Restore documents that sync or add --prune removed in the last 30 days; without DOCUMENT or FILE, all of them.
 
-    Restored documents stay in the library although their files are missing, until `wim-edge library remove`.
+    All documents of a file are restored together. They stay in the library although their files are missing, until
+    `wim-edge library remove`.
     """
     from wim_edge.library.library import Library
 
     library = Library(name)
-    paths = {os.path.abspath(one) for one in documents}
-    found = [one for one in library.removed_documents() if not documents or one.name in documents or one.path in paths]
+    removed, paths = library.removed_documents(), {os.path.abspath(one) for one in documents}
+    paths |= {one.path for one in removed if one.name in documents or not documents}
+    found = [one for one in removed if one.path in paths]
     if documents and not found:
         raise LibraryError(f"library {name} can restore none of these", f"wim-edge library restore {name} --list")
     if not only_list:
