@@ -336,9 +336,9 @@ def remove_library(name: str) -> int:
 
 
 def size_of(folder: Path) -> int:
-    """Returns the total bytes of the files directly in a folder, such as a library's database and indexes."""
+    """Returns the total bytes of the files in a folder, such as a library's database, indexes and copies of PDFs."""
     total = 0
-    for path in folder.glob("*"):
+    for path in folder.rglob("*"):
         with suppress(OSError):
             total += path.stat().st_size
     return total
