@@ -6,6 +6,7 @@ import pytest
 
 from tests.reading.story import SMALL, TEXT, of_type, recording, run
 from wim_edge import Document, Runtime, events
+from wim_edge.reading.chat import conversation
 from wim_edge.testing import FakeModel, FakeSequence
 
 
@@ -38,3 +39,5 @@ def test_a_template_without_system_turns_still_gets_the_system_text() -> None:
     model, prompts = recording(chat_template=template)
     run(model)
     assert prompts[-1].startswith("<|im_start|>user\nYou read a document")
+    tokens = conversation(model, [("system", "Be brief."), ("assistant", "Hello."), ("user", "What is it?")])
+    assert "<|im_start|>user\nBe brief.\n\nWhat is it?" in model.text(tokens)

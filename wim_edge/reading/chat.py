@@ -107,9 +107,9 @@ def _split(
 
 
 def _without_system(messages: Seq[Message]) -> list[Message]:
-    """Returns the messages without system messages. A user message that comes first begins with the system texts."""
+    """Returns the messages without system messages. The first user message begins with the system texts."""
     system = [text for role, text in messages if role == "system"]
     rest = [message for message in messages if message[0] != "system"]
-    if system and rest and rest[0][0] == "user":
-        rest[0] = ("user", "\n\n".join([*system, rest[0][1]]))
+    if (first := next((at for at, (role, _) in enumerate(rest) if role == "user"), None)) is not None:
+        rest[first] = ("user", "\n\n".join([*system, rest[first][1]]))
     return rest
