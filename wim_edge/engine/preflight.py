@@ -25,11 +25,11 @@ _SMALLEST_BATCH = 64
 
 
 def check_weights(path: Path, settings: Settings) -> None:
-    """Raises MemoryBudgetError if the sizes of a model's files exceed free memory, and no GPU has memory of its own."""
+    """Raises MemoryBudgetError if a model's files exceed free memory, and no GPU with memory of its own may be used."""
     if settings.n_gpu_layers not in (None, 0) or not os.path.isfile(path):
         return
     need, free = sum(part.stat().st_size for part in shards(path)), available_memory.available()
-    if need > free and not any(one.is_gpu and not one.shares_memory for one in devices()):
+    if need > free and (settings.n_gpu_layers == 0 or all(one.shares_memory for one in devices() if one.is_gpu)):
         raise MemoryBudgetError(
             f"{path.name} needs {readable(need)} for its weights, {readable(free)} are free",
             "Use a smaller model or a smaller quantization (`wim-edge models list`), or "
