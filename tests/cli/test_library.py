@@ -106,8 +106,7 @@ def test_a_damaged_library_hides_no_other_one(rows: str, tmp_path: Path) -> None
 
 
 def test_json_says_what_came_of_each_file(rows: str) -> None:
-    result = run("library", "add", "--json", rows)
-    (line,) = result.stdout.splitlines()
+    (line,) = run("library", "add", "--json", rows).stdout.splitlines()
     assert json.loads(line) == {"path": rows, "state": "added", "documents": 4, "note": ""}
 
 
@@ -141,8 +140,7 @@ def test_what_is_to_be_dropped_must_be_there(tmp_path: Path) -> None:
     run("library", "add", str(folder))
     result = run("library", "remove", "default", str(folder / "a.txt"), str(folder / "c.txt"))
     assert result.exit_code == 8
-    assert "holds no document of" in result.stderr
-    assert "c.txt" in result.stderr
+    assert f"holds no document of {folder / 'c.txt'}" in result.stderr
     assert "2 documents" in run("library", "list").stdout
 
 
@@ -184,9 +182,8 @@ def test_sync_brings_a_library_in_step(tmp_path: Path) -> None:
     synced = run("library", "sync", "papers", "--index")
     assert "library papers: 1 document; files: 1 added, 1 removed" in synced.stdout
     assert "indexing 1 document" in synced.stderr
-    assert [json.loads(line)["state"] for line in run("library", "sync", "papers", "--json").stdout.splitlines()] == [
-        "unchanged"
-    ]
+    (line,) = run("library", "sync", "papers", "--json").stdout.splitlines()
+    assert json.loads(line)["state"] == "unchanged"
     folder.rename(tmp_path / "away")
     gone = run("library", "sync", "papers")
     assert (gone.exit_code, "is missing" in gone.stderr) == (3, True)
@@ -208,9 +205,7 @@ def test_an_empty_folder_is_kept_and_what_is_removed_can_be_restored(tmp_path: P
     assert f"restored a: {folder / 'a.txt'}" in run("library", "restore", "default", str(folder / "a.txt")).stdout
     assert "1 document;" in run("library", "sync").stdout
     assert run("library", "restore", "default", "a").exit_code == 8
-    restored = run("library", "restore", "default", "c").stdout
-    assert "restored b" in restored, "all of a file comes back, and is told"
-    assert "restored c" in restored
+    assert run("library", "restore", "default", "c").stdout.count("restored ") == 2, "with the rest of its file"
     assert run("library", "restore", "default").stdout == "nothing to restore\n"
 
 

@@ -14,7 +14,7 @@ from wim_edge.engine.bindings import Device
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.memory_estimate import FreeMemory, estimate
 from wim_edge.engine.model import Model
-from wim_edge.engine.preflight import check_weights, gpu_layers, largest_n_ctx, vocabulary
+from wim_edge.engine.preflight import gpu_layers, largest_n_ctx, vocabulary
 from wim_edge.engine.protocols import N_SEQUENCES
 from wim_edge.errors import ContextOverflowError, MemoryBudgetError
 from wim_edge.settings import Settings
@@ -141,17 +141,13 @@ def test_a_gpu_that_shares_main_memory_has_no_more_than_that(
         assert model.largest_n_ctx() < 8192
         with pytest.raises(MemoryBudgetError, match=r"needs \d+ MiB of memory"):
             model.context(8192)
-    with pytest.raises(MemoryBudgetError, match="for its weights, 100 MiB are free"):
-        Model(smollm2)
+    for shares, layers in ((True, None), (False, 0)):  # nor is there more beside a GPU that is not used
+        gpu(4096 * MIB, shares=shares)
+        with pytest.raises(MemoryBudgetError, match="for its weights, 100 MiB are free"):
+            Model(smollm2, Settings(n_gpu_layers=layers))
 
 
-def test_weights_that_the_gpu_cannot_hold_are_refused(
-    smollm2_as_it_is: Path, gpu: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_the_gpu_cannot_hold_are_refused(smollm2_as_it_is: Path, gpu: Callable[..., None]) -> None:
     gpu(50 * MIB)
     with pytest.raises(MemoryBudgetError, match="its weights need 94 MiB of GPU memory, 50 MiB are free"):
         Model(smollm2_as_it_is, Settings(n_gpu_layers=-1))
-    monkeypatch.setattr(available_memory, "available", lambda _mapped=0: 10 * MIB)
-    check_weights(smollm2_as_it_is, Settings())  # as many layers as fit are on the GPU
-    with pytest.raises(MemoryBudgetError, match="for its weights, 10 MiB are free"):
-        check_weights(smollm2_as_it_is, Settings(n_gpu_layers=0))

@@ -135,5 +135,4 @@ def test_an_answer_has_the_value_of_its_passage() -> None:
 def test_long_words_take_no_time() -> None:
     model = FakeModel()
     grounding = Grounding(model, ["a" * 200_000, "-" * 200_000, "1" * 200_000])
-    logits = np.zeros(model.info.n_vocab, np.float32)
-    assert grounding.chosen("a" * 200_000 + " x", logits, Sampler()) < len(logits)
+    assert grounding.chosen("a" * 200_000 + " x", np.zeros(model.info.n_vocab, np.float32), Sampler()) >= 0
