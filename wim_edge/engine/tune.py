@@ -66,9 +66,9 @@ def search(path: Path, settings: Settings) -> Iterator[tuple[RunConfig, RunConfi
             yield way, best
 
 
-def speedup(way: RunConfig, best: RunConfig) -> float:
-    """Returns how many times faster ``best`` is than ``way``. Measures both again, as other work may slow one down."""
-    costs = [min(one.cost, _measure(one.label, one.path, one.settings).cost) for one in (way, best)]
+def speedup(before: RunConfig, after: RunConfig) -> float:
+    """Returns how many times faster ``after`` is than ``before``. Measures both again: other work may slow one down."""
+    costs = [min(one.cost, _measure(one.label, one.path, one.settings).cost) for one in (before, after)]
     return costs[0] / costs[1]
 
 
