@@ -184,16 +184,16 @@ class _Cursor:
     def string(self, errors: str = "strict") -> str:
         return next(self.strings(1)).decode("utf-8", errors)
 
-    def value(self, kind: int, key: str) -> MetaValue | None:
+    def value(self, kind: int) -> MetaValue | None:
         if kind in _SCALARS:
             return self.scalar(_SCALARS[kind])
         if kind == _STRING:
             return self.string("replace")
         if kind == _ARRAY:
-            return self.array(key)
+            return self.array()
         raise IndexError(f"unknown value type {kind}")
 
-    def array(self, key: str) -> MetaValue | None:
+    def array(self) -> MetaValue | None:
         """Returns the next array as a list; skips an array of more than 4,096 elements, and returns None."""
         kind, n = self.count("I"), self.count()
         if kind in _SCALARS:
@@ -206,7 +206,7 @@ class _Cursor:
             return list(struct.unpack_from(f"<{n}{code}", self.data, start))
         if kind != _STRING or n > self.size:
             raise IndexError(f"unknown array of type {kind}")
-        if n <= _LONGEST_KEPT_ARRAY and key != "tokenizer.ggml.tokens":
+        if n <= _LONGEST_KEPT_ARRAY:
             return [string.decode("utf-8", "replace") for string in self.strings(n)]
         for _ in self.strings(n):
             pass
@@ -227,7 +227,7 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
         if key == "tokenizer.ggml.tokens":
             n_vocab = _vocabulary_size(path, cursor)
             continue
-        if (value := cursor.value(kind, key)) is not None:
+        if (value := cursor.value(kind)) is not None:
             metadata[key] = value
     tensors = tuple(_tensor(cursor) for _ in range(n_tensors))
     alignment = metadata.get("general.alignment", 32)
