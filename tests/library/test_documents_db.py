@@ -14,7 +14,7 @@ import pytest
 from tests.library.conftest import documents, write_rows
 from wim_edge.documents import Document, Mark
 from wim_edge.library import documents_db
-from wim_edge.library.documents_db import digest_of, document_digest, has_changed, passage_sum, passages, state_of
+from wim_edge.library.documents_db import document_digest, file_digest, has_changed, passage_sum, passages, state_of
 from wim_edge.library.ingest import add, sync
 from wim_edge.library.library import Library
 
@@ -213,7 +213,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("instead", [True, False])
 def test_the_same_size_and_time_of_other_bytes(path: Path, instead: bool) -> None:
-    before = state_of(path.stat(), digest_of(path))
+    before = state_of(path.stat(), file_digest(path))
     if instead:
         path.rename(path.with_name("old"))
     path.write_text("The fee is 70 euros.")
@@ -226,7 +226,7 @@ def test_the_same_size_and_time_of_other_bytes(path: Path, instead: bool) -> Non
 
 
 def test_the_same_bytes_of_another_time_are_no_change(path: Path) -> None:
-    before = state_of(path.stat(), digest_of(path))
+    before = state_of(path.stat(), file_digest(path))
     os.utime(path, ns=(2, 2))
     assert not has_changed(path, before)
     assert has_changed(path, replace(before, digest=b""))

@@ -73,7 +73,7 @@ def state_of(stat: os.stat_result, digest: bytes = b"") -> FileState:
     return FileState(min(stat.st_mtime_ns, _LATEST), stat.st_size, stamp, digest)
 
 
-def digest_of(path: Path) -> bytes:
+def file_digest(path: Path) -> bytes:
     """Returns the SHA-256 of a file's bytes. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
@@ -84,7 +84,7 @@ def has_changed(path: Path, known: FileState) -> bool:
     now = state_of(path.stat())
     if not known.digest:
         return (now.mtime_ns, now.size) != (known.mtime_ns, known.size)
-    return now.size != known.size or digest_of(path) != known.digest
+    return now.size != known.size or file_digest(path) != known.digest
 
 
 def make(db: sqlite3.Connection) -> None:
@@ -138,8 +138,8 @@ def replace_documents(
         "ORDER BY document.id", (path,),
     ).fetchall()  # fmt: skip
     names_of: dict[str, list[tuple[str, int]]] = {}
-    for title, name, copy in before:
-        names_of.setdefault(title, []).append((name, copy))
+    for title, name, number in before:
+        names_of.setdefault(title, []).append((name, number))
     delete_documents(db, path)
     source = db.execute(
         "INSERT INTO source (path, mtime_ns, size, digest, stamp, restored, added) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -151,23 +151,23 @@ def replace_documents(
         title, text = (one.replace("\0", "\ufffd") for one in (given, original.text))
         had = names_of.get(title)  # a document keeps its name when its file changes
         own = had.pop(0) if had else None
-        name, copy = own if own and not _is_taken(db, own[0]) else _unused_name(db, title)
-        _insert(db, source, name, copy, title, replace(original, text=text, path=Path(path)))
+        name, number = own if own and not _is_taken(db, own[0]) else _unused_name(db, title)
+        _insert(db, source, name, number, title, replace(original, text=text, path=Path(path)))
     change(db)
     return n
 
 
-def _insert(db: sqlite3.Connection, source: int | None, name: str, copy: int, title: str, document: Document) -> None:
-    """Inserts a document, its passages and their words. ``source``: the file's row id. ``copy``: see `_unused_name`."""
+def _insert(db: sqlite3.Connection, source: int | None, name: str, number: int, title: str, document: Document) -> None:
+    """Inserts a document, its passages, their words. ``source``: the file's row id. ``number``: see `_unused_name`."""
     marks = json.dumps([mark.values() for mark in document.marks])
-    number = db.execute(
+    inserted = db.execute(
         "INSERT INTO document (source, name, title, number, text, marks, digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (source, name, title, copy, document.text, marks, document_digest(title, document.text, marks)),
+        (source, name, title, number, document.text, marks, document_digest(title, document.text, marks)),
     ).lastrowid
     heading = searchable(with_file_name(title, document.path))
     for start, end in passages(document):
-        row = db.execute("INSERT INTO passage (document) VALUES (?)", (number,)).lastrowid
-        checked = (start, end, passage_sum(number, start, end, row), row)
+        row = db.execute("INSERT INTO passage (document) VALUES (?)", (inserted,)).lastrowid
+        checked = (start, end, passage_sum(inserted, start, end, row), row)
         db.execute("UPDATE passage SET start = ?, end = ?, sum = ? WHERE id = ?", checked)
         words = (row, heading, searchable(document.text[start:end]))
         db.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", words)

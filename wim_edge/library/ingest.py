@@ -20,7 +20,7 @@ from wim_edge.documents.formats import FORMATS, MARKDOWN, TEXT
 from wim_edge.documents.plain import plain
 from wim_edge.documents.readers import find_scans
 from wim_edge.errors import DocumentError, InvalidRequestError
-from wim_edge.library.documents_db import digest_of, state_of
+from wim_edge.library.documents_db import file_digest, state_of
 from wim_edge.library.library import Library, SourceFile
 from wim_edge.settings import Limits
 
@@ -197,7 +197,7 @@ def _one(
         if time.monotonic() + state.size / _HASHED > options.deadline:
             return IngestResult(name, "waiting", n_had), ""
         if state.size <= options.limits.document_bytes:
-            state = replace(state, digest=digest_of(path))
+            state = replace(state, digest=file_digest(path))
         same = [one for one in known.values()
                 if state.digest and (one.state.digest, one.state.size) == (state.digest, state.size)]  # fmt: skip
         unchanged = next((one for one in same if one.path == name), None)
