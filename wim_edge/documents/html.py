@@ -11,7 +11,7 @@ from wim_edge.documents.css import StyleSheet, sheet_of
 from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, above, require
 from wim_edge.documents.formulas import with_formulas
-from wim_edge.documents.html_tables import MARK, Block, Cell, LayoutTable
+from wim_edge.documents.html_tables import MARK, Block, Cell, HtmlTable
 from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import span_of
 from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
@@ -84,7 +84,7 @@ class _Writer:
         """The number or bullet of the list item that has just begun; empty after its first text."""
         self._apart: list[tuple[int, str, int, bool]] = [_NOT_APART]
         """The open elements that CSS sets apart: (depth, `display`, gap, whether it is beside its neighbours)."""
-        self._tables: list[LayoutTable] = []
+        self._tables: list[HtmlTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
         """The open raised or lowered elements and decorations: (look, depth, index of the first piece, has a link)."""
         self._decoration = ""
@@ -162,7 +162,7 @@ class _Writer:
         elif tag == "img" and self._tables and self._tables[-1].is_in_cell:
             self._tables[-1].rows[-1][-1].alts.append(attributes.get("alt", ""))
         elif tag == "table":
-            self._tables.append(LayoutTable(attributes.get("role") in ("presentation", "none")))
+            self._tables.append(HtmlTable(attributes.get("role") in ("presentation", "none")))
         elif tag == "tr" and self._tables:
             self._tables[-1].rows.append([])
         elif tag == "blockquote":

@@ -39,7 +39,7 @@ class Cell:
 
 
 @dataclass
-class LayoutTable:
+class HtmlTable:
     """An HTML table that is being read. ``is_layout``: True if the markup says that the table only positions text."""
 
     is_layout: bool
