@@ -101,7 +101,7 @@ class Runtime(AbstractContextManager["Runtime"]):
             library: the name of a library (`wim-edge library add`). Passages for the question are recalled from it
                 first, and read after the documents, if any.
             after: the turn before the question, in a conversation. A question that refers to this turn is restated,
-                and `events.QuestionSettled` comes first. The errors below are then raised by the iterator.
+                which `events.QuestionSettled` reports. The errors below are then raised by the iterator.
             on_margin: called after each judged margin; returns whether to continue, answer now, or cancel.
             verdicts: the user's verdicts by segment: True if the answer should draw on the segment, False if not;
                 `judge` adds verdicts. If the last question is asked again with verdicts, on the same documents, it is

@@ -31,7 +31,8 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class QuestionSettled(Event):
-    """The question is now ``asked_as``: restated from the conversation, or taken out of a longer message."""
+    """The question is restated as ``asked_as``, because it refers to the turn before. Or it is unclear what is asked:
+    both texts are then the question found in a message. ``why`` says which."""
 
     type = "question.settled"
     question: str

@@ -301,7 +301,7 @@ def _chat_logprobs(logprobs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _below(event: dict[str, Any], settled: dict[str, Any] | None) -> str:
-    """Returns lines below an answer: quotations if the text has none, unsupported values, and the restated question."""
+    """Returns lines below an answer: quotations if the text has none, unsupported values, and the settled question."""
     if event["finish_reason"] == "cancelled":
         return ""
     shown, lines = " ".join(event["text"].split()), []
