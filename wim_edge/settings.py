@@ -99,7 +99,7 @@ class Within:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits on a document, to spare memory and time. Exceeding one of the first four is an error."""
+    """Limits on a document, to spare memory and time. Above the first four is an error, above the others a warning."""
 
     document_bytes: int = 512 * 2**20
     """The most bytes of a file, and of the unpacked contents of a DOCX, an EPUB or a file of rows."""

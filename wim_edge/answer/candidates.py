@@ -6,6 +6,7 @@
     echo      the share of the candidate's words that are in the question: such words are seldom the answer
     label     for a cell: the number of question words that its column's label has and its row has not
 
+Pointing also takes a loss for missed question words off `run`: they count twice, and the weights were fitted so.
 The probabilities of candidates with equal words in several passages add up. `--explain` prints the terms.
 
 Likely rows of tables, and the paragraph of the best run, are read again alone. A small model confuses rows and columns
