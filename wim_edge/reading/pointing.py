@@ -36,7 +36,7 @@ NONE, YES, NO = " none", " Yes", " No"
 
 @dataclass(frozen=True)
 class AnswerRun:
-    """A run: characters ``[start, end)`` of the document. ``logprob``: log P(run, end) minus `_Ground.loss`, in nats."""
+    """A run: characters ``[start, end)`` of the document. ``logprob``: log P(run, end) - `_Ground.loss`, in nats."""
 
     start: int
     end: int
