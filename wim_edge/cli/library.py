@@ -152,8 +152,7 @@ def sync_library(
 def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: bool) -> None:
     """Restore documents that sync or add --prune removed in the last 30 days; without DOCUMENT or FILE, all of them.
 
-    All documents of a file are restored together. They stay in the library although their files are missing, until
-    `wim-edge library remove`.
+    Restored documents, all of a file at once, stay though their files are missing, until `wim-edge library remove`.
     """
     from wim_edge.library.library import Library
 
