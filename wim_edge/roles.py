@@ -7,7 +7,6 @@ only the chosen passages. Readings are saved for the judge, so they serve every 
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from wim_edge import tuned
@@ -62,26 +61,22 @@ def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
     return Roles(loaded, judge, as_read, loaded if resolved.prose else None)
 
 
-def resolve_for(loaded: LoadedModels, documents: Seq[Document]) -> ResolvedSettings:
-    """Returns the settings to show to a person: the reader's for these documents, but with the model, judge, pattern,
-    prose and rpc of ``loaded``. Raises what `roles_for` raises."""
-    roles = roles_for(loaded, documents)
+def resolved_settings(settings: Settings) -> ResolvedSettings:
+    """Returns the settings to show to a person, as far as they are known without documents or a loaded model: the
+    reader's, but with the model, judge, pattern, prose and rpc of ``settings``."""
+    loaded = LoadedModels(settings)
+    try:
+        roles = roles_for(loaded, ())
+    except ModelError:
+        return loaded.resolved()
     if roles.reader is loaded:
         return roles.resolved
     own, read = loaded.resolved(), roles.resolved
     names = ("model", "judge", "pattern", "prose", "rpc")
-    settings = replace(read.settings, **{name: getattr(own.settings, name) for name in names})
-    settings = replace(settings, judge=settings.judge or roles.reader.name)
+    shown = replace(read.settings, **{name: getattr(own.settings, name) for name in names})
+    shown = replace(shown, judge=shown.judge or roles.reader.name)
     origins = {**read.origins, **{name: own.origins[name] for name in names}}
-    return replace(read, settings=settings, origins=origins, prose=own.prose)
-
-
-def resolved_settings(settings: Settings) -> ResolvedSettings:
-    """Returns the settings to show to a person, as far as they are known without documents or a loaded model."""
-    loaded = LoadedModels(settings)
-    with suppress(ModelError):
-        return resolve_for(loaded, ())
-    return loaded.resolved()
+    return replace(read, settings=shown, origins=origins, prose=own.prose)
 
 
 def process_memory(settings: Settings) -> int:

@@ -24,10 +24,9 @@ from wim_edge.reading.chat import Message
 from wim_edge.reading.completion import Completer
 from wim_edge.reading.control import Control, Decision, Policy
 from wim_edge.reading.events import Stream
-from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.reading.timings import Timings, peak_rss_bytes
 from wim_edge.recall.recaller import LibraryRecall
-from wim_edge.roles import Roles, resolve_for, roles_for
+from wim_edge.roles import Roles, roles_for
 from wim_edge.session import NOTHING, Question, QuestionSession, Run, prepare, run_session
 from wim_edge.settings import Settings
 
@@ -74,11 +73,6 @@ class Runtime(AbstractContextManager["Runtime"]):
     def settings(self) -> Settings:
         """The settings. Once the model's file is found, they include the model's settings from models.toml."""
         return self._loaded.resolved(here=False).settings
-
-    def resolve(self, documents: Documents = ()) -> ResolvedSettings:
-        """Returns the settings with which these documents would be read, and the origin of each. Loads the documents,
-        but does not read them with a model. Raises DocumentError, ModelError, CapacityError."""
-        return resolve_for(self._loaded, load_documents(documents, self.settings))
 
     def ask(self, documents: Documents, question: str, **options: Any) -> events.AnswerFinished:
         """Answers a question on documents. Returns the last event of `stream`, which takes the same arguments."""

@@ -60,7 +60,7 @@ def test_resolving_changes_nothing() -> None:
     assert loaded.resolved(("rag", "why")).settings.pattern == "rag"
     assert loaded.settings == Settings(seed=3)
     with Runtime(Settings(), model=FakeModel(lambda prompt: "")) as runtime:
-        assert runtime.resolve(Document("d", "A short text.")).origins["pattern"] == "length"
+        runtime.ask(Document("d", "A short text."), "Why?")
         assert runtime.settings.pattern is None
 
 

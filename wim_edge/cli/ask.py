@@ -15,7 +15,6 @@ from wim_edge.cli.options import (
     asking_options,
     check_display,
     display_options,
-    explain as print_settings,
     open_runtime,
     settings_from,
 )
@@ -37,11 +36,10 @@ if TYPE_CHECKING:
 @click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",
               help="Answer as soon as a margin is this relevant, whatever --threshold is.")
 @click.option("--explain", is_flag=True, help="Print the candidate answers, with the terms of their scores.")
-@click.option("--explain-settings", is_flag=True, help="Print each setting and where it comes from, and exit.")
 @display_options
 def ask(
     documents: tuple[str, ...], question: str, library: str | None, stop_after: int | None, stop_at: float | None,
-    as_json: bool, quiet: bool, no_margins: bool, explain: bool, explain_settings: bool, **options: Any,
+    as_json: bool, quiet: bool, no_margins: bool, explain: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, OpenDocument, RTF, EPUB, CSV,
     e-mail; scans and pictures with the extra ocr; - is standard input).
@@ -57,18 +55,13 @@ def ask(
       wim-edge ask --library papers "Which data were used?"
     """
     settings = settings_from(options)
-    hint = "Give the question as the last argument, in quotes."
-    if not question.strip():
-        raise InvalidRequestError("the question is empty", hint)
     if os.path.isfile(question):
+        hint = "Give the question as the last argument, in quotes."
         raise InvalidRequestError(f"the question is missing: the last argument, {question}, is a file", hint)
     check_library(documents, library, options)
     if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
     check_display(as_json, quiet)
-    if explain_settings:
-        print_settings(settings, documents, as_json)
-        return
     from wim_edge.catalog import Catalog
     from wim_edge.cli.display import display_for
     from wim_edge.cli.event_lines import format_candidates

@@ -14,8 +14,8 @@ from wim_edge import errors
 from wim_edge.catalog import SCOUT
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.options import check_rpc, engine_options, json_option, rpc_option, setting_line, settings_from
-from wim_edge.cli.terminal import print_json, print_lines
+from wim_edge.cli.options import check_rpc, engine_options, json_option, rpc_option, settings_from
+from wim_edge.cli.terminal import one_line, print_json, print_lines
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_dict
 from wim_edge.system import subprocesses
@@ -56,7 +56,8 @@ def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
         _show_roles(report["roles"])
         click.echo("Settings")
         for name, setting in report["settings"].items():
-            click.echo(f"  {setting_line(name, **setting)}")
+            shown = "-" if setting["value"] in (None, []) else one_line(str(setting["value"]))
+            click.echo(f"  {name:<20} {shown:<16} {setting['origin']}")
         speed = report["speed"]
         _section(
             "Speed",

@@ -1,4 +1,4 @@
-"""Options that several commands share, and `--explain-settings`, which prints where each setting comes from."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from wim_edge.cli.terminal import one_line, print_lines
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import ANSWERS, KV_TYPES, MARGINS, PATTERNS, RELEVANCES, Settings
 
@@ -210,22 +209,3 @@ def cluster_from(options: dict[str, Any]) -> Cluster | None:
 def settings_from(options: dict[str, Any]) -> Settings:
     """Returns the settings from environment variables, overridden by the ``options`` that are not None."""
     return Settings.from_environment().with_changes(**options)
-
-
-def explain(settings: Settings, documents: tuple[str, ...], as_json: bool) -> None:
-    """Prints the settings with which these documents would be read. Raises the errors of `Runtime.resolve`."""
-    if settings.rpc is not None:
-        raise InvalidRequestError("--explain-settings connects to no other machine", "Leave out --rpc.")
-    from wim_edge.runtime import Runtime
-
-    with Runtime(settings) as runtime:
-        resolved = runtime.resolve(documents)
-    explained, why = resolved.explained(), {"pattern": f" ({resolved.why})"} if resolved.why else {}
-    lines = (setting_line(name, **setting) + why.get(name, "") for name, setting in explained.items())
-    print_lines(explained, lines, as_json)
-
-
-def setting_line(name: str, value: object, origin: object) -> str:
-    """Returns a line with a setting's name, its value and where the value comes from."""
-    shown = "-" if value in (None, []) else one_line(str(value))
-    return f"{name:<20} {shown:<16} {origin}"
