@@ -21,7 +21,6 @@ from wim_edge.cli.options import (
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from wim_edge.reading.control import Policy
     from wim_edge.reading.events import AnswerFinished
 
 
@@ -31,15 +30,12 @@ if TYPE_CHECKING:
 @library_options
 @asking_options
 @click.option("--stop-after", type=click.IntRange(min=1), metavar="N",
-              help="Answer after N margins that were relevant so far. The first ones may be weak; --stop-at waits for "
-                   "a strong one.")
-@click.option("--stop-at", type=click.FloatRange(0, 1), metavar="0..1",
-              help="Answer as soon as a margin is this relevant, whatever --threshold is.")
+              help="Answer after N margins that were relevant so far. The first ones may be weak.")
 @click.option("--explain", is_flag=True, help="Print the candidate answers, with the terms of their scores.")
 @display_options
 def ask(
-    documents: tuple[str, ...], question: str, library: str | None, stop_after: int | None, stop_at: float | None,
-    as_json: bool, quiet: bool, no_margins: bool, explain: bool, **options: Any,
+    documents: tuple[str, ...], question: str, library: str | None, stop_after: int | None, as_json: bool, quiet: bool,
+    no_margins: bool, explain: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, OpenDocument, RTF, EPUB, CSV,
     e-mail; scans and pictures with the extra ocr; - is standard input).
@@ -59,16 +55,17 @@ def ask(
         hint = "Give the question as the last argument, in quotes."
         raise InvalidRequestError(f"the question is missing: the last argument, {question}, is a file", hint)
     check_library(documents, library, options)
-    if (stop_after is not None or stop_at is not None) and settings.pattern in ("llm", "rag"):
+    if stop_after is not None and settings.pattern in ("llm", "rag"):
         raise InvalidRequestError(f"the pattern {settings.pattern} writes no margins to stop at", "Use --pattern wim.")
     check_display(as_json, quiet)
     from wim_edge.catalog import Catalog
     from wim_edge.cli.display import display_for
     from wim_edge.cli.event_lines import format_candidates
+    from wim_edge.reading import control
     from wim_edge.support import SupportWeights
 
     on_screen = not as_json and not quiet and is_terminal()
-    policy, read_on = _stop_policy(stop_after, stop_at), False
+    policy, read_on = None if stop_after is None else control.stop_after(stop_after), False
     with open_runtime(settings) as runtime:
         while True:
             ask_it = partial(runtime.stream, documents, question, library=library, on_margin=policy, read_on=read_on)
@@ -84,14 +81,3 @@ def ask(
         click.echo("\n".join(format_candidates(finished, weights)))
     if code := reading.exit_code(last):
         sys.exit(code)
-
-
-def _stop_policy(stop_after: int | None, stop_at: float | None) -> Policy | None:
-    from wim_edge.reading import control
-
-    policies = [control.stop_after(stop_after)] if stop_after is not None else []
-    if stop_at is not None:
-        policies.append(control.stop_at(stop_at))
-    if not policies:
-        return None
-    return lambda margin: max(policy(margin) or control.Decision.CONTINUE for policy in policies)
