@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -11,11 +12,10 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 import wim_edge
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
@@ -36,7 +36,7 @@ from wim_edge.settings import Settings
 from wim_edge.system.addresses import is_loopback
 
 BODY_BYTES = 8 * 1024**2
-_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 """The content types of the page's files. Windows may declare scripts plain text, which browsers do not run."""
 _REF = "#/components/schemas/{name}"
 _SCHEMA = "See /api/openapi.json."
@@ -84,29 +84,15 @@ def create_app(
     for one in (documents, questions, machine):
         app.include_router(one.router, prefix="/api")
     app.include_router(openai_routes.router)
-    app.mount("/", Page(directory=Path(__file__).with_name("page"), html=True))
+    for ending, kind in _TYPES.items():
+        mimetypes.add_type(kind, ending)
+    app.mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True))
     app.openapi = partial(_describe, app)  # type: ignore[method-assign]
     app.add_exception_handler(WimEdgeError, _failed)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.add_middleware(Guard, hosts=hosts_of(host, names), token=token)
     return app
-
-
-class Page(StaticFiles):
-    """The files of the web page. A method other than GET gets 404, not 405, on a path that belongs to no route."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        try:
-            response = await super().get_response(path, scope)
-        except HTTPException as error:
-            is_route = any(route.matches(scope)[0] is Match.PARTIAL for route in scope["app"].routes)
-            if error.status_code == 405 and not is_route:
-                raise HTTPException(404) from None
-            raise
-        if kind := _TYPES.get(Path(path).suffix):
-            response.headers["content-type"] = kind
-        return response
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
@@ -117,9 +103,12 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     return error_response(InvalidRequestError(f"{where}: {found['msg']}", _SCHEMA).to_dict(), 422)
 
 
-async def _refused(_request: Request, error: Exception) -> JSONResponse:
-    """Returns the response for an HTTPException of the framework, as JSON in wim-edge's form."""
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    """Returns the response for an HTTPException of the framework, as JSON in wim-edge's form. A method other than GET
+    gets 404, not 405, on a path that belongs to no route."""
     assert isinstance(error, HTTPException)
+    is_route = any(route.matches(request.scope)[0] is Match.PARTIAL for route in request.app.routes)
+    error = HTTPException(404) if error.status_code == 405 and not is_route else error
     return error_response(InvalidRequestError(str(error.detail), _SCHEMA).to_dict(), error.status_code, error.headers)
 
 
