@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import json_option, yes_option
-from wim_edge.cli.terminal import confirm, one_line, print_json, print_lines, print_table
+from wim_edge.cli.terminal import confirm, one_line, print_json, print_table
 from wim_edge.errors import LibraryError
 from wim_edge.settings import Settings
 
 if TYPE_CHECKING:
-    from wim_edge.library import ReadingRecord, ReadingStore
+    from wim_edge.library import ReadingStore
 
 _WIDE = 100
-"""The minimum width of a terminal, in columns, for which `list` also shows model and shape; `info` always does."""
+"""The minimum width of a terminal, in columns, for which `list` also shows model and shape; --json always does."""
 
 
 @click.group()
@@ -39,7 +39,8 @@ def readings() -> None:
 def list_readings(as_json: bool) -> None:
     """List the saved readings, the most recently used one first."""
     with _opened() as opened:
-        rows = [_facts(one) for one in opened.index.readings()]
+        found = opened.index.readings()
+        rows = [{**asdict(one), "created": _when(one.created), "used": _when(one.used)} for one in found]
         total, limit = opened.index.total(), opened.limit
     if as_json:
         print_json(rows)
@@ -58,23 +59,12 @@ def list_readings(as_json: bool) -> None:
 
 
 @readings.command()
-@click.argument("reading", type=int, metavar="ID")
-@json_option
-def info(reading: int, as_json: bool) -> None:
-    """Show all fields of the reading with this ID."""
-    with _opened() as opened:
-        facts = _facts(_named(opened, reading))
-    shown = {name: f"{value:,}" if isinstance(value, int) else one_line(str(value)) for name, value in facts.items()}
-    print_lines(facts, (f"{name:<12} {value}" for name, value in shown.items()), as_json)
-
-
-@readings.command()
 @click.argument("numbers", type=int, nargs=-1, required=True, metavar="ID...")
 def remove(numbers: tuple[int, ...]) -> None:
     """Remove the readings with these IDs. The next question on a text reads the text again."""
     with _opened() as opened, _freed(opened):
-        for reading in numbers:
-            _named(opened, reading)
+        if absent := {*numbers} - {one.id for one in opened.index.readings()}:
+            raise LibraryError(f"there is no reading {min(absent)}", "wim-edge readings list")
         opened.remove(*numbers)
 
 
@@ -88,13 +78,6 @@ def clear(yes: bool) -> None:
         confirm(f"Remove {len(opened.index.readings())} readings ({megabytes(opened.index.total())})?", yes)
         opened.clear()
         scans.forget()
-
-
-@readings.command()
-def path() -> None:
-    """Print the folder that contains the readings, and nothing else."""
-    with _opened() as opened:
-        click.echo(opened.folder)
 
 
 @contextmanager
@@ -120,17 +103,6 @@ def _freed(opened: ReadingStore) -> Iterator[None]:
     before = opened.index.total()
     yield
     click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")
-
-
-def _named(opened: ReadingStore, reading: int) -> ReadingRecord:
-    found = next((one for one in opened.index.readings() if one.id == reading), None)
-    if found is None:
-        raise LibraryError(f"there is no reading {reading}", "wim-edge readings list")
-    return found
-
-
-def _facts(one: ReadingRecord) -> dict[str, Any]:
-    return {**asdict(one), "created": _when(one.created), "used": _when(one.used)}
 
 
 def _when(seconds: float) -> str:

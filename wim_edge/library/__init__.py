@@ -2,6 +2,5 @@
 
 from wim_edge.library.database import is_corrupt
 from wim_edge.library.reading_store import FAILURES, ReadingStore, SavedReading, common_prefix_length
-from wim_edge.library.readings_db import ReadingRecord
 
-__all__ = ["FAILURES", "ReadingRecord", "ReadingStore", "SavedReading", "common_prefix_length", "is_corrupt"]
+__all__ = ["FAILURES", "ReadingStore", "SavedReading", "common_prefix_length", "is_corrupt"]
