@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 from click.testing import CliRunner, Result
@@ -35,7 +36,9 @@ def data(tmp_path: Path) -> Path:
 
 def evaluate(*args: object) -> Result:
     group = CommandGroup("wim-edge", commands=[eval_command])
-    return CliRunner().invoke(group, ["eval", *map(str, args)])
+    given = ["eval", *map(str, args)]
+    with patch.object(sys, "argv", ["wim-edge", *given]):
+        return CliRunner().invoke(group, given)
 
 
 def test_json_summary_and_folder(model: FakeModel, data: Path, tmp_path: Path) -> None:

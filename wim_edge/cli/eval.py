@@ -75,15 +75,7 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
     return [name for name in TASKS if name.startswith(incomplete)]
 
 
-class _EvalCommand(click.Command):
-    """The command `wim-edge eval`. It stores its whole command line, as text, in ``ctx.meta["command"]``."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta["command"] = shlex.join(["wim-edge", "eval", *args])
-        return super().parse_args(ctx, args)
-
-
-@click.command("eval", cls=_EvalCommand, short_help="Measure accuracy and cost on a task.", help=_HELP)
+@click.command("eval", short_help="Measure accuracy and cost on a task.", help=_HELP)
 @click.argument("task_name", metavar="TASK", shell_complete=_task_names)
 @click.option("-p", "--pattern", "patterns", default="llm,default", show_default=True, metavar="P[,P...]",
               help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
@@ -142,7 +134,7 @@ def eval_command(
     elif cluster is not None:
         raise InvalidRequestError("recall runs on one machine", "Leave out --ray.")
     settings = settings_from(options)
-    wanted = TaskOptions(**of_task, seed=settings.seed)
+    wanted, command = TaskOptions(**of_task, seed=settings.seed), shlex.join(["wim-edge", *sys.argv[1:]])
     with exit_on_signals(), ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
         if is_recall:
@@ -150,15 +142,14 @@ def eval_command(
             on_index = stack.enter_context(Progress("indexing: "))
             summary, stopped = commands.run_recall(
                 recall.parse_retrievers(retrievers), wanted, size, recall.SearchLimits(prefix, titles), settings,
-                folder, ctx.meta["command"], progress.watch, on_index, report=report,
+                folder, command, progress.watch, on_index, report=report,
             )  # fmt: skip
         else:
             task, chosen = task_named(task_name), parse_conditions(patterns)
             progress = stack.enter_context(RunProgress(partial(tally_scores, task.metric)))
             summary, stopped = commands.run_task(
-                task, chosen, wanted, settings, folder, ctx.meta["command"], progress.watch, report=report,
-                cluster=cluster,
-            )  # fmt: skip
+                task, chosen, wanted, settings, folder, command, progress.watch, report=report, cluster=cluster
+            )
     _show(summary, recall.table_of(summary) if is_recall else rows(summary), as_json)
     if out is None:
         click.echo("the examples are not kept; with --out DIR they are, and a stopped run can continue", err=True)
