@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator
+from typing import Any
 
 from wim_edge.reading.events import Event
 
 
-class Streaming(Protocol):
-    """A `Runtime`, a `Worker`, or another source of events that can be cancelled."""
-
-    def stream(self, *given: Any, **more: Any) -> Iterator[Event]: ...
-
-    def cancel(self) -> None: ...
-
-
-async def astream(runtime: Streaming, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
+async def astream(runtime: Any, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
     """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread, and raises its errors. Close the
-    generator (`contextlib.aclosing`) or cancel the task to stop the reading after the current batch."""
+    generator (`contextlib.aclosing`) or cancel the task to stop the reading after the current batch. ``runtime``: a
+    `Runtime`, a `Worker`, or another object with methods `stream` and `cancel`."""
     loop = asyncio.get_running_loop()
     found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
     gone = False

@@ -115,7 +115,7 @@ class DocumentReader:
 
 
 class ReadingRequest:
-    """One request to a shared runtime (a `wim_edge.asyncio_api.Streaming`). ``until``: the event class that ends it."""
+    """One request to a shared runtime. ``until``: the event class that ends it."""
 
     def __init__(
         self, reader: DocumentReader, begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]],
