@@ -27,7 +27,7 @@ from wim_edge.documents.formats import ANY_OF_THEM
 from wim_edge.documents.pdf_pages import WIDEST, page_image, page_sizes, page_words
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
-from wim_edge.library.ingest import sync
+from wim_edge.library.ingest import IngestResult, sync
 from wim_edge.library.library import Library, StoredDocument, known_libraries
 from wim_edge.reading.events import Event
 from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel
@@ -254,16 +254,10 @@ class LibraryView(BaseModel):
 
 
 @dataclass(frozen=True)
-class FileSynced(Event):
+class FileSynced(IngestResult, Event):
     """The result of a sync for one changed file of a library, or for one page whose text was recognised (OCR)."""
 
     type = "sync.file"
-    path: str
-    state: str
-    """One of added, changed, moved, removed, gone (folder empty: documents stay), failed, recognised (a page)."""
-    documents: int
-    note: str
-    """The reason for a failure, or a remark, such as on text that is missing; may be empty."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +294,7 @@ async def sync_library(served: Served, opened: Annotated[Library, Depends(_opene
     async for one in iterate_in_threadpool(sync(opened, limits=served.settings)):
         counts[one.state] += one.state != "recognised"
         if one.state not in ("unchanged", "skipped"):
-            yield _sse(FileSynced(one.path, one.state, one.documents, one.note), n)
+            yield _sse(FileSynced(**vars(one)), n)
             n += 1
     yield _sse(SyncFinished(dict(+counts)), n)
 
