@@ -249,9 +249,8 @@ class Settings(Limits):
         return plain(vars(self))
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
         """Returns the defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError for an invalid one."""
-        environ = os.environ if environ is None else environ
         names = {field.name: field.name for field in fields(cls)} | FORMER_NAMES
         own = {"WIM_EDGE_" + name.upper(): today for name, today in names.items()}
         known = ["WIM_EDGE_HOME", TOKEN_VARIABLE, OFFLINE_VARIABLE, *own]
@@ -323,8 +322,7 @@ class Paths:
     libraries: Path
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Paths:
-        environ = os.environ if environ is None else environ
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Paths:
         home = environ.get("WIM_EDGE_HOME", "").strip()
         if home:
             root = Path(os.path.expanduser(home))  # unlike Path.expanduser it never raises
