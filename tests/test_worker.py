@@ -37,12 +37,13 @@ sys.path.insert(0, sys.argv[1])
 from tests.reading.mill import SURE
 from wim_edge import Runtime, Settings
 from wim_edge.loaded_models import LoadedModels
+from wim_edge.server import job_queue
 from wim_edge.server.worker_protocol import serve
 from wim_edge.testing import FakeModel
 LoadedModels.support = SURE
 judge = FakeModel(lambda prompt: "4,000 crowns")
-opened = lambda settings: Runtime(settings, model=FakeModel(lambda prompt: "nothing"), judge=judge)
-serve(iter(sys.stdin.readline, ""), sys.stdout, Settings(save=False), open_runtime=opened)
+job_queue.Runtime = lambda settings: Runtime(settings, model=FakeModel(lambda prompt: "nothing"), judge=judge)
+serve(iter(sys.stdin.readline, ""), sys.stdout, Settings(save=False))
 """
 
 

@@ -107,6 +107,7 @@ _WORKER = """
 import os, socket, sys, threading, time
 from tests.reading.story import SMALL, reply
 from wim_edge import Runtime
+from wim_edge.server import job_queue
 from wim_edge.server.worker_protocol import serve
 from wim_edge.testing import FakeModel
 def slowly(prompt):
@@ -124,7 +125,8 @@ def opened(settings):
         lines[-1].sendall(bytes.fromhex(os.environ["HELLO"]))
         threading.Thread(target=watch, args=lines[-1:], daemon=True).start()
     return Runtime(settings, model=FakeModel(slowly))
-serve(iter(sys.stdin.readline, ""), sys.stdout, SMALL, open_runtime=opened)
+job_queue.Runtime = opened
+serve(iter(sys.stdin.readline, ""), sys.stdout, SMALL)
 """
 Servers = list[tuple["subprocess.Popen[str]", str]]
 

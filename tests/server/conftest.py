@@ -19,6 +19,7 @@ import uvicorn
 from tests.server.browser import BROWSER, SECONDS
 from tests.server.slow import SMALL, TEXT, Slow, until
 from wim_edge import Runtime, Settings
+from wim_edge.server import job_queue
 from wim_edge.server.app import create_app
 from wim_edge.server.guard import HeaderTimeoutProtocol
 
@@ -135,13 +136,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make(model: Slow, folder: Path) -> Callable[..., Any]:
-    """Makes the application, with the scripted model."""
+def make(model: Slow, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Makes the application, with the scripted model, or with another runtime."""
 
-    def made(**more: Any) -> Any:
-        options = {"settings": SMALL, "folders": [folder], "most_waiting": 3,
-                   "open_runtime": lambda settings: Runtime(settings, model=model), **more}  # fmt: skip
-        return create_app(**options)
+    def made(open_runtime: Any = lambda settings: Runtime(settings, model=model), **more: Any) -> Any:
+        monkeypatch.setattr(job_queue, "Runtime", open_runtime)
+        return create_app(**{"settings": SMALL, "folders": [folder], "most_waiting": 3, **more})
 
     return made
 

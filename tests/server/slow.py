@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.grammar import GrammarModel
 from wim_edge import Runtime, Settings
+from wim_edge.server import job_queue
 from wim_edge.server.worker_protocol import serve
 
 TEXT = "".join(f"Sentence number {i} speaks of the colour blue and of many things. " for i in range(40))
@@ -58,7 +60,8 @@ def answers_to(lines: Iterable[str], *, finished: int = 0, model: Slow | None = 
         yield from lines
         until(lambda: out.getvalue().count('.finished"') >= finished)
 
-    serve(held(), out, SMALL, open_runtime=lambda settings: Runtime(settings, model=model or Slow()))
+    with patch.object(job_queue, "Runtime", lambda settings: Runtime(settings, model=model or Slow())):
+        serve(held(), out, SMALL)
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -67,11 +70,13 @@ import os, sys
 sys.path.insert(0, {root!r})
 from tests.server.slow import SMALL, Slow
 from wim_edge import Runtime
+from wim_edge.server import job_queue
 from wim_edge.server.worker_protocol import serve
 model = Slow()
+job_queue.Runtime = lambda settings: Runtime(settings, model=model)
 model.seconds = float(os.environ.get("SLOW", "0"))
 print("a line that some library prints", file=sys.stderr)
-serve(iter(sys.stdin.readline, ""), sys.stdout, SMALL, open_runtime=lambda settings: Runtime(settings, model=model))
+serve(iter(sys.stdin.readline, ""), sys.stdout, SMALL)
 """
 COMMAND = [sys.executable, "-c", _WORKER.format(root=str(Path(__file__).parents[2]))]
 """Starts a worker with it; as slow as the variable SLOW says."""

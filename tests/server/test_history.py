@@ -70,9 +70,11 @@ import os, signal
 from tests.server.conftest import Client, serving
 from tests.server.slow import SMALL, Slow
 from wim_edge import Runtime
+from wim_edge.server import job_queue
 from wim_edge.server.app import create_app
 model = Slow()
-with serving(create_app(SMALL, open_runtime=lambda settings: Runtime(settings, model=model))) as address:
+job_queue.Runtime = lambda settings: Runtime(settings, model=model)
+with serving(create_app(SMALL)) as address:
     with Client(base_url=address, timeout=30) as client:
         client.upload()
         done = client.question("How?")["id"]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -15,6 +16,7 @@ from wim_edge import Runtime
 from wim_edge.errors import LibraryError
 from wim_edge.library.ingest import add
 from wim_edge.library.library import Library
+from wim_edge.server import job_queue
 
 
 class Assistant:
@@ -42,13 +44,14 @@ def using(model: Slow, folder: Path, use: Callable[[Assistant], Any], libraries:
 
     from wim_edge.server.mcp_server import make_server
 
-    server = make_server(SMALL, [folder], libraries, open_runtime=lambda settings: Runtime(settings, model=model))
+    server = make_server(SMALL, [folder], libraries)
 
     async def run() -> Any:
         async with Client(server) as client:
             return await use(Assistant(client))
 
-    return asyncio.run(run())
+    with patch.object(job_queue, "Runtime", lambda settings: Runtime(settings, model=model)):
+        return asyncio.run(run())
 
 
 def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) -> None:

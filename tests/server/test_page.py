@@ -32,6 +32,7 @@ from wim_edge.catalog import ModelEntry
 from wim_edge.errors import DownloadError
 from wim_edge.loaded_models import LoadedModels
 from wim_edge.reading.reading import Reading
+from wim_edge.server import job_queue
 from wim_edge.server.app import create_app
 from wim_edge.settings import Paths
 from wim_edge.testing import FakeModel
@@ -228,7 +229,8 @@ def test_a_sure_answer_is_shown_while_the_reading_goes_on(
     monkeypatch.setattr(session, "provisional_answer", once)
     monkeypatch.setattr(LoadedModels, "support", SURE)
     settings = Settings(pattern="wim-shallow", prose=False, save=False, segment_tokens=48, within="all")
-    app = create_app(settings, open_runtime=lambda settings: Runtime(settings, model=model))
+    monkeypatch.setattr(job_queue, "Runtime", lambda settings: Runtime(settings, model=model))
+    app = create_app(settings)
     days = (f"The weather of day {n} was fine, and nobody was out." for n in range(60))
     text = "\n\n".join(["She paid 4,000 crowns for the old mill.", *days])
     with opened(browser, app) as page:

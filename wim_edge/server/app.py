@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,6 @@ import wim_edge
 from wim_edge.errors import InvalidRequestError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES
 from wim_edge.reading.events import EVENTS, Event
-from wim_edge.runtime import Runtime
 from wim_edge.server import documents, machine, questions
 from wim_edge.server.dependencies import Service, error_response
 from wim_edge.server.documents import FileSynced, SyncFinished
@@ -50,7 +49,6 @@ fails after its stream has begun. Errors are `{"error": {"type", "message", "hin
 def create_app(
     settings: Settings | None = None, *, folders: Sequence[Path] = (), host: str = "127.0.0.1",
     names: Iterable[str] = (), token: str | None = None, most_waiting: int = 8, read_on: bool = False,
-    open_runtime: Callable[[Settings], Runtime] = Runtime,
 ) -> FastAPI:  # fmt: skip
     """Returns the server as an ASGI application.
 
@@ -69,7 +67,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.queue = JobQueue(settings, most=most_waiting, open_runtime=open_runtime)
+        service.queue = JobQueue(settings, most=most_waiting)
         try:
             yield
         finally:

@@ -136,13 +136,11 @@ class Job:
 class JobQueue:
     """Owns the model, and runs jobs on it, one after the other, in its own thread.
 
-    ``open_runtime``: opens a runtime for settings. ``most``: the most jobs that may wait besides the running one.
+    ``most``: the most jobs that may wait besides the running one.
     """
 
-    def __init__(
-        self, settings: Settings, *, most: int = 8, open_runtime: Callable[[Settings], Runtime] = Runtime
-    ) -> None:
-        self.settings, self._most, self._open = settings, most, open_runtime
+    def __init__(self, settings: Settings, *, most: int = 8) -> None:
+        self.settings, self._most = settings, most
         self._line: deque[Job] = deque()
         self._running: Job | None = None
         self._usual, self._begun = _USUAL_SECONDS, time.monotonic()
@@ -284,7 +282,7 @@ class JobQueue:
             wanted["model"] = self._loaded["model"]  # the loaded model by its resolved name
         if self._base is None or self._loaded != wanted:
             self._free()
-            base = self._open(self.settings.with_changes(**wanted))
+            base = Runtime(self.settings.with_changes(**wanted))
             roles = base.roles()
             roles.reader.model()  # a writer is loaded with its first answer
             self._base, self.roles, self._loaded = base, roles, wanted

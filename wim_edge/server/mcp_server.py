@@ -121,11 +121,8 @@ class AssistantTools:
     """The MCP tools, one per method. An assistant may read only files in ``folders`` and these ``libraries``. Raises
     LibraryError for a library that does not exist, InvalidRequestError for an invalid library name."""
 
-    def __init__(
-        self, settings: Settings, folders: Sequence[Path], libraries: Sequence[str],
-        open_runtime: Callable[[Settings], Runtime],
-    ) -> None:  # fmt: skip
-        self._settings, self._open = settings, open_runtime
+    def __init__(self, settings: Settings, folders: Sequence[Path], libraries: Sequence[str]) -> None:
+        self._settings = settings
         self._store = Uploads(AllowedFolders(folders), settings)
         self._libraries = {name: Library(name) for name in libraries}
         self._queue: JobQueue | None = None
@@ -135,7 +132,7 @@ class AssistantTools:
 
     @asynccontextmanager
     async def lifespan(self, _server: MCPServer) -> AsyncIterator[None]:
-        self._queue = queue = JobQueue(self._settings, open_runtime=self._open)
+        self._queue = queue = JobQueue(self._settings)
         try:
             yield
         finally:
@@ -241,12 +238,9 @@ class AssistantTools:
         return event
 
 
-def make_server(
-    settings: Settings, folders: Sequence[Path], libraries: Sequence[str] = (), *,
-    open_runtime: Callable[[Settings], Runtime] = Runtime,
-) -> MCPServer:  # fmt: skip
+def make_server(settings: Settings, folders: Sequence[Path], libraries: Sequence[str] = ()) -> MCPServer:
     """Returns an MCP server; ``run()`` serves standard input and output. Raises the errors of `AssistantTools`."""
-    tools = AssistantTools(settings, folders, libraries, open_runtime)
+    tools = AssistantTools(settings, folders, libraries)
     server = MCPServer("wim-edge", instructions=tools.about, version=wim_edge.__version__, lifespan=tools.lifespan)
     for name in ("ask_document", "get_text", "read_document", "list_files", "list_readings"):
         server.add_tool(getattr(tools, name))

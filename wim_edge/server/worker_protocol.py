@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -87,11 +87,9 @@ REQUESTS: dict[object, type[WorkerRead | WorkerComplete]] = {
 }  # fmt: skip
 
 
-def serve(
-    lines: Iterable[str], out: TextIO, settings: Settings, *, open_runtime: Callable[[Settings], Runtime] = Runtime
-) -> None:
+def serve(lines: Iterable[str], out: TextIO, settings: Settings) -> None:
     """Runs the requests in ``lines``, and writes their events to ``out``. Cancels open requests when ``lines`` end."""
-    queue = JobQueue(settings, most=_WAITING, open_runtime=open_runtime)
+    queue = JobQueue(settings, most=_WAITING)
     jobs: dict[Any, tuple[Job, dict[int, bool]]] = {}
     writing = threading.Lock()
 
