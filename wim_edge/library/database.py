@@ -29,15 +29,9 @@ def transaction(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connecti
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA foreign_keys = ON")
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with db:  # commits, or rolls back
+            db.execute("BEGIN IMMEDIATE")
             yield db
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-        if db.in_transaction:
-            db.execute("COMMIT")
 
 
 def is_corrupt(error: Exception) -> bool:
