@@ -45,14 +45,14 @@ def append_parts(
     """Appends the arrays ``parts`` and a header to an existing file; returns the new file size in bytes. ``listed``:
     the parts that the file already contains. ``kind``: (16 bytes, format number). Raises OSError."""
     all_listed = list(listed)
-    with open(path, "r+b", buffering=0) as file:
+    with open(path, "r+b") as file:
         file.seek(0, os.SEEK_END)
         for name, part in parts.items():
             data = np.ascontiguousarray(part)
             all_listed.append((name, data.dtype.str, data.size, zlib.crc32(data.data)))
-            _write_all(file, data.data.cast("B") if data.size else b"")
+            file.write(data.data)
         header = json.dumps({"about": about, "parts": all_listed}).encode()
-        _write_all(file, header + _TAIL.pack(*kind, len(header), zlib.crc32(header)))
+        file.write(header + _TAIL.pack(*kind, len(header), zlib.crc32(header)))
         return file.tell()
 
 
@@ -115,13 +115,6 @@ def checksum(file: FileIO, nbytes: int) -> int:
         crc = zlib.crc32(buffer[:got], crc)
         nbytes -= got
     return crc
-
-
-def _write_all(file: FileIO, data: memoryview | bytes) -> None:
-    """Writes all of ``data`` in pieces of at most 256 MiB, because one `os.write` may write only a part."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(file.fileno(), view[: 1 << 28]) :]
 
 
 ENDING = ".reading"
