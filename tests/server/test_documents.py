@@ -11,10 +11,10 @@ import pytest
 
 from tests.documents.make import deck, pdf
 from tests.server.conftest import Client, types
-from tests.server.slow import Slow
+from tests.server.slow import SMALL, Slow
 from wim_edge.documents import Document
-from wim_edge.library.library import Library
-from wim_edge.server.uploads import Uploads
+from wim_edge.library.library import Library, folder_of
+from wim_edge.server.uploads import LIBRARY, AllowedFolders, Uploads
 from wim_edge.settings import Paths
 
 FERRY = pdf(b"The ferry sails at noon.", b"", b"It is a small ship.")
@@ -73,7 +73,7 @@ def test_a_damaged_document_is_listed_and_its_text_not_told(client: Client, tmp_
 
 
 def kept(client: Client) -> list[Path]:
-    return list(Uploads().folder.glob("files/*"))
+    return list(folder_of(LIBRARY).glob("files/*"))
 
 
 def test_a_pdf_is_shown_as_its_pages(client: Client) -> None:
@@ -132,9 +132,9 @@ def test_a_pdf_that_lost_its_file_is_a_text_until_it_is_given_again(client: Clie
 
 def test_files_whose_documents_were_removed_elsewhere_go_at_the_next_start(client: Client) -> None:
     client.upload("ferry.pdf", FERRY)
-    stray = Uploads().folder / "files" / "99-0011223344556677.pdf"
+    stray = folder_of(LIBRARY) / "files" / "99-0011223344556677.pdf"
     stray.write_bytes(FERRY)
-    Uploads()
+    Uploads(AllowedFolders(()), SMALL)
     assert len(kept(client)) == 1
     assert not stray.exists()
 

@@ -18,7 +18,7 @@ from stat import S_ISREG
 from pydantic import BaseModel, Field
 
 from wim_edge.documents import Document, document_of
-from wim_edge.documents.document import DEFAULTS, title_of, well_formed
+from wim_edge.documents.document import title_of, well_formed
 from wim_edge.documents.formats import is_pdf
 from wim_edge.errors import DocumentError, InvalidRequestError, LibraryError
 from wim_edge.library.documents_db import FileState
@@ -119,11 +119,8 @@ class Uploads:
     Methods raise LibraryError, DocumentError, and InvalidRequestError for a file that may not be read.
     """
 
-    def __init__(
-        self, folders: AllowedFolders | None = None, limits: Limits = DEFAULTS, library: str = LIBRARY
-    ) -> None:
-        self.folders = folders or AllowedFolders(())
-        self._limits = limits
+    def __init__(self, folders: AllowedFolders, limits: Limits, library: str = LIBRARY) -> None:
+        self.folders, self._limits = folders, limits
         self._lock = threading.Lock()
         self._library = Library(library, create=True)
         self.folder = self._library.folder
