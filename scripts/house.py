@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 30_673,
+    "lines without evaluation": 30_517,
     "modules": 196,
     "lines of tests": 31_058,
     "lines of scripts": 7_257,
