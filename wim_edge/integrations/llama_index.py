@@ -11,6 +11,7 @@ from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
@@ -35,8 +36,9 @@ class WimEdgeQueryEngine(BaseQueryEngine):
     def __init__(
         self, documents: Documents = (), library: str | None = None, *,
         settings: Settings | None = None, runtime: Runtime | None = None, streaming: bool = False,
+        callback_manager: CallbackManager | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(None)
+        super().__init__(callback_manager)
         self._reader, self._streaming = DocumentReader(documents, library, settings, runtime), streaming
 
     def _get_prompt_modules(self) -> dict[str, Any]:
@@ -75,8 +77,9 @@ class WimEdgeNodeRetriever(BaseRetriever):
     def __init__(
         self, documents: Documents = (), library: str | None = None, *,
         settings: Settings | None = None, runtime: Runtime | None = None, similarity_top_k: int | None = None,
+        callback_manager: CallbackManager | None = None,
     ) -> None:  # fmt: skip
-        super().__init__()
+        super().__init__(callback_manager)
         self._reader, self._most = DocumentReader(documents, library, settings, runtime), similarity_top_k
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
