@@ -305,7 +305,7 @@ def _finished(session: QuestionSession, answering: AnswerStage, cancelled: bool)
         cite(answer.text, passages) if answer.is_written else (),
         session.judge,
         tuple(one.shown for one in answer.candidates[:_MAX_EXPLAINED]),
-        answer.confidence, reading.may_read_on and not answering.of_whole,
+        answer.confidence, reading.may_read_on and not answering.of_whole, answer.query,
     )  # fmt: skip
 
 

@@ -89,6 +89,8 @@ class Answer:
     confidence: float | None = None
     is_written: bool = False
     """True if the text is in the model's own words."""
+    query: str = ""
+    """The query on a table that found the answer."""
 
 
 def status_of(support: float) -> events.AnswerStatus:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp
 
+from wim_edge.answer.computed import computed_answer, table_of
 from wim_edge.answer.judged import Answer, Judged, judge, not_found, pointed_answer
 from wim_edge.answer.summary import summary
 from wim_edge.answer.wording import Wording, comes_first, quoted
@@ -79,7 +80,7 @@ class AnswerStage:
             self.of_whole = summary(self.reading.plan.documents, self.reading.plan.query)
             yield from self._sum_up(self.of_whole)
             return
-        self.answer = self._answer_without_writing()
+        self.answer = self._computed() or self._answer_without_writing()
         if self.answer is not None:
             yield events.AnswerDelta(self.answer.text)
             return
@@ -88,14 +89,30 @@ class AnswerStage:
             yield from self._write(turn, used, self._judged)
 
     def _wants_summary(self) -> bool:
-        """Returns whether the writer takes the question for a request to sum up. Only a writer that `comes_first` is
-        asked, and only if the judge has no sure answer."""
+        """Returns whether the writer takes the question for a request to sum up, if the judge has no sure answer."""
         judged, reading = self._judged, self.reading
-        may_ask = self.writer is not None and comes_first(reading, self.writer) and self._points
-        if not may_ask or reading.kind != "auto" or judged is None or judged.status == "answered":
+        if not self._may_help or reading.kind != "auto" or judged is None or judged.status == "answered":
             return False
         with self._turn(()) as turn:
             return (turn.yes("wants_summary", reading.plan.query) or 0.0) > _WANTED
+
+    def _computed(self) -> Answer | None:
+        """Returns the answer that the writer's query on a table finds, if the judge has none that is sure and short."""
+        judged, kind = self._judged, self.reading.kind
+        is_open = judged is not None and (judged.status != "answered" or len(judged.items) > 1) and not judged.verdict
+        can_ask = is_open and self._may_help and kind in ("auto", "fact", "list")
+        if judged is None or not can_ask or (found := table_of(judged)) is None:
+            return None
+        prompt = self.prompts.ask("table_query", self.reading.plan.query, table=found[1].schema)
+        with self._turn((), prompt=prompt) as turn, self.reading.clock.stage("answer"):
+            query = turn.query(prompt)
+        self.n_tokens += turn.n_tokens
+        return computed_answer(self.reading, judged, *found, query)
+
+    @property
+    def _may_help(self) -> bool:
+        """True if the writer `comes_first`: such a one judges well, and is asked what the judge cannot tell."""
+        return self.writer is not None and comes_first(self.reading, self.writer) and self._points
 
     def _sum_up(self, extract: Answer) -> Iterator[events.Event]:
         """Yields the answer's events: the extract itself, or a model's summary of the extract."""
@@ -114,14 +131,16 @@ class AnswerStage:
         try:
             yield from wording.run(from_passages=self._points)
         finally:
-            self.answer, self.n_tokens, self.finish_reason = wording.answer, turn.n_tokens, turn.finish_reason
+            self.answer, self.finish_reason = wording.answer, turn.finish_reason
+            self.n_tokens += turn.n_tokens
 
     @contextmanager
-    def _turn(self, used: Seq[int], extract: str = "") -> Iterator[Writing]:
-        """Yields the writing model with the passages, the extract or the whole context in its sequence."""
+    def _turn(self, used: Seq[int], extract: str = "", prompt: str = "") -> Iterator[Writing]:
+        """Yields the writing model with the passages, the extract or the whole context in its sequence. ``prompt``: as
+        in `_writers_turn`."""
         reading = self.reading
         if self.writer is not None:
-            with closing((turn := self._writers_turn(self.writer, used, extract)).sequence):
+            with closing((turn := self._writers_turn(self.writer, used, extract, prompt)).sequence):
                 yield turn
             return
         if extract:
@@ -139,10 +158,11 @@ class AnswerStage:
             if extract or sequence is not reading.cache.sequence:
                 sequence.close()
 
-    def _writers_turn(self, writer: LoadsModel, used: Seq[int], extract: str) -> Writing:
-        """Returns a turn of ``writer``, which is not the reader, with the passages or the extract prefilled."""
-        reading, longest = self.reading, self._final_prompt(used)
-        if reading.kind in ("auto", "fact", "yesno"):
+    def _writers_turn(self, writer: LoadsModel, used: Seq[int], extract: str, prompt: str) -> Writing:
+        """Returns a turn of ``writer``, which is not the reader, with the passages or the extract prefilled, and room
+        for ``prompt`` (empty: for the prompt that asks for the answer)."""
+        reading, longest = self.reading, prompt or self._final_prompt(used)
+        if not prompt and reading.kind in ("auto", "fact", "yesno"):
             used = used[-writer.resolved().max_passages :]
             longest = self.prompts.worded(reading.plan.query, *quoted(reading, self._judged))
         passages = [extract] if extract else [reading.plan.segments[index].text for index in used]

@@ -30,6 +30,7 @@ from wim_edge.support import Confirmation
 _YES, _NO = ("YES", "Yes", "yes", " Yes", " yes"), ("NO", "No", "no", " No", " no")
 _MOST_SENTENCES = 2  # the most sentences of an answer to a question of fact
 _UNSPACED = "\u2e80"  # from this letter on, scripts have no spaces between words
+_SELECT, _QUERY = "SELECT", 110  # how a query begins; its most tokens
 _SLACK = 32  # spare tokens: joined texts may be tokenized differently
 
 
@@ -99,10 +100,19 @@ class Writing:
             self.finish_reason = "stop"
         return text[:end].strip()
 
+    def query(self, prompt: str) -> str:
+        """Returns the query, in SQL, that the model writes for a prompt."""
+        with self._asked(prompt, f"```sql\n{_SELECT}") as branch:
+            generation = Generation(self.model, branch, self.sampler, _QUERY, ("```", ";"), strip=False, straight=True)
+            text = generation.run()
+        self.n_tokens += generation.n_tokens
+        return f"{_SELECT} {' '.join(text.split())}"
+
     @contextmanager
-    def _asked(self, prompt: str) -> Iterator[Sequence]:
+    def _asked(self, prompt: str, begin: str = "") -> Iterator[Sequence]:
+        """Yields a fork with a prompt, and with the beginning of the answer to it."""
         with self.sequence.fork() as branch:
-            branch.append([*self.model.tokenize(prompt), *self.chat.after_user])
+            branch.append([*self.model.tokenize(prompt), *self.chat.after_user, *self.model.tokenize(begin)])
             yield branch
 
 

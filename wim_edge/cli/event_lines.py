@@ -129,6 +129,8 @@ def format_outcome(event: events.AnswerFinished) -> str:
         parts.append(event.status.replace("_", " ") + ("" if of_whole else f" ({sure})"))
     if event.unsupported:
         parts.append(f"in no passage: {clean(', '.join(event.unsupported))}")
+    if event.query:
+        parts.append(f"worked out by {clean(event.query)}")
     if event.read_segments < event.segments and not of_whole:
         better = format_better(event.unread_probability)
         left = "; --within all reads the rest" if event.status == "not_found" else better
@@ -172,6 +174,8 @@ def _reason(event: events.AnswerFinished) -> str:
     best, support = event.candidates[:1], event.support
     if event.unsupported:
         return f"in no passage: {', '.join(event.unsupported)}"
+    if event.query:
+        return f"the table's rows were found by {event.query}"
     if support is None or not best:
         return "nothing was scored" if support is None else "nothing was pointed at"
     if event.status == "not_found":

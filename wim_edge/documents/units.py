@@ -190,11 +190,17 @@ def inked(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(said) - len(said.lstrip()), max(start, end - len(said) + len(said.rstrip()))
 
 
+def rows_like(found: Sequence[Row], start: int) -> list[Row]:
+    """Returns the rows with the same labels as the row of the cell at ``start``, this one included."""
+    one = next((row for row in found if any(cell[0] == start for cell in row.cells)), None)
+    return [row for row in found if one and row.labels == one.labels and len(row.cells) == len(one.cells)]
+
+
 def column(found: Sequence[Row], start: int) -> list[tuple[int, int]]:
     """Returns the spans of the filled cells in the column of the cell at ``start``, in rows with the same labels."""
-    at = next(((row, c) for row in found for c, cell in enumerate(row.cells) if cell[0] == start), None)
-    same = [row for row in found if at and row.labels == at[0].labels and len(row.cells) == len(at[0].cells)]
-    return [row.cells[at[1]] for row in same if at and row.texts[at[1]]]
+    same = rows_like(found, start)
+    at = next((at for row in same for at, cell in enumerate(row.cells) if cell[0] == start), 0)
+    return [row.cells[at] for row in same if row.texts[at]]
 
 
 def whole_value(text: str, start: int, end: int) -> tuple[int, int]:

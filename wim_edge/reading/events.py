@@ -292,6 +292,8 @@ class AnswerFinished(Event):
     """P(``short`` is right): ``support`` times the answer's share, adjusted by the writer's sentence. None: unknown."""
     has_more: bool = False
     """True if unread segments are left. The same question with ``read_on`` continues with these segments."""
+    query: str = ""
+    """The SQL query, written by a model, that found the answer in a table's rows; empty without one."""
 
 
 @dataclass(frozen=True)

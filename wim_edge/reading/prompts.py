@@ -24,7 +24,7 @@ NOT_RELEVANT = "not relevant"
 
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
-    "final_answer", "recall", "pointing", "worded_answer", "answerable", "verdict", "wants_summary",
+    "final_answer", "recall", "pointing", "worded_answer", "answerable", "verdict", "wants_summary", "table_query",
 )  # fmt: skip
 
 
@@ -65,6 +65,7 @@ class Prompts:
             self.system(read=read, margins=margins)
         for name in ("extractive_summary", "quotation", "pointing", "answerable", "verdict", "wants_summary"):
             self.ask(name, "query")
+        self.ask("table_query", "query", table="table")
         self.classify("query"), self.query_first("query"), self.before_question()
         self.worded("query", "quotation", "run"), self.recall(paged=True), self.recall(paged=False)
         notes = [MarginNote("place", "text")] * 2

@@ -145,7 +145,7 @@ export function advice({ answer, judged }) {
   if (!answer) return "";
   const { status, short, unsupported = [] } = answer, differ = answer.evidence?.agreed === 0 && !says(own(answer), short);
   return [
-    status === "unsure" ? `${differ ? "The two models disagree" : "Not certain"}. Check the quotation.` : "",
+    status !== "unsure" ? "" : answer.query ? "Worked out from the table. Check the rows." : `${differ ? "The two models disagree" : "Not certain"}. Check the quotation.`,
     status === "not_found" && Object.values(judged).includes(false) ? "Nothing else than what you ignore answers it." : "",
     unsupported.length ? `In no passage: ${unsupported.join(", ")}` : "",
   ].filter(Boolean).join(" ");
@@ -158,6 +158,7 @@ export function details(told) {
   if (from) rows.push(["Model", `${models(from)} · ${from.pattern}`]);
   if (answer?.status === "not_found" && answer.support != null) rows.push(["Chance that the text answers this", percent(answer.support)]);
   else if (answer?.confidence != null) rows.push(["Chance that this is right", percent(answer.confidence)]);
+  if (answer?.query) rows.push(["Worked out by", answer.query]);
   if (answer) {
     const { prefilled_tokens: read, reused_tokens: known } = answer.usage;
     if (read || known) rows.push(["Tokens read", `${read.toLocaleString()}${known ? `, and ${known.toLocaleString()} kept from earlier questions` : ""}`]);
@@ -168,9 +169,9 @@ export function details(told) {
 }
 
 // The quotations that carry an answer: of a summary and of several documents there are several; of nothing, the nearest
-export function quoted({ text, status, quotes = [] }) {
+export function quoted({ text, status, quotes = [], query }) {
   const isOfEach = text.includes("\n- ") && quotes.some((one) => one.document !== quotes[0].document);
-  const found = status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || isOfEach || carries(text, one));
+  const found = status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || query || isOfEach || carries(text, one));
   return found.filter((one, at) => found.findIndex((other) => other.document === one.document && plain(other.text) === plain(one.text)) === at);
 }
 

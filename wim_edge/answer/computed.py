@@ -1,0 +1,49 @@
+"""The answer that no single cell gives: the writer turns the question into a query on the table, and SQLite runs it.
+
+A small writer says well which column is to be compared or added up, but reads the rows badly (docs/choices.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wim_edge.answer.candidates import AnswerCandidate, key
+from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of
+from wim_edge.answer.quotes import format_quotes, quote
+from wim_edge.documents.table_query import QueryTable
+from wim_edge.documents.tables import header_above
+from wim_edge.documents.units import rows, rows_like
+from wim_edge.reading.reading import Reading
+from wim_edge.support import ANSWERED
+
+_LEAST, _WIDEST = 3, 40  # the fewest rows and most columns of a table that is worth a query
+_RIGHT, _AGREED = 0.45, 0.9  # the share of results that are right; of those that the judge points at, too
+_SHOWN = 6  # the most rows in the answer's text
+
+
+def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
+    """Returns the likeliest candidate that is a cell, with its table; None without a cell in a table with labels."""
+    cell = next((one for one in judged.candidates if one.row is not None), None)
+    table = rows_like(rows(cell.document), cell.start) if cell else []
+    is_worth = len(table) >= _LEAST and all(table[0].labels[1:]) and len(table[0].labels) <= _WIDEST
+    return (cell, QueryTable(table)) if cell and is_worth else None
+
+
+def computed_answer(
+    reading: Reading, judged: Judged, cell: AnswerCandidate, table: QueryTable, query: str
+) -> Answer | None:
+    """Returns the answer that a query on the table of a cell finds, with the rows that it comes from. It is sure if it
+    is what the judge points at. None if the query fails, and if it only looks up something else than the judge."""
+    found, document = table.run(query), cell.document
+    if found is None or (reading.kind == "fact" and len(found.values) > 1):
+        return None
+    agrees = {*map(key, found.values)} == {key(one.text) for one in judged.items or judged.candidates[:1]}
+    if not (found.is_computed or agrees or judged.status == "not_found" or len(judged.items) > 1):
+        return None
+    support = max(judged.support or 0.0, _AGREED if agrees else ANSWERED)
+    judged = replace(judged, support=support, share=_AGREED if agrees else _RIGHT)
+    own = (quote(document, row.start, row.cells[-1][1], header_above(document.text, row.start)) for row in found.rows)
+    quotes, short = tuple(own) or judged.quotes[:1], "; ".join(found.values)
+    more = f"\n... and {len(quotes) - _SHOWN} more rows" if len(quotes) > _SHOWN else ""
+    text = f"{'' if agrees else UNSURE}{short}\n\n{format_quotes(reading, quotes[:_SHOWN])}{more}"
+    return replace(answer_of(judged), text=text, short=short, span=None, quotes=quotes, query=query)

@@ -1,0 +1,171 @@
+"""A document's table as a SQLite table `t`: a query finds its extremes, sums, counts, and the rows of a condition.
+
+A model writes the query, perhaps misled by a document: it can only read this table, for a bounded time.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+
+from wim_edge.documents.units import Row
+
+_DATES = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%d %b %Y", "%d %B %Y", "%b %Y", "%B %Y")
+_NUMBER = re.compile(r"(?:[£€$¥]|[A-Z]{3})?\s?([+−-]?\d(?:[\d.,’' \u00a0]*\d)?)\s?((?:[^\W\d]{0,4}[²³]?|%|[£€$¥]))")
+_FRACTION, _GROUPS = re.compile(r"([.,])(\d+)$"), str.maketrans("−", "-", "’' \u00a0")
+_UNITS = str.maketrans({"%": " percent ", "£": " GBP ", "€": " EUR ", "$": " USD "})
+_TYPED, _EXACT = 0.8, 0.005  # the share of cells that have their column's type; the relative rounding of a sum
+_SAMPLE, _CELL, _VALUES, _STEPS, _BYTES = 12, 40, 30, 1_000_000, 100_000
+"""Rows in a prompt, and characters of their cells; most rows of a result; most steps of a query in SQLite's machine;
+most bytes of a value."""
+_CALLED = frozenset({
+    "abs", "avg", "coalesce", "count", "date", "datediff", "day", "ifnull", "instr", "julianday", "length", "like",
+    "lower", "max", "min", "month", "round", "strftime", "substr", "sum", "total", "upper", "year",
+})  # fmt: skip
+_WORK = re.compile(r"\b(?:avg|between|count|datediff|group|join|max|min|order|sum|total)\b|\w *[<>+*/-]", re.I)
+_NO_WORK, _FROM = re.compile(r"'(?:[^']|'')*'|\*(?=\s+FROM)", re.I), re.compile(r"\bFROM\s+t\b", re.I)
+Value = str | float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a query: its rows as text, the rows of the table that they come from (empty if unknown), and
+    whether it is computed: by a comparison, an order or a sum, not only found by its words."""
+
+    values: tuple[str, ...]
+    rows: tuple[Row, ...]
+    is_computed: bool
+
+
+class QueryTable:
+    """The rows of a table with the same labels, each column with a type: number, date or text. A last row that sums up
+    the others is left out. Call `run` with a query in SQLite's SQL on the table `t`."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.names = list[str]()
+        for label in rows[0].labels:
+            self.names.append(_name(label, self.names))
+        self._columns = [_typed([row.texts[at] for row in rows]) for at in range(len(self.names))]
+        self.rows = rows[:-1] if self._ends_in_sums() else rows
+
+    @cached_property
+    def schema(self) -> str:
+        """The statement that creates the table, and its first rows, for a prompt."""
+        kinds = ["NUMERIC" if _is_numeric(column) else "TEXT" for column in self._columns]
+        columns = ", ".join(f"{name} {kind}" for name, kind in zip(self.names, kinds, strict=True))
+        n_rows = min(len(self.rows), _SAMPLE)
+        cells = ([_shown(column[at])[:_CELL] or "NULL" for column in self._columns] for at in range(n_rows))
+        lines = [" | ".join(row).replace("*/", "") for row in cells] + ["..."] * (len(self.rows) > n_rows)
+        return "\n".join([f"CREATE TABLE t ({columns});", "/* rows:", *lines, "*/"])
+
+    def run(self, query: str) -> Result | None:
+        """Returns the query's result; None if it fails, finds nothing, or finds more than 30 rows."""
+        with closing(self._database()) as database:
+            found = _fetched(database, query)
+            if not found or len(found) > _VALUES or all(cell is None for row in found for cell in row):
+                return None
+            begin = _FROM.search(query)
+            numbers = _fetched(database, f"SELECT t.rowid {query[begin.start() :]}") if begin else []
+        if not numbers and not any(map(any, found)):  # a count of 0 may mean a condition that nothing is written as
+            return None
+        rows = [int(number or 1) - 1 for (number,) in numbers] if len(numbers) <= _VALUES else []
+        own = rows if len(rows) == len(found) else [None] * len(found)
+        texts = dict.fromkeys(self._as_text(cells, at) for cells, at in zip(found, own, strict=True))
+        is_computed = len(texts) > 1 or _WORK.search(_NO_WORK.sub("", query)) is not None
+        return Result(tuple(filter(None, texts)), tuple(self.rows[at] for at in rows), is_computed)
+
+    def _as_text(self, cells: Sequence[Value], row: int | None) -> str:
+        """Returns a row of a result: the first cell if it has many. ``row``: where the cells are from, if known; then
+        they are as the document writes them."""
+        written = {} if row is None else {self._columns[at][row]: text for at, text in enumerate(self.rows[row].texts)}
+        cells = cells[:1] if len(cells) > 2 else cells
+        return ", ".join(text for cell in cells if (text := written.get(cell) or _shown(cell)))
+
+    def _ends_in_sums(self) -> bool:
+        numbers = [column for column in self._columns if _is_numeric(column) and column[-1] is not None]
+        sums = [(sum(float(one or 0) for one in column[:-1]), float(column[-1] or 0)) for column in numbers]
+        same = sum(abs(one - other) <= _EXACT * abs(other) for one, other in sums if len(self._columns[0]) > 2)
+        return 2 * same >= max(len(sums), 1)
+
+    def _database(self) -> sqlite3.Connection:
+        database = sqlite3.connect(":memory:")
+        kinds = ("NUMERIC" if _is_numeric(column) else "TEXT COLLATE NOCASE" for column in self._columns)
+        columns = ", ".join(f"{name} {kind}" for name, kind in zip(self.names, kinds, strict=True))
+        database.execute(f"CREATE TABLE t ({columns})")
+        values = list(zip(*self._columns, strict=True))[: len(self.rows)]
+        database.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(self.names))})", values)
+        for name, part in (("YEAR", slice(0, 4)), ("MONTH", slice(5, 7)), ("DAY", slice(8, 10))):
+            database.create_function(name, 1, lambda day, part=part: int(day[part]) if day else None)
+        database.create_function("DATEDIFF", 2, _days)
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _BYTES)
+        database.set_authorizer(_may_do)
+        database.set_progress_handler(lambda: 1, _STEPS)
+        return database
+
+
+def _fetched(database: sqlite3.Connection, query: str) -> list[tuple[Value, ...]]:
+    """Returns the first rows of a result, one more than a result may have; empty if the query fails."""
+    with suppress(sqlite3.Error, sqlite3.Warning, ValueError, TypeError):
+        return database.execute(query).fetchmany(_VALUES + 1)
+    return []
+
+
+def _may_do(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    """Returns whether SQLite allows a step: to read the table, and to call what needs little time and memory."""
+    reads = action == sqlite3.SQLITE_SELECT or (action == sqlite3.SQLITE_READ and first == "t")
+    calls = action == sqlite3.SQLITE_FUNCTION and (second or "").casefold() in _CALLED
+    return sqlite3.SQLITE_OK if reads or calls else sqlite3.SQLITE_DENY
+
+
+def _name(label: str, taken: Sequence[str]) -> str:
+    """Returns a column's name: the letters and digits of its label. A name that is a word of SQL gets a prefix."""
+    name = re.sub(r"\W+", "_", label.translate(_UNITS)).strip("_").casefold() or "name"
+    try:
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.execute(f"CREATE TABLE t ({name} TEXT)")
+    except sqlite3.Error:
+        name = f"c_{name}"
+    return name if name not in taken else f"{name}_{len(taken) + 1}"
+
+
+def _typed(texts: Sequence[str]) -> list[Value]:
+    """Returns a column's values: dates as ISO text or numbers, if nearly all cells are such; else the texts."""
+    least = _TYPED * max(1, sum(map(bool, texts)))
+    for form in _DATES:
+        days = [_day(text, form) for text in texts]
+        if sum(map(bool, days)) >= least:
+            return [day or text or None for day, text in zip(days, texts, strict=True)]
+    found = [_NUMBER.fullmatch(text.strip()) for text in texts]
+    others = {text for one, text in zip(found, texts, strict=True) if text and not one}  # such as "none"
+    if sum(map(bool, found)) < least or len(others) > 1 or len({one[2] for one in found if one and one[2]}) > 1:
+        return [text or None for text in texts]
+    digits = [one and one[1].translate(_GROUPS) for one in found]
+    marks = {
+        part[1] for one in digits if one and (part := _FRACTION.search(one))
+        and (len(part[2]) != 3 or one.startswith("0") or re.search(r"[.,]", one[: part.start()]) not in (None, part[1]))
+    }  # fmt: skip
+    point = "." if "." in marks else "," if marks else ""
+    return [one and float(re.sub(r"[.,]", lambda mark: "." if mark[0] == point else "", one)) for one in digits]
+
+
+def _day(text: str, form: str) -> str | None:
+    with suppress(ValueError):
+        return datetime.strptime(text.strip(), form).date().isoformat()
+    return None
+
+
+def _days(one: str, other: str) -> int:
+    return abs((date.fromisoformat(one) - date.fromisoformat(other)).days)
+
+
+def _is_numeric(column: Sequence[Value]) -> bool:
+    return any(isinstance(value, float) for value in column)
+
+
+def _shown(value: Value) -> str:
+    return f"{round(value, 2):.10g}" if isinstance(value, int | float) else value or ""
