@@ -22,8 +22,8 @@ def test_asking_streams_the_same_events_as_everywhere(client: Client) -> None:
         assert text[slice(*margin["chars"])].strip()
     (question,) = client.ok(client.get("/api/questions"))
     assert question["answer"] == found[-1]["text"]
-    assert [question[name] for name in ("status", "short", "support")] == [
-        found[-1][name] for name in ("status", "short", "support")
+    assert [question[name] for name in ("status", "short", "support", "has_more")] == [
+        found[-1][name] for name in ("status", "short", "support", "has_more")
     ]
     assert question["state"] == "done"
     read = client.events("/api/read", "POST", json={"documents": [1]})

@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Mark:
-    """The page, section or row that begins at character ``start``. None: the page, section or row before continues."""
+    """A page, section or row begins at character ``start``. A None field continues; a section ends the rows above."""
 
     start: int
     page: int | None = None

@@ -170,7 +170,7 @@ def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
 
 
 def in_blocks(lines: Sequence[Line], usual: float = 0.0) -> list[list[Line]]:
-    """Returns the lines grouped into blocks of one spacing and size. ``usual``: the usual line distance, in points."""
+    """Returns the lines in blocks, cut at a wide gap or another size. ``usual``: the usual line distance, in points."""
     blocks = [[lines[0]]]
     for one, other in pairwise(lines):
         blocks += [[]] if _is_apart(one, other, usual) else []

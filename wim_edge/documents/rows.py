@@ -186,8 +186,8 @@ def repeated(text: str) -> str:
 
 
 def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list[list[str]]:
-    """Returns the rows with the text of a spanning cell in each row that it spans. A cell across all columns stays a
-    single cell, as the title of rows. If the result is too large, returns the rows unchanged."""
+    """Returns the rows, with a cell that spans rows repeated in each of them (empty if its text is long). A cell across
+    all columns becomes its row's only cell, a title. If the result would be too large, returns the rows unchanged."""
     n_columns = max(sum(across for _, across in row) for row in spans)
     is_plain = len(set(map(len, rows))) == 1 and all(down == 1 for row in spans for down, _ in row)
     if is_plain or n_columns > _MOST or n_columns * len(rows) > _CELLS:

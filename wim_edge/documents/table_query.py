@@ -33,7 +33,7 @@ Value = str | float | None
 
 
 @dataclass(frozen=True)
-class Result:
+class QueryResult:
     """The result of a query: its rows as text, the rows of the table that they come from (empty if unknown), and
     whether it is computed: by a comparison, an order or a sum, not only found by its words."""
 
@@ -63,7 +63,7 @@ class QueryTable:
         lines = [" | ".join(row).replace("*/", "") for row in cells] + ["..."] * (len(self.rows) > n_rows)
         return "\n".join([f"CREATE TABLE t ({columns});", "/* rows:", *lines, "*/"])
 
-    def run(self, query: str) -> Result | None:
+    def run(self, query: str) -> QueryResult | None:
         """Returns the query's result; None if it fails, finds nothing, or finds more than 30 rows."""
         with closing(self._database()) as database:
             found = _fetched(database, query)
@@ -77,7 +77,7 @@ class QueryTable:
         own = rows if len(rows) == len(found) else [None] * len(found)
         texts = dict.fromkeys(self._as_text(cells, at) for cells, at in zip(found, own, strict=True))
         is_computed = len(texts) > 1 or _WORK.search(_NO_WORK.sub("", query)) is not None
-        return Result(tuple(filter(None, texts)), tuple(self.rows[at] for at in rows), is_computed)
+        return QueryResult(tuple(filter(None, texts)), tuple(self.rows[at] for at in rows), is_computed)
 
     def _as_text(self, cells: Sequence[Value], row: int | None) -> str:
         """Returns a row of a result: the first cell if it has many. ``row``: where the cells are from, if known; then

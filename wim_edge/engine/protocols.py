@@ -111,7 +111,7 @@ class Sequence(Protocol):
         """The bytes that a snapshot of this sequence takes."""
 
     def snapshot(self, into: Path | None = None) -> Snapshot:
-        """Returns a snapshot; writes its state to the file ``into``, if given. Raises OSError, MemoryBudgetError."""
+        """Returns a snapshot, its state in the file ``into`` or else in memory. Raises OSError, MemoryBudgetError."""
 
     def restore(self, snapshot: Snapshot) -> None:
         """Replaces the sequence's content with a snapshot, without evaluating tokens. Raises EngineError."""

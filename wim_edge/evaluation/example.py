@@ -70,7 +70,8 @@ class Passage:
 def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
     """Returns the passages as documents with unique names, and the indices of the gold documents.
 
-    Each document's title is its name. So its heading is the same alone (condition oracle) as among other documents.
+    The title is set to the name. A prompt shows the title of a lone document but the names of several: so a document
+    has the same heading alone (condition oracle) as among others.
     """
     passages = tuple(passages)
     found = with_unique_names(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)

@@ -99,7 +99,7 @@ class Control:
             self._contexts = ()
 
     def begin_answer(self) -> None:
-        """Resumes the interrupted contexts, for the answer. Raises Interrupted if CANCEL was requested."""
+        """Allows evaluations again after an ANSWER request, to write the answer. Raises Interrupted after a CANCEL."""
         with self._lock:
             if self.requested is Decision.CANCEL:
                 raise Interrupted

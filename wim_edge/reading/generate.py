@@ -187,7 +187,7 @@ class Generation:
 
 
 def is_repeating(tokens: list[int]) -> bool:
-    """Returns whether the tokens end in a loop: one run, at least three times and over at least 24 tokens."""
+    """Returns whether the tokens end in a loop: a run repeated at least three times, at least 24 tokens in all."""
     for period in range(1, min(_LONGEST_LOOP, len(tokens) // 3) + 1):
         if tokens[-1] != tokens[-1 - period]:
             continue

@@ -24,7 +24,7 @@ _SAVE_SHARE = 20  # saving takes at most a twentieth of the time
 
 @dataclass
 class PromptCache:
-    """The windows of the text in the context. `open` a window, `restore` its saved part, then `read` its segments."""
+    """Puts a window of the text into the context: `open` it, `restore` what was saved of it, `read` its segments."""
 
     context: Context
     plan: Plan

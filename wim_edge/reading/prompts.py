@@ -96,7 +96,7 @@ class Prompts:
             ) from error
 
     def ask(self, which: str, query: str, **values: object) -> str:
-        """Returns the prompt from the template ``which`` for a question. Raises InvalidRequestError if it is blank."""
+        """Returns template ``which`` filled in for a question. Raises InvalidRequestError if the result is blank."""
         text = self._render(which, query=query, **values)
         if not text.strip():
             raise InvalidRequestError(f"{which}.jinja renders to nothing", "It must ask the question.")

@@ -70,8 +70,8 @@ class Ranking:
         return float(1 / np.exp(logits - logits[index]).sum())
 
     def unread(self) -> float | None:
-        """Returns P(an unread segment answers better than all `known` ones); with several ``documents``, the highest
-        value of any document. None without an outlook."""
+        """Returns P(an unread segment answers better than all `known` ones). With several ``documents``: the highest of
+        these probabilities, each within one document. None without an outlook."""
         return None if self.outlook is None else max(self.unread_in().values(), default=0.0)
 
     def unread_in(self) -> dict[int, float]:

@@ -84,13 +84,13 @@ def resolve(
     settings: Settings, suggested: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
     automatic: tuple[str, str] | None = None,
 ) -> ResolvedSettings:  # fmt: skip
-    """Returns the user's settings merged with those for the model, the machine and the text.
+    """Returns the settings, each from the first source that has it: the user, tuned.json, models.toml, the default.
 
     Args:
-        settings: fields that differ from the default count as given by the user.
+        settings: the user's. A field that equals its default counts as not given.
         suggested: the model's settings in models.toml.
         tuned: the model's settings in tuned.json.
-        automatic: (pattern, reason) by the text's length, used if no other source has a pattern.
+        automatic: the pattern that suits the text's length, and the reason. Used if no source above has a pattern.
     """
     usual = Settings()
     names = [field.name for field in fields(Settings)]

@@ -82,6 +82,7 @@ class QuestionView(BaseModel):
     status: AnswerStatus | None = Field(description="not_found: the documents do not seem to answer.")
     short: str = Field(description="The answer in a few words, or empty.")
     support: float | None = Field(description="The probability that the documents answer, 0 to 1; null: not known.")
+    has_more: bool = Field(description="True if unread segments are left.")
     judged: dict[int, bool] = Field(description="The reader's verdicts, by segment.")
     events: int = Field(description="The number of events so far.")
 
@@ -272,5 +273,6 @@ def _view(question: AskedQuestion) -> QuestionView:
     own = {name: value for name, value in vars(question).items() if name in QuestionView.model_fields}
     return QuestionView(
         **own, question=question.text, state=job.state, answer=answer.get("text"), status=answer.get("status"),
-        short=answer.get("short", ""), support=answer.get("support"), events=len(job.events),
+        short=answer.get("short", ""), support=answer.get("support"), has_more=answer.get("has_more", False),
+        events=len(job.events),
     )  # fmt: skip

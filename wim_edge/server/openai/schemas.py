@@ -171,8 +171,8 @@ class TextRequest(CompletionRequest):
 
 @dataclass
 class CompletionReply:
-    """The reply to a completion request, built from events: in chunks as events arrive, and whole at the end. ``chat``:
-    False for a text completion, which may have several choices; a `completion.finished` event ends each."""
+    """The reply to a completion request, built from events: in chunks as they arrive, and whole at the end. ``chat``:
+    False for a text completion: one choice for each prompt, and a `completion.finished` event ends each choice."""
 
     chat: bool
     model: str

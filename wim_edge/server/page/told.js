@@ -80,10 +80,10 @@ export const models = ({ model, judge }) => (judge ? `${model}, judged by ${judg
 
 // What came of it; of a question of before, whose events are not loaded yet, as the list of questions has it
 export function state({ error, answer, live, question, provisional }) {
-  const isBefore = !answer && !live;
+  const isBefore = !answer && !live, known = answer ?? (isBefore ? question : undefined);
   if ((error && error.error !== "Cancelled") || (isBefore && !error && question.state === "failed")) return "failed";
   if ((error && !answer) || (answer?.finish_reason === "cancelled" && !answer.short) || (isBefore && question.state === "cancelled")) return "stopped";
-  if (answer?.status === "answered" && answer.support == null && !answer.short) return "written";  // nobody judged it
+  if (known?.status === "answered" && known.support == null && !known.short) return "written";  // nobody judged it
   return answer ? answer.status ?? "answered" : isBefore ? question.status ?? "stopped" : provisional ? "provisional" : "checking";
 }
 
@@ -91,9 +91,9 @@ const WORDS = { failed: "Failed", stopped: "Stopped", answered: "Found", written
 
 // The one word of a card
 export function word(told) {
-  const found = state(told), { answer, phase, question, written, before } = told;
+  const found = state(told), { answer, phase, question, written, before } = told, { support, has_more: hasMore } = answer ?? question;
   if (["answered", "unsure", "written"].includes(found) && question.options.answer === "summary") return "Summary";
-  if (found === "not_found" && answer) return isBusy(told) ? "Checking" : answer.support >= 0.1 ? "Perhaps not there" : answer.has_more ? "Not found so far" : WORDS[found];
+  if (found === "not_found") return answer && isBusy(told) ? "Checking" : support >= 0.1 ? "Perhaps not there" : hasMore ? "Not found so far" : WORDS[found];
   return WORDS[found] ?? (written ? "Writing" : phase === "waiting" ? (before ? "Waiting" : "Starting") : "Checking");
 }
 
