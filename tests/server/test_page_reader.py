@@ -54,6 +54,7 @@ def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: 
     ("answered", "Anna Lind\n\n“Anna Lind signed it.” (page 3)", "Anna Lind", True),
     ("unsure", "Perhaps: Anna Lind\n\n“Anna Lind signed it.”", "Anna Lind", True),
     ("unsure", "Perhaps: Yes.\n\n“Anna Lind signed it.”", "Perhaps: Yes.", True),
+    ("unsure", "Perhaps: Anna Lind; 7\n\nwho: Anna Lind signed it. (Costs)", "Anna Lind; 7", True),
     ("not_found", "The text does not seem to say.\n\nNearest: “Anna Lind signed it.”",
      "The text does not seem to say.", False),
     ("answered", LONG, LONG, False),
@@ -70,8 +71,9 @@ def test_an_answer_is_shown_in_its_parts(
         short = "" if status == "not_found" else "Yes" if "Yes." in text else "Anna Lind"
         yield events.AnswerDelta(text)
         yield events.AnswerFinished(text, "stop", "wim", "m", (), usage, 1, 1, 0.0, status, short, (7, 16), (quote,),
-                                    0.4, ("123",))  # fmt: skip
+                                    0.4, ("123",), query=query)  # fmt: skip
 
+    query = "SELECT who, MAX(n) FROM t" if "7" in text else ""
     monkeypatch.setattr(Runtime, "stream", stream)
     add(page, tmp_path / "a.txt", "Hello. Anna Lind signed it.")
     ask(page, "Who signed it?")
@@ -81,7 +83,8 @@ def test_an_answer_is_shown_in_its_parts(
     assert ("large" in card.locator(".said").get_attribute("class")) == large
     assert card.locator(".short").is_visible() == (not large and status != "not_found")
     assert card.get_by_text("Closest passages").is_visible() == (status == "not_found")
-    assert ("Not certain" in card.locator(".advice").inner_text()) == (status == "unsure")
+    assert ("Not certain" in card.locator(".advice").inner_text()) == (status == "unsure" and not query)
+    assert ("Worked out from the table" in card.locator(".advice").inner_text()) == bool(query)
     assert "In no passage: 123" in card.locator(".advice").inner_text()
     assert "who: Anna Lind signed it." in card.locator(".quotes").inner_text()
     card.locator(".quotes .link").click()

@@ -124,7 +124,7 @@ def _may_do(action: int, first: str | None, second: str | None, *_: str | None) 
 
 def _name(label: str, taken: Sequence[str]) -> str:
     """Returns a column's name: the letters and digits of its label. A name that is a word of SQL gets a prefix."""
-    name = re.sub(r"\W+", "_", label.translate(_UNITS)).strip("_").casefold() or "name"
+    name = re.sub(r"\W+", "_", label.translate(_UNITS)).strip("_").casefold()[:_CELL] or "name"
     try:
         with closing(sqlite3.connect(":memory:")) as database:
             database.execute(f"CREATE TABLE t ({name} TEXT)")
@@ -136,7 +136,7 @@ def _name(label: str, taken: Sequence[str]) -> str:
 def _typed(texts: Sequence[str]) -> list[Value]:
     """Returns a column's values: dates as ISO text or numbers, if nearly all cells are such; else the texts."""
     least = _TYPED * max(1, sum(map(bool, texts)))
-    for form in _DATES:
+    for form in (form for form in _DATES if any(_day(text, form) for text in texts[:_SAMPLE])):
         days = [_day(text, form) for text in texts]
         if sum(map(bool, days)) >= least:
             return [day or text or None for day, text in zip(days, texts, strict=True)]
@@ -168,4 +168,4 @@ def _is_numeric(column: Sequence[Value]) -> bool:
 
 
 def _shown(value: Value) -> str:
-    return f"{round(value, 2):.10g}" if isinstance(value, int | float) else value or ""
+    return f"{round(value, 2):.15g}" if isinstance(value, int | float) else value or ""

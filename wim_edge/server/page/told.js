@@ -204,12 +204,12 @@ export const quotation = (one) => labelled(one) ?? `“${one.text.replace(/^(?:[
 
 // The text of an answer without the quotations at its end, which are shown below it; a sentence that holds one stays
 export function own(answer) {
-  const { text, quotes = [], status } = answer;
+  const { text, quotes = [], status, query } = answer;
   const parts = text.replace(/^Perhaps: (?!(?:Yes|No)\.(?:\n|$))/, "").split("\n\n");  // a verdict alone would look sure
   const beside = (part) => quotes.reduce((left, one) => left.replaceAll(`“${plain(one.text)}”`, ""), plain(part)).replace(/\([^()]*\)|\s/g, "");
   const isRow = (part, one) => labelled(one) && part.includes(" · ") && labelled(one).split(" · ").every((cell) => part.includes(cell));
   while (parts.length && quotes.some((one) => (carries(parts.at(-1), one) && (status === "not_found" || !beside(parts.at(-1)))) || isRow(parts.at(-1), one))) parts.pop();
-  return parts.join("\n\n");
+  return query ? parts[0] : parts.join("\n\n");
 }
 
 // The passages besides those that are quoted already, in the document's order
