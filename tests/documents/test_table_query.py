@@ -60,12 +60,21 @@ def test_what_finds_nothing_or_does_more_than_read_has_no_result(table: QueryTab
     assert table.run(query) is None
 
 
+def test_ranges_have_two_ends() -> None:
+    found = QueryTable(rows(Document("t.txt", "| Age | Fee\n0 to 5 | 20 €\n6 to 11 | 35 €\n12 to 17 | 48 €\n")))
+    assert found.schema.startswith("CREATE TABLE t (age_from NUMERIC, age_to NUMERIC, fee NUMERIC);")
+    result = found.run("SELECT fee FROM t WHERE age_from <= 7 AND age_to >= 7")
+    assert result is not None
+    assert (result.values, result.rows[0].texts) == (("35 €",), ("6 to 11", "35 €"))
+
+
 @pytest.mark.parametrize(
     ("cells", "kind", "shown"),
     [(["203", "Mill 1", "Mill 2"], "TEXT", "203"), (["1,250", "17,300", "9"], "NUMERIC", "1250"),
      (["0.125", "12.5", "3"], "NUMERIC", "0.12"), (["12 g", "3 kg", "1 kg"], "TEXT", "12 g"),
      (["1.250", "17.300", "9"], "NUMERIC", "1250"), (["−5 °C", "3 °C", "12 °C"], "TEXT", "−5 °C"),
-     (["1/31/2025", "2/1/2025", "3/2/2025"], "TEXT", "2025-01-31"), (["W-101", "W-102", "W-7"], "TEXT", "W-101")],
+     (["1/31/2025", "2/1/2025", "3/2/2025"], "TEXT", "2025-01-31"),
+     (["1 to 3", "over 3", "4–6"], "TEXT", "1 to 3"), (["W-101", "W-102", "W-7"], "TEXT", "W-101")],
 )  # fmt: skip
 def test_a_column_has_the_type_of_nearly_all_of_its_cells(cells: list[str], kind: str, shown: str) -> None:
     text = "| Name | Cell\n" + "".join(f"{name} | {cell}\n" for name, cell in zip("abc", cells, strict=True))

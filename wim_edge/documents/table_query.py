@@ -17,6 +17,8 @@ from wim_edge.documents.units import Row
 
 _DATES = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%y", "%d %b %Y", "%d %B %Y", "%b %Y", "%B %Y")
 _NUMBER = re.compile(r"(?:[£€$¥]|[A-Z]{3})?\s?([+−-]?\d(?:[\d.,’' \u00a0]*\d)?)\s?((?:[^\W\d]{0,4}[²³]?|%|[£€$¥]))")
+_RANGE = re.compile(r"(\d[\d.,]*) ?(?:[–—-]|[^\W\d]{1,3}) ?(\d[\d.,]*) ?([^\W\d]{0,4}|%|°[^\W\d]*)")
+"""A range, such as "8 to 11", "8–11 kg"."""
 _FRACTION, _GROUPS = re.compile(r"([.,])(\d+)$"), str.maketrans("−", "-", "’' \u00a0")
 _UNITS = str.maketrans({"%": " percent ", "£": " GBP ", "€": " EUR ", "$": " USD "})
 _TYPED, _EXACT = 0.8, 0.005  # the share of cells that have their column's type; the relative rounding of a sum
@@ -42,24 +44,37 @@ class QueryResult:
     is_computed: bool
 
 
+@dataclass(frozen=True)
+class Column:
+    """A column of the SQLite table, with a value a row. ``cell``: the number of the cells that the values are from."""
+
+    name: str
+    cell: int
+    values: list[Value]
+
+    @property
+    def kind(self) -> str:
+        return "NUMERIC" if any(isinstance(value, float) for value in self.values) else "TEXT"
+
+
 class QueryTable:
-    """The rows of a table with the same labels, each column with a type: number, date or text. A last row that sums up
-    the others is left out. Call `run` with a query in SQLite's SQL on the table `t`."""
+    """The rows of a table with the same labels, each column with a type: number, date or text. A column of ranges
+    becomes two. A last row that sums up the others is left out. Call `run` with a query on the SQLite table `t`."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        self.names = list[str]()
-        for label in rows[0].labels:
-            self.names.append(_name(label, self.names))
-        self._columns = [_typed([row.texts[at] for row in rows]) for at in range(len(self.names))]
+        self._columns = list[Column]()
+        for at, label in enumerate(rows[0].labels):
+            for part, values in _typed([row.texts[at] for row in rows]):
+                name = _name(f"{label}{part}", [column.name for column in self._columns])
+                self._columns.append(Column(name, at, values))
         self.rows = rows[:-1] if self._ends_in_sums() else rows
 
     @cached_property
     def schema(self) -> str:
         """The statement that creates the table, and its first rows, for a prompt."""
-        kinds = ["NUMERIC" if _is_numeric(column) else "TEXT" for column in self._columns]
-        columns = ", ".join(f"{name} {kind}" for name, kind in zip(self.names, kinds, strict=True))
+        columns = ", ".join(f"{column.name} {column.kind}" for column in self._columns)
         n_rows = min(len(self.rows), _SAMPLE)
-        cells = ([_shown(column[at])[:_CELL] or "NULL" for column in self._columns] for at in range(n_rows))
+        cells = ([_shown(column.values[at])[:_CELL] or "NULL" for column in self._columns] for at in range(n_rows))
         lines = [" | ".join(row).replace("*/", "") for row in cells] + ["..."] * (len(self.rows) > n_rows)
         return "\n".join([f"CREATE TABLE t ({columns});", "/* rows:", *lines, "*/"])
 
@@ -82,23 +97,23 @@ class QueryTable:
     def _as_text(self, cells: Sequence[Value], row: int | None) -> str:
         """Returns a row of a result: the first cell if it has many. ``row``: where the cells are from, if known; then
         they are as the document writes them."""
-        written = {} if row is None else {self._columns[at][row]: text for at, text in enumerate(self.rows[row].texts)}
+        texts = () if row is None else self.rows[row].texts
+        written = {column.values[row]: texts[column.cell] for column in self._columns if row is not None}
         cells = cells[:1] if len(cells) > 2 else cells
         return ", ".join(text for cell in cells if (text := written.get(cell) or _shown(cell)))
 
     def _ends_in_sums(self) -> bool:
-        numbers = [column for column in self._columns if _is_numeric(column) and column[-1] is not None]
-        sums = [(sum(float(one or 0) for one in column[:-1]), float(column[-1] or 0)) for column in numbers]
-        same = sum(abs(one - other) <= _EXACT * abs(other) for one, other in sums if len(self._columns[0]) > 2)
+        numbers = [column.values for column in self._columns if isinstance(column.values[-1], float)]
+        sums = [(sum(float(one or 0) for one in values[:-1]), float(values[-1] or 0)) for values in numbers]
+        same = sum(abs(one - other) <= _EXACT * abs(other) for one, other in sums if len(numbers[0]) > 2)
         return 2 * same >= max(len(sums), 1)
 
     def _database(self) -> sqlite3.Connection:
         database = sqlite3.connect(":memory:")
-        kinds = ("NUMERIC" if _is_numeric(column) else "TEXT COLLATE NOCASE" for column in self._columns)
-        columns = ", ".join(f"{name} {kind}" for name, kind in zip(self.names, kinds, strict=True))
+        columns = ", ".join(f"{column.name} {column.kind} COLLATE NOCASE" for column in self._columns)
         database.execute(f"CREATE TABLE t ({columns})")
-        values = list(zip(*self._columns, strict=True))[: len(self.rows)]
-        database.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(self.names))})", values)
+        rows = list(zip(*(column.values for column in self._columns), strict=True))[: len(self.rows)]
+        database.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(self._columns))})", rows)
         for name, part in (("YEAR", slice(0, 4)), ("MONTH", slice(5, 7)), ("DAY", slice(8, 10))):
             database.create_function(name, 1, lambda day, part=part: int(day[part]) if day else None)
         database.create_function("DATEDIFF", 2, _days)
@@ -133,24 +148,34 @@ def _name(label: str, taken: Sequence[str]) -> str:
     return name if name not in taken else f"{name}_{len(taken) + 1}"
 
 
-def _typed(texts: Sequence[str]) -> list[Value]:
-    """Returns a column's values: dates as ISO text or numbers, if nearly all cells are such; else the texts."""
+def _typed(texts: Sequence[str]) -> list[tuple[str, list[Value]]]:
+    """Returns [("", values)] for the cells of a column, or both ends of ranges as [(" from", values), (" to", values)].
+    Values are dates as ISO text, or numbers, if nearly all cells are such; else texts."""
     least = _TYPED * max(1, sum(map(bool, texts)))
     for form in (form for form in _DATES if any(_day(text, form) for text in texts[:_SAMPLE])):
         days = [_day(text, form) for text in texts]
         if sum(map(bool, days)) >= least:
-            return [day or text or None for day, text in zip(days, texts, strict=True)]
-    found = [_NUMBER.fullmatch(text.strip()) for text in texts]
+            return [("", [day or text or None for day, text in zip(days, texts, strict=True)])]
+    found, ranges = ([one.fullmatch(text.strip()) for text in texts] for one in (_NUMBER, _RANGE))
     others = {text for one, text in zip(found, texts, strict=True) if text and not one}  # such as "none"
-    if sum(map(bool, found)) < least or len(others) > 1 or len({one[2] for one in found if one and one[2]}) > 1:
-        return [text or None for text in texts]
-    digits = [one and one[1].translate(_GROUPS) for one in found]
+    is_number = sum(map(bool, found)) >= least and len(others) < 2
+    if is_number and len({one[2] for one in found if one and one[2]}) < 2:
+        return [("", _numbers([one and one[1] for one in found]))]
+    if sum(map(bool, ranges)) >= least and len({one[3] for one in ranges if one}) == 1:
+        return [(part, _numbers([one and one[at] for one in ranges])) for part, at in ((" from", 1), (" to", 2))]
+    return [("", [text or None for text in texts])]
+
+
+def _numbers(texts: Sequence[str | None]) -> list[Value]:
+    """Returns the numbers that are written in these texts; None where there is none."""
+    digits = [text and text.translate(_GROUPS).rstrip(".,") for text in texts]
     marks = {
         part[1] for one in digits if one and (part := _FRACTION.search(one))
         and (len(part[2]) != 3 or one.startswith("0") or re.search(r"[.,]", one[: part.start()]) not in (None, part[1]))
     }  # fmt: skip
     point = "." if "." in marks else "," if marks else ""
-    return [one and float(re.sub(r"[.,]", lambda mark: "." if mark[0] == point else "", one)) for one in digits]
+    plain = (one and re.sub(r"[.,]", lambda mark: "." if mark[0] == point else "", one) for one in digits)
+    return [float(one) if one else None for one in plain]
 
 
 def _day(text: str, form: str) -> str | None:
@@ -161,10 +186,6 @@ def _day(text: str, form: str) -> str | None:
 
 def _days(one: str, other: str) -> int:
     return abs((date.fromisoformat(one) - date.fromisoformat(other)).days)
-
-
-def _is_numeric(column: Sequence[Value]) -> bool:
-    return any(isinstance(value, float) for value in column)
 
 
 def _shown(value: Value) -> str:
