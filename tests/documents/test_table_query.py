@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, strategies as st
 
 from wim_edge.documents import Document
 from wim_edge.documents.table_query import QueryTable
-from wim_edge.documents.units import rows
+from wim_edge.documents.units import Row, rows
 
 TABLE = """| Area | Order | Spent (€) | Weight | Paid on | Note
 Hall | A-1 | 1.250,50 | 3 kg | 07 Mar 2025 |
@@ -72,7 +73,8 @@ def test_ranges_have_two_ends() -> None:
     ("cells", "kind", "shown"),
     [(["203", "Mill 1", "Mill 2"], "TEXT", "203"), (["1,250", "17,300", "9"], "NUMERIC", "1250"),
      (["0.125", "12.5", "3"], "NUMERIC", "0.12"), (["12 g", "3 kg", "1 kg"], "TEXT", "12 g"),
-     (["1.250", "17.300", "9"], "NUMERIC", "1250"), (["−5 °C", "3 °C", "12 °C"], "TEXT", "−5 °C"),
+     (["1.250", "17.300", "9"], "NUMERIC", "1250"), (["1.5", "2.000.000", "3"], "NUMERIC", "1.5"),
+     (["−5 °C", "3 °C", "12 °C"], "TEXT", "−5 °C"),
      (["1/31/2025", "2/1/2025", "3/2/2025"], "TEXT", "2025-01-31"),
      (["1 to 3", "over 3", "4–6"], "TEXT", "1 to 3"), (["W-101", "W-102", "W-7"], "TEXT", "W-101")],
 )  # fmt: skip
@@ -80,3 +82,14 @@ def test_a_column_has_the_type_of_nearly_all_of_its_cells(cells: list[str], kind
     text = "| Name | Cell\n" + "".join(f"{name} | {cell}\n" for name, cell in zip("abc", cells, strict=True))
     created, _, first, *_ = QueryTable(rows(Document("t.txt", text))).schema.split("\n")
     assert (created, first) == (f"CREATE TABLE t (name TEXT, cell {kind});", f"a | {shown}")
+
+
+CELLS = st.tuples(*[st.text("1230.,-+−’'٣²½ kg€%rowid_/", max_size=9)] * 2)
+
+
+@given(st.lists(CELLS, min_size=2), CELLS)
+def test_whatever_cells_hold_their_rows_can_be_counted(cells: list[tuple[str, str]], labels: tuple[str, str]) -> None:
+    table = QueryTable([Row(((0, 1), (2, 3)), texts, labels) for texts in cells])
+    result = table.run("SELECT COUNT(*) FROM t")
+    assert result is not None
+    assert result.values == (str(len(table.rows)),)

@@ -31,6 +31,7 @@ _CALLED = frozenset({
 })  # fmt: skip
 _WORK = re.compile(r"\b(?:avg|between|count|datediff|group|join|max|min|order|sum|total)\b|\w *[<>+*/-]", re.I)
 _NO_WORK, _FROM = re.compile(r"'(?:[^']|'')*'|\*(?=\s+FROM)", re.I), re.compile(r"\bFROM\s+t\b", re.I)
+_SUMS = re.compile(r"\b(?:avg|count|sum|total) *\(", re.I)
 Value = str | float | None
 
 
@@ -85,11 +86,11 @@ class QueryTable:
             if not found or len(found) > _VALUES or all(cell is None for row in found for cell in row):
                 return None
             begin = _FROM.search(query)
-            numbers = _fetched(database, f"SELECT t.rowid {query[begin.start() :]}") if begin else []
+            numbers = _fetched(database, f"SELECT t._rowid_ {query[begin.start() :]}") if begin else []
         if not numbers and not any(map(any, found)):  # a count of 0 may mean a condition that nothing is written as
             return None
         rows = [int(number or 1) - 1 for (number,) in numbers] if len(numbers) <= _VALUES else []
-        own = rows if len(rows) == len(found) else [None] * len(found)
+        own = rows if len(rows) == len(found) and not _SUMS.search(query) else [None] * len(found)
         texts = dict.fromkeys(self._as_text(cells, at) for cells, at in zip(found, own, strict=True))
         is_computed = len(texts) > 1 or _WORK.search(_NO_WORK.sub("", query)) is not None
         return QueryResult(tuple(filter(None, texts)), tuple(self.rows[at] for at in rows), is_computed)
@@ -174,8 +175,8 @@ def _numbers(texts: Sequence[str | None]) -> list[Value]:
         and (len(part[2]) != 3 or one.startswith("0") or re.search(r"[.,]", one[: part.start()]) not in (None, part[1]))
     }  # fmt: skip
     point = "." if "." in marks else "," if marks else ""
-    plain = (one and re.sub(r"[.,]", lambda mark: "." if mark[0] == point else "", one) for one in digits)
-    return [float(one) if one else None for one in plain]
+    plain = (re.sub(r"[.,]", lambda mark: "." if mark[0] == point else "", one or "") for one in digits)
+    return [float(one) if one.count(".") < 2 and one.strip("+-") else None for one in plain]
 
 
 def _day(text: str, form: str) -> str | None:
