@@ -25,16 +25,16 @@ DAMAGE = (
 MALFORMED = (*DAMAGE, AttributeError, TypeError, IndexError, RecursionError, StopIteration, SyntaxError)
 """The errors that a format's reader raises if a member violates the format."""
 SAFE = {"resolve_entities": False, "no_network": True, "load_dtd": False, "remove_comments": True}
-"""The lxml parser options that expand no entities, load nothing external, and drop comments, which would split text."""
+"""The options of lxml parsers: no entity is expanded, nothing external is loaded, and comments are dropped."""
 _STRICT = re.compile(rb"(?<==[\"'])http://purl\.oclc\.org/ooxml/(\w+)/")
 _TRANSITIONAL = rb"http://schemas.openxmlformats.org/\1/2006/"
-"""A namespace of the strict variant of Office files, and its replacement in the usual (transitional) variant."""
+"""``_STRICT`` finds a namespace of strict Office files; ``_TRANSITIONAL`` replaces it by that of usual files."""
 _OFF = ("0", "false", "off")
 _USUAL = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
 
 
 class Archive:
-    """An open zip file. Raises DocumentError if the file or a member is damaged, encrypted or too large."""
+    """An open zip file. Raises DocumentError if the file or a member is damaged, encrypted or above the limits."""
 
     def __init__(self, name: str, data: bytes, limits: Limits) -> None:
         self.name, self.limits = name, limits
@@ -52,8 +52,8 @@ class Archive:
 
     @cached_property
     def main(self) -> tuple[str, Any]:
-        """The name and the XML root of an Office file's main part, such as "word/document.xml"; ("", None) if it has
-        none. Raises DocumentError if its XML parts together are above the limit ``markup_bytes``."""
+        """The (name, XML root element) of an Office file's main part, such as "word/document.xml"; ("", None) if it is
+        missing. Raises DocumentError if the file's XML members have more than ``Limits.markup_bytes`` in all."""
         named = [part for kind, part in self.related("").values() if kind == "officeDocument"]
         part = next((one for one in (*named, *_USUAL) if self.has(one) and one.lower().endswith(".xml")), "")
         if not part:
@@ -66,8 +66,8 @@ class Archive:
         check_size(self.name, size, self.limits, limit, f"unpacks to {mebibytes(size)}, more than")
 
     def read(self, member: str) -> bytes:
-        """Returns a member's bytes, with transitional namespaces in place of strict ones. Raises DocumentError if the
-        members read so far declare more than ``markup_bytes`` in all: zipfile never yields more than declared."""
+        """Returns a member's bytes; namespaces of strict Office files become transitional ones. Raises DocumentError if
+        the member is damaged, or if the declared sizes of all members read so far exceed ``Limits.markup_bytes``."""
         try:
             member = self._by_name.get(member.lower(), member)
             self._markup += self._zip.getinfo(member).file_size
@@ -78,15 +78,15 @@ class Archive:
         return _STRICT.sub(_TRANSITIONAL, data) if b"purl.oclc.org" in data else data
 
     def root(self, member: str, *, recover: bool = False) -> Any:
-        """Returns the root element of a member's XML. Entities are not expanded, and nothing external is loaded.
-        Raises SyntaxError or ValueError for invalid XML; ``recover`` makes lxml skip most errors."""
+        """Returns the root element of a member's XML. Entities are not expanded, and nothing external is loaded. Raises
+        SyntaxError or ValueError for invalid XML. With ``recover``, lxml skips most errors."""
         etree = require("lxml.etree", self.name)
         if (root := etree.fromstring(self.read(member), etree.XMLParser(recover=recover, **SAFE))) is None:
             raise damaged(self.name)
         return root
 
     def copy(self) -> io.BytesIO:
-        """Returns a copy of the zip file with transitional namespaces. Its members that are not XML are empty."""
+        """Returns a copy of the zip file. XML members have transitional namespaces (see `read`); others are empty."""
         made = io.BytesIO()
         with zipfile.ZipFile(made, "w") as file:
             for one in self.names:
@@ -97,7 +97,7 @@ class Archive:
         return member.lower() in self._by_name
 
     def related(self, part: str) -> dict[str, tuple[str, str]]:
-        """Returns {relationship id: (kind, member name)} for the parts to which ``part`` refers; "styles" is a kind."""
+        """Returns {relationship id: (kind, such as "styles"; member name)} of the parts to which ``part`` refers."""
         folder, _, file = part.rpartition("/")
         relations = posixpath.join(folder, "_rels", f"{file}.rels")
         found = self.root(relations).iterfind("{*}Relationship") if self.has(relations) else ()
@@ -107,13 +107,13 @@ class Archive:
                 for one, path in inner}  # fmt: skip
 
     def title(self, member: str = "docProps/core.xml") -> str:
-        """Returns the title in ``member``, the XML of the file's properties; an empty string if there is none."""
+        """Returns the document's title from ``member``, the XML of the file's properties; "" if there is no title."""
         titles = self.root(member, recover=True).iter("{*}title") if self.has(member) else ()
         return next((one.text for one in titles if one.text), "")
 
 
 def is_on(switch: Any) -> bool:
-    """Returns whether the element ``switch`` is on: it is not None, and its "val" is not "0", "false" or "off"."""
+    """Returns whether a switch, an XML element, is on. It is off if None, or if its "val" is "0", "false" or "off"."""
     return switch is not None and not any(key.endswith("val") and one in _OFF for key, one in switch.items())
 
 

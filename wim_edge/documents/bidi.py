@@ -1,7 +1,6 @@
-"""The reading order of the letters in a row on a PDF page: the Unicode bidirectional algorithm in reverse.
-
-Programs store right-to-left letters in many orders, so only their positions on the page are reliable. This module takes
-the letters from left to right, and reverses the right-to-left ones, which Unicode's bidirectional classes identify."""
+"""The reading order of the letters in a row on a PDF page: the Unicode bidirectional algorithm in reverse. Programs
+store right-to-left letters in many orders, so only their positions on the page are reliable. This module takes the
+letters from left to right, and reverses the right-to-left ones, which Unicode's bidirectional classes identify."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")  # a right-to-left
 _CLASSES = {"L": "L", "R": "R", "AL": "R", "EN": "N", "AN": "N", "ES": "S", "CS": "S", "ET": "T"}
 """Unicode's bidirectional classes, reduced to letters (L, R), numbers (N), separators (S) and signs such as % (T)."""
 _LTR = re.compile("L(?:[LNST ]*[LN])?|(?:(?<!T)T++)?N(?:S?N)*T*")
-"""A left-to-right run in a string of these classes: letters and what is between them, or a number alone."""
+"""A left-to-right run in a string of the classes in `_CLASSES`: letters and what is between them, or a number alone."""
 _RTL_RUN = re.compile("R(?:[RNST ]*R)?")
 _BRACKET = re.compile(r"[()\[\]{}<>«»‹›]")
 _MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
@@ -22,13 +21,14 @@ _OPENING, _CLOSING = frozenset("([{<«‹"), frozenset(")]}>»›")
 
 
 def is_rtl(text: str, from_right: bool = False) -> bool:
-    """Returns whether more than half (``from_right``: at least half) of a text's letters are right-to-left."""
+    """Returns whether more than half of a text's letters are right-to-left. ``from_right``: half is enough."""
     n_rtl, n_letters = len(RTL.findall(text)), sum(map(str.isalpha, text))
     return 0 < n_rtl > n_letters / 2 or (from_right and 2 * n_rtl >= n_letters)
 
 
 def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
-    """Returns the indices of a row's characters in reading order. ``shown``: the characters from left to right."""
+    """Returns the indices of a row's characters in reading order. ``shown``: the characters from left to right;
+    ``from_right``: whether the row as a whole is read from right to left."""
     found = [unicodedata.bidirectional(one[:1]) for one in shown]
     # In a row with Arabic letters, a sign like % is not part of the number
     classes = "".join(" " if one == "ET" and "AL" in found else _CLASSES.get(one, " ") for one in found)
@@ -41,7 +41,7 @@ def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
 
 
 def _reversed(classes: str, start: int, end: int) -> list[int]:
-    """Returns the indices ``[start, end)`` from right to left, except that left-to-right runs keep their order."""
+    """Returns the indices ``[start, end)`` in descending order, but those of a left-to-right run in ascending order."""
     order: list[int] = []
     at = start
     for run in _LTR.finditer(classes, start, end):
@@ -51,8 +51,8 @@ def _reversed(classes: str, start: int, end: int) -> list[int]:
 
 
 def paired(text: str, from_right: bool) -> str:
-    """Returns a text with all, some or no brackets mirrored, so that the fewest are unpaired. PDFium mirrors only some
-    of the brackets in right-to-left text. ``from_right``: on a tie, prefers all to none."""
+    """Returns a text with its brackets mirrored (all, none, or so that they open and close in turn) to pair the most.
+    PDFium mirrors only some brackets of right-to-left text. ``from_right``: on a tie, mirrors all."""
     if not _BRACKET.search(text):
         return text
     one, other = (text.translate(_MIRRORED), text) if from_right else (text, text.translate(_MIRRORED))

@@ -32,11 +32,11 @@ _NAMED, _EMPTY = ("class", "id", "style"), ("", "", "")
 _MOST = 10_000  # most entries in the cache of looks
 _OWN = (3, False, 0)  # the rank of a style attribute, above that of any selector
 Style = dict[str, tuple[bool, tuple[int, bool, int], str]]
-"""Properties by name: (is `!important`, (specificity, names a tag, number of the rule), value). The greatest wins."""
+"""CSS properties by name: (is `!important`, (specificity, names a tag, rule number), value). The greatest wins."""
 
 
 class StyleSheet:
-    """The rules of a page's style sheets that change the look of text."""
+    """The rules of a page's style sheets that hide, strike out, raise or lower text, or that number lists."""
 
     def __init__(self, css: str) -> None:
         self._rules: dict[str, Style] = defaultdict(dict)  # by selector
@@ -49,8 +49,8 @@ class StyleSheet:
                     _add(self._rules[f"{tag}{sign}{name}"], _declared(declarations, rank))
 
     def look(self, tag: str, attributes: Mapping[str, str]) -> tuple[str, str]:
-        """Returns an element's own look (a constant of `runs`; empty: plain) and its CSS property `display` (empty: not
-        set). An inline block with a width counts as "table-cell", and a flex box in column direction as "block"."""
+        """Returns (look, display) of an element. The look is a constant of `runs`, or "" for plain text. The CSS
+        `display` is "" if not set, "table-cell" for an inline block with a width, "block" for a column flex box."""
         if tag in ("html", "body"):  # often hidden until a script has run
             return "", ""
         is_hidden = tag == "dialog" and "open" not in attributes
@@ -62,14 +62,14 @@ class StyleSheet:
         return look or RAISED * is_note, display  # book readers raise the marks of notes
 
     def list_kind(self, tag: str, attributes: Mapping[str, str], default: str) -> str:
-        """Returns Word's name ("lowerRoman") for a list's or item's number format, or ``default``; empty: bullets."""
+        """Returns Word's name of a list's or item's number format ("lowerRoman"), or ``default``; "" for bullets."""
         said = self._look(tag, *map(attributes.get, _NAMED, _EMPTY), False)[2].split() or [attributes.get("type", "")]
         kinds = (KINDS.get(one, re.sub("-alpha|-latin", "Letter", one.replace("-roman", "Roman"))) for one in said)
         kind = next(filter(_KINDS.__contains__, kinds), default)
         return kind if default else kind.removeprefix("none")  # a bullet says nothing, and divides the items
 
     def _look_by(self, tag: str, names: str, name: str, own: str, is_hidden: bool) -> tuple[str, str, str]:
-        """Returns (look, display, list style) of a tag with class ``names``, id ``name`` and style text ``own``."""
+        """Returns (look, display, list style) of a tag with classes ``names``, id ``name`` and CSS text ``own``."""
         signs = ["", *(f".{one}" for one in names.split()), f"#{name}"]
         style = _declared("display:none" * is_hidden, (-1, False, 0))
         for selector in (f"{of}{sign}" for sign in signs for of in ("", tag)):
@@ -83,7 +83,7 @@ class StyleSheet:
 
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:
-    """Yields (selectors, declarations) for each rule that applies on a screen."""
+    """Yields (selectors, declarations), both as text, for each CSS rule that applies on a screen."""
     open_blocks: list[str] = []
     n_unseen = 0  # open blocks other than at-rules for a screen
     text = ""
@@ -100,19 +100,19 @@ def _rules(css: str) -> Iterator[tuple[str, str]]:
 
 
 def _applies(head: str) -> bool:
-    """Returns whether ``head``, the text before a block, is an at-rule (`@media`) that applies to a screen."""
+    """Returns whether ``head``, the text before a CSS block, is an at-rule, such as `@media`, that fits a screen."""
     kind, is_media, queries = head.lower().partition("@media")
     return kind.startswith(("@layer", "@supports")) or (bool(is_media) and _fits_screen(queries))
 
 
 def sheet_of(page: str, css: str = "") -> StyleSheet:
-    """Returns the style sheet in ``page``, an HTML page's markup. ``css``: the text of external style sheets."""
+    """Returns one style sheet: ``css`` (the text of external ones), then each `<style>` in the markup ``page``."""
     parts = map(_STYLE.search, re.split("</style", _FRAMED.sub("", page), flags=re.IGNORECASE)[:-1])
     return StyleSheet("\n".join([css, *(found[2] for found in parts if found and _fits_screen(found[1] or ""))]))
 
 
 def _fits_screen(queries: str) -> bool:
-    """Returns whether any of these media queries matches a screen; a query with an unknown feature does not."""
+    """Returns whether any of these comma-separated media queries fits a screen. Unknown features do not fit."""
     return any(map(_is_met, queries.lower().split(",")))
 
 
@@ -129,7 +129,7 @@ def _is_met(query: str) -> bool:
 
 
 def _declared(text: str, rank: tuple[int, bool, int]) -> Style:
-    """Returns the declarations in ``text`` that can change a look (`_PROPERTIES`), each with ``rank``."""
+    """Returns the CSS declarations in ``text`` of the properties in `_PROPERTIES`, each with ``rank`` (see `Style`)."""
     style: Style = {}
     for key, value in _DECLARATION.findall(text):
         if (name := key.lower().removesuffix("-type")) in _PROPERTIES:  # the shorthand sets `list-style-type`, too
@@ -144,7 +144,7 @@ def _add(style: Style, more: Style) -> None:
 
 
 def _look_of(style: Mapping[str, str], of_tag: str) -> str:
-    """Returns an element's look by its CSS properties (name: value). ``of_tag``: the default look of its tag."""
+    """Returns an element's look, a constant of `runs` or "", from its CSS. ``of_tag``: its tag's default look."""
     is_apart = style.get("position") in ("absolute", "fixed")
     is_clipped = any(_CLIPPED.fullmatch(style.get(key, "")) for key in ("clip", "clip-path"))
     is_tiny = all(_TINY.fullmatch(style.get(key, "")) for key in ("width", "height"))

@@ -22,7 +22,7 @@ _LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
-    """Returns the rows of a data file: one per line, or the items of its list or of the list at its key "data" (SQuAD).
+    """Returns the JSON objects of a data file: one per line, or the items of its list or of its "data" list (SQuAD).
     Raises InvalidRequestError if the file cannot be read or has no rows, and DocumentError if it is too large."""
     text = text_of_file(path, limits)
     try:
@@ -41,8 +41,8 @@ def read_rows(path: Path, limits: Limits | None = None) -> list[Row]:
 def parse_rows(
     path: Path, parse: Callable[[Row, int], Iterable[T]], layout: str, limits: Limits | None = None
 ) -> list[T]:
-    """Returns the results of ``parse(row, number)`` for all rows, in one list; ``number`` counts from 0. Raises
-    InvalidRequestError if ``parse`` fails or yields nothing; the error's hint says that a row is ``layout``."""
+    """Returns all items that ``parse(row, number)`` yields for a data file's rows, ``number`` from 0. Raises
+    InvalidRequestError if ``parse`` fails, or if no row yields an item. ``layout`` describes a row in the hint."""
     found: list[T] = []
     for number, row in enumerate(read_rows(path, limits)):
         try:
@@ -56,14 +56,14 @@ def parse_rows(
 
 
 def text_of(value: Any) -> str:
-    """Returns the value if it is a string. Raises TypeError otherwise."""
+    """Returns ``value`` if it is a string. Raises TypeError otherwise."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} where a text should be")
     return value
 
 
 def bytes_of_file(path: Path, limits: Limits | None = None) -> bytes:
-    """Returns a file's bytes. Raises InvalidRequestError if it is missing or a pipe, DocumentError if too large."""
+    """Returns a file's bytes. Raises InvalidRequestError if it cannot be read, DocumentError if above ``limits``."""
     try:
         if path.exists() and not path.is_file():  # such as a pipe, which can be read only once
             raise InvalidRequestError(f"{path} is no regular file", "Write it to a file first.")
@@ -74,7 +74,7 @@ def bytes_of_file(path: Path, limits: Limits | None = None) -> bytes:
 
 
 def text_of_file(path: Path, limits: Limits | None = None) -> str:
-    """Returns a UTF-8 file's text, gzipped or not. Raises InvalidRequestError, and DocumentError above the limits."""
+    """Returns a UTF-8 or gzip file's text. Raises InvalidRequestError if unreadable, DocumentError if too large."""
     data = bytes_of_file(path, limits)
     try:
         if data[:2] == b"\x1f\x8b":

@@ -28,11 +28,11 @@ _OLD = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874", "cp932", "cp9
 _ASCII, _ENOUGH = bytes(range(128)), 20  # the least bytes that are not ASCII for a guess from the letters
 _NO_LETTERS = bytes(one for one in _ASCII if not chr(one).isalpha())
 _LABELS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949"}
-"""The encodings that browsers and mail programs use where a file declares these ones (WHATWG)."""
+"""The codecs that browsers and mail programs use, by the codec that a file declares (WHATWG Encoding Standard)."""
 
 
 def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Returns the text, and notes on a guessed encoding or damage. Raises DocumentError for bytes that are not text."""
+    """Returns (text, notes). Notes report a guessed encoding or damage. Raises DocumentError for binary data."""
     marked = _by_mark(name, data)
     if marked is not None:
         return tidy(marked), ()
@@ -57,7 +57,7 @@ def decode_markup(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def codec_of(label: str) -> str:
-    """Returns the Python codec for an encoding label of the web ("latin-1" gives "cp1252"); empty if unknown."""
+    """Returns the Python codec for an encoding label of the web: "cp1252" for "latin-1"; "" for an unknown label."""
     with suppress(LookupError, ValueError):
         codec = codecs.lookup(label).name
         return _LABELS.get(codec, codec) if _WEB_CODECS.fullmatch(codec) else ""
@@ -70,7 +70,7 @@ def tidy(text: str) -> str:
 
 
 def _by_mark(name: str, data: bytes) -> str | None:
-    """Returns the text of data with a byte order mark; None if it has none or is bad UTF-8. Raises DocumentError."""
+    """Decodes data by its byte order mark; None if it lacks one or is bad UTF-8. Raises DocumentError if binary."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if not data.startswith(mark):
             continue
@@ -87,7 +87,7 @@ def _by_mark(name: str, data: bytes) -> str | None:
 
 
 def _by_zeros(data: bytes) -> str:
-    """Detects UTF-16 or UTF-32 without a byte order mark, or returns "". Text has one or two kinds of high bytes."""
+    """Returns the codec of UTF-16 or UTF-32 without a byte order mark, seen by its high bytes; "" for other data."""
     sample = data[: _SAMPLE - _SAMPLE % 4]
     for encoding, size, high in (("utf-32-le", 4, 3), ("utf-32-be", 4, 0), ("utf-16-le", 2, 1), ("utf-16-be", 2, 0)):
         highs, units = Counter(sample[high::size]), len(sample) // size
@@ -100,7 +100,7 @@ def _by_zeros(data: bytes) -> str:
 
 
 def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Returns (text, notes). Decodes invalid UTF-8 in a guessed encoding, or with U+FFFD in mostly valid lines."""
+    """Returns (text, notes). Lines that are not UTF-8 are read in a guessed encoding; single errors become U+FFFD."""
     with suppress(UnicodeDecodeError):
         return data.decode("utf-8"), ()
     lines, n_bad, n_other, n_good = [], 0, 0, 0
@@ -127,7 +127,7 @@ def _guess(data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def _by_letters(data: bytes) -> str:
-    """Returns a guess at the encoding of text in non-Latin letters; "" for Latin ones, as such guesses often err."""
+    """Returns the likely encoding of text in mostly non-Latin letters; "" for Latin text, where guesses often err."""
     sample = data if len(data) <= _SAMPLE else data[: data.rfind(b"\n", 0, _SAMPLE) + 1]  # ends with a whole letter
     n_high, n_letters = len(sample.translate(None, _ASCII)), len(sample.translate(None, _NO_LETTERS))
     with suppress(ImportError):

@@ -19,7 +19,7 @@ _WIDEST = 1 << 20  # most characters of a cell
 
 
 def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the table as one line per row; or the text unchanged if it is no table (if it has one column, say)."""
+    """Returns a CSV or TSV table as one line per row. Text that is no table, such as one column, stays unchanged."""
     text, notes = decode(name, data)
     draft, stated = DocumentBuilder(notes), _STATED.match(text)
     text = text[stated.end() if stated else 0 :]

@@ -27,7 +27,7 @@ _BLOCK = 1 << 20
 _CONVERTED = (".jsonl", ".gz", *(end for one in (*FORMATS, PICTURE) if not one.has_lines for end in one.endings))
 """The endings of files whose lines differ from the lines of the document's text, so that a place has no line number."""
 _OF_ROWS = (".jsonl", ".ndjson", ".json", ".gz")
-"""The endings of files with one document per row: the file's name says nothing about a row."""
+"""The endings of files with one document per row: such a file's name says nothing about a single document."""
 _NO_HEADING = re.compile(r"chapter \d+")  # the EPUB reader's name for an untitled chapter
 _INK, _PIPE = re.compile(r"\S"), re.compile(r"(?<!\\)\|")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -35,22 +35,22 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a piece of text. Pages, lines and rows count from 1. None: unknown, or the document has none."""
+    """The place of a passage in a document. Pages, lines and rows count from 1. A field without a value is None."""
 
     chars: tuple[int, int]
     """The span (start, end) in the document's text."""
     page: int | None
     section: str | None
     line: int | None
-    """The line in the file; None also if the file's lines differ from the lines of the document's text."""
+    """The line number in the file. None if the file's lines differ from the lines of the document's text."""
     row: int | None = None
-    """The row of a CSV file or a sheet; each sheet is a section."""
+    """The row number in a CSV file, or in the sheet that ``section`` names."""
     confidence: float | None = None
-    """The confidence of text recognition (OCR) on this page, 0 to 1; None if the page was not recognised."""
+    """The confidence of text recognition (OCR) on the page, 0 to 1; None if the page is no recognised picture."""
     cells: str | None = None
-    """The cells of a sheet: "B7:E9", or "B7"."""
+    """The sheet cells that contain the passage: "B7:E9", or "B7"."""
     page_label: str | None = None
-    """The page number that the file states ("iv"), if it differs from ``page``."""
+    """The page number that the file states ("iv"), if it differs from ``page``; else None."""
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,21 @@ class Mark:
     page: int | None = None
     section: str | None = None
     row: int | None = None
-    """The row (see `Place`) of the line at ``start``; each line below it is the next row."""
+    """The row (see `Place`) of the line at ``start``. Each line after that is one row further."""
     confidence: float | None = None
     column: int | None = None
-    """The column (from 1) of each line's first cell; None: 1. 0: columns between are hidden, so cells have no names."""
+    """The column (from 1; None is 1) of each line's first cell; 0 if hidden columns leave the cells without names."""
     page_label: str | None = None
 
     def values(self) -> tuple[int | float | str | None, ...]:
-        """Returns the fields in order, up to the last that is not None, but at least the first three."""
+        """Returns the values of the fields in order, without None at the end, but at least the first three."""
         every = (self.start, self.page, self.section, self.row, self.confidence, self.column, self.page_label)
         return every[: max(3, *(at for at, value in enumerate(every, 1) if value is not None))]
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document's text, without lone surrogates (`well_formed`), and its marks in ascending order."""
+    """A document: its text, without lone surrogates (`well_formed`), and its marks in ascending order of ``start``."""
 
     name: str
     text: str
@@ -84,18 +84,18 @@ class Document:
     notes: tuple[str, ...] = ()
     """Warnings about the conversion to text, such as a guessed encoding or a page without text."""
     title: str = ""
-    """The file's own title; if it has none, `load_documents` sets one (`title_of`)."""
+    """The title that the file states. Without one, `load_documents` sets the title that `title_of` returns."""
     parts: tuple[tuple[int, int], ...] = ()
-    """The only spans of the text that a model reads, in ascending order; empty: it reads the whole text."""
+    """The (start, end) spans of the text to which a model's reading is limited, ascending; empty for the whole text."""
     is_converted: bool = False
-    """True if the text has different lines from the file. If False, the file's ending decides (`_CONVERTED`)."""
+    """True if the text's lines differ from the file's. If False, they differ only for the file endings `_CONVERTED`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", well_formed(self.name))
         object.__setattr__(self, "text", well_formed(self.text))
 
     def place(self, start: int, end: int) -> Place:
-        """Returns the place of ``text[start:end]``. Its first non-blank character sets page, section, line and row."""
+        """Returns the place of ``text[start:end]``: page, section, line and row are its first non-blank character's."""
         ink = _INK.search(self.text, start, end)
         at = ink.start() if ink else start
         line = bisect_right(self._line_starts, at) if self._has_lines else None
@@ -105,17 +105,17 @@ class Document:
         return Place((start, end), page.page, section, line, row, page.confidence, cells, page.page_label)
 
     def section(self, at: int) -> str | None:
-        """Returns the section of the character at ``at``; faster than `place`."""
+        """Returns the title of the section that contains the character at ``at``, or None; faster than `place`."""
         return self._known(at)[1]
 
     @property
     def own_title(self) -> str:
-        """The title; empty if it is only the file's name."""
+        """The document's title; empty if it is only the file's name without its ending."""
         return "" if self.path is not None and self.title == self.path.stem else self.title
 
     @property
     def heading(self) -> str:
-        """The heading that a model sees: the document's title and its file's name; empty if there is neither."""
+        """The heading that a model sees above the document: its title and file name; empty if there is neither."""
         return with_file_name(self.title, self.path)
 
     @cached_property
@@ -127,12 +127,12 @@ class Document:
         return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def _known(self, at: int) -> tuple[Mark, str | None, Mark]:
-        """Returns (page mark, section, row mark): the last of each that begins at or before the character ``at``."""
+        """Returns (page mark, section title, row mark), each the last that begins at or before the character ``at``."""
         return self._known_from[bisect_right(self.marks, at, key=lambda mark: mark.start)]
 
     @cached_property
     def _known_from(self) -> list[tuple[Mark, str | None, Mark]]:
-        """The results of `_known`: item 0 before the first mark, item n from the n-th mark on."""
+        """The results of `_known`: item 0 for text before the first mark, item n for text from the n-th mark on."""
         page = row = Mark(0)
         section: str | None = None
         known = [(page, section, row)]
@@ -145,7 +145,7 @@ class Document:
 
 
 def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
-    """Returns the sheet cells in ``text[at:end]``, such as "B7:E9". The span begins in row ``row``; each line's first
+    """Returns the sheet cells of ``text[at:end]``, as "B7:E9". The span begins in row ``row``, and each line's first
     cell is in column ``column``. A pipe that begins a line separates no cells: a header or an empty cell follows."""
     line = text.rfind("\n", 0, at) + 1
     before, *more = text[line : line + len(text[line:end].rstrip("| \n"))].split("\n")
@@ -156,7 +156,7 @@ def _cells(text: str, at: int, end: int, row: int, column: int) -> str:
 
 
 def letters(column: int) -> str:
-    """Returns a column's letters, as in a sheet: 28 is "AB"."""
+    """Returns the letters of a sheet's column, which counts from 1: 28 is "AB"."""
     return (letters((column - 1) // 26) if column > 26 else "") + chr(ord("A") + (column - 1) % 26)
 
 
@@ -180,13 +180,13 @@ class DocumentBuilder:
         self, page: int | None = None, section: str | None = None, confidence: float | None = None,
         page_label: str | None = None,
     ) -> None:  # fmt: skip
-        """Begins a page or a section with the next paragraph. ``confidence``: as in `Place`."""
+        """Begins a page, a section or both with the next paragraph. ``confidence``, ``page_label``: as in `Place`."""
         section = short(section) if section else self._next.section
         self._next = Mark(0, page or self._next.page, section, None, confidence, None, page_label)
         self._in_section = section or self._in_section
 
     def omit(self, what: str, where: str | None = None) -> None:
-        """Records omitted content by its kind ``what`` ("hidden row") and its place ``where`` (None: this section)."""
+        """Records an omission: the content's kind ``what`` ("hidden row") and its place, by default the section."""
         self._omitted.setdefault(what, []).append(self._in_section if where is None else where)
 
     def omissions(self) -> list[str]:
@@ -203,9 +203,9 @@ class DocumentBuilder:
         self, text: str, sections: Iterable[tuple[int, str]] = (), rows: Iterable[tuple[int, int]] = (),
         column: int = 1, joins: bool = False,
     ) -> None:  # fmt: skip
-        """Adds ``text``, unless blank, as a paragraph after a blank line (``joins``: on the next line). ``sections``:
-        (offset, title) of each section that begins in it, ascending. ``rows``: (offset, row number) of the first line,
-        and of each line that is not the next row. ``column``: the column of each line's first cell (`Mark`)."""
+        """Adds ``text``, unless it is blank, as a paragraph after a blank line, or on the next line if it ``joins``.
+        ``sections``: (offset, title) of each section that begins in ``text``, ascending. ``rows``: (offset, row number)
+        of the first line, and of each line whose row does not follow the row above. ``column``: see `Mark`."""
         if not text.strip():
             return
         if self._parts:
@@ -232,13 +232,13 @@ class DocumentBuilder:
 
 
 def short(title: str) -> str:
-    """Returns a section's title on one line, at most 200 characters."""
+    """Returns a section's title on one line. A title of over 200 characters is cut, and ends with an ellipsis."""
     line = " ".join(well_formed(title).split())
     return line if len(line) <= _SECTION_CHARS else line[: _SECTION_CHARS - 1] + "…"
 
 
 def well_formed(text: str) -> str:
-    """Returns the text with U+FFFD for lone surrogates, which tokenizers and terminals cannot encode."""
+    """Returns the text with U+FFFD in place of lone surrogates, which tokenizers and terminals cannot encode."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -256,14 +256,14 @@ def deduplicate(names: Iterable[str]) -> list[str]:
 
 
 def with_unique_names(documents: Iterable[Document]) -> list[Document]:
-    """Returns the documents with unique names: repeated ones are numbered."""
+    """Returns the documents with unique names: a repeated name gets a number, as in "report.pdf (2)"."""
     documents = list(documents)
     names = deduplicate(document.name for document in documents)
     return [replace(document, name=name) for document, name in zip(documents, names, strict=True)]
 
 
 def require(module: str, name: str) -> ModuleType:
-    """Returns the optional library ``module``, to read document ``name``. Raises DocumentError if it is missing."""
+    """Imports and returns an optional library. Raises DocumentError for the document ``name`` if it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -271,18 +271,18 @@ def require(module: str, name: str) -> ModuleType:
 
 
 def above(name: str, what: str, limit: str) -> DocumentError:
-    """Returns the error "name: what" for a document above ``limit``, which names a field of `Limits`."""
+    """Returns the DocumentError "name: what" for a document above ``limit``, the name of a field of `Limits`."""
     return DocumentError(f"{name}: {what}", f"Split it and give the parts, or set WIM_EDGE_{limit.upper()} higher.")
 
 
 def check_size(name: str, size: int, limits: Limits, limit: str, what: str = "larger than") -> None:
-    """Raises DocumentError "name: what <limit>" if ``size``, in bytes, is above the field ``limit`` of ``limits``."""
+    """Raises DocumentError "name: what 50 MiB" if ``size`` bytes exceed the field ``limit`` of ``limits``."""
     if size > (most := getattr(limits, limit)):
         raise above(name, f"{what} {mebibytes(most)}", limit)
 
 
 def read_whole(name: str, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> bytes:
-    """Returns all bytes of an open file, up to its end. Raises DocumentError above ``limits.document_bytes``."""
+    """Reads an open file to its end and returns the bytes. Raises DocumentError above ``limits.document_bytes``."""
     blocks, size = [], 0
     while block := file.read(_BLOCK):  # in blocks: one large read would allocate the whole limit
         blocks.append(block)
@@ -296,7 +296,7 @@ def mebibytes(size: int) -> str:
 
 
 def with_file_name(title: str, path: str | Path | None) -> str:
-    """Returns "title (file name)". Omits a name that the title contains, or of a file with one document per row."""
+    """Returns "title (file name)"; only the title if it contains the file name, or if the file's rows are documents."""
     stem = "" if path is None or Path(path).suffix.lower() in _OF_ROWS else short(Path(path).stem)
     if not any(map(str.isalnum, stem)) or stem.casefold() in title.casefold():
         return title
@@ -304,7 +304,7 @@ def with_file_name(title: str, path: str | Path | None) -> str:
 
 
 def title_of(document: Document) -> str:
-    """Returns the document's own title, else the heading at its first mark, else its file's name."""
+    """Returns the document's title, or else the section title at its first mark, or else its file's name."""
     # The first mark of a PDF has a page but no section: no bookmark becomes the title
     heading = document.marks[0].section if document.marks else None
     if not heading or _NO_HEADING.fullmatch(heading):

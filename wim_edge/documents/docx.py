@@ -70,7 +70,7 @@ def read_docx(archive: Archive, most: int = _CHUNKS) -> Document:
 
 
 class _BodyWriter:
-    """Appends the paragraphs and tables of XML parts to the draft, and resolves styles and list numbers."""
+    """Adds the paragraphs and tables of a DOCX file's XML parts to a draft. Resolves styles and list numbers."""
 
     def __init__(self, draft: DocumentBuilder, parts: dict[str, Any], embedded: Callable[[str], Document]) -> None:
         self._draft, self._embedded, styles, lists = draft, embedded, parts.get("styles"), parts.get("numbering")
@@ -105,7 +105,7 @@ class _BodyWriter:
                     add_drawing(self._draft, named, related)
 
     def _rows(self, table: Any) -> list[list[str]]:
-        """Returns the texts of a table's cells by row. A cell that spans several rows is repeated in each of them."""
+        """Returns the texts of a table's cells by row. A short text that spans several rows is in each of them."""
         rows: list[list[str]] = []
         spans: list[list[Span]] = []
         widths = (one.get(f"{_W}w", "") for one in table.iterfind(f"{_W}tblGrid/{_W}gridCol"))
@@ -138,7 +138,7 @@ class _BodyWriter:
         return grid(rows, spans) if any(rows) else rows
 
     def texts(self, root: Any, wanted: Set[str]) -> Iterator[str]:
-        """Yields the text of each ``wanted`` element: a paragraph, then its text boxes; a table; an embedded file."""
+        """Yields the text of each element with a tag in ``wanted``. A paragraph's text boxes follow the paragraph."""
         for element in _walk(root, wanted):
             if element.tag == _CHUNK:
                 yield self._chunk(element).text
@@ -152,7 +152,7 @@ class _BodyWriter:
                     yield from self.texts(box, wanted)
 
     def _chunk(self, element: Any) -> Document:
-        """Returns an embedded file's document; an empty one, with a note, if it is unreadable or was read before."""
+        """Returns an embedded file's document. An unreadable or already read file is noted; its document is empty."""
         try:
             found = self._embedded(element.get(_RELATION, ""))
         except (DocumentError, *MALFORMED):
@@ -162,7 +162,7 @@ class _BodyWriter:
         return found
 
     def _text(self, paragraph: Any, boxes: list[Any]) -> str:
-        """Returns a paragraph's text after its list number or note mark. Adds drawings and text boxes to ``boxes``."""
+        """Returns a paragraph's text, with its list number or note mark. Adds drawings and text boxes to ``boxes``."""
         own: list[tuple[str, str]] = []
         of_style = self._look_of(_style(paragraph))
         fields: list[int] = []  # where the code of each open field begins in ``own``; _DONE: its result has begun
@@ -207,7 +207,7 @@ class _BodyWriter:
         return f"{label} {text}" if label and text else text
 
     def _look_of(self, style: str) -> Look:
-        """Returns the look that the style with this id sets, its base styles included."""
+        """Returns the look (`runs.Look`) that the style with the id ``style`` sets, together with its base styles."""
         if style not in self._looks:
             self._looks[style] = {}  # ends a cycle of base styles
             if (found := self._styles.get(style)) is not None:
@@ -216,7 +216,7 @@ class _BodyWriter:
         return self._looks[style]
 
     def _switched(self, properties: Any) -> Look:
-        """Returns the look that a run's properties, and the character style that they name, set; empty for None."""
+        """Returns the look that a run's properties element, and the character style that it names, set; {} for None."""
         look: Look = {}
         for one in () if properties is None else properties:
             if one.tag == _STYLE:
@@ -233,7 +233,7 @@ class _BodyWriter:
 
 
 def _embedded(archive: Archive, member: str) -> Document:
-    """Reads an embedded file as a document. Raises KeyError for other formats, DocumentError, or any `MALFORMED`."""
+    """Returns an embedded DOCX, HTML, RTF or text file. Raises KeyError for other formats, and the reader's errors."""
     data, limits, ending = archive.read(member), archive.limits, Path(member).suffix.lower()
     limits = replace(limits, markup_bytes=limits.markup_bytes // 4, scan_pages=0)
     if ending in DOCX.endings:
@@ -244,7 +244,7 @@ def _embedded(archive: Archive, member: str) -> Document:
 
 
 def _chosen(form: Any) -> str:
-    """Returns what a legacy form field shows: "☒" or "☐", or the chosen entry of its list; empty for a text field."""
+    """Returns what a legacy form field shows: "☒" or "☐", its list's chosen entry, or "" for a text field."""
     if (box := form.find(f"{_W}checkBox")) is not None:
         return "☒" if any([is_on(one) for one in box if one.tag in (f"{_W}default", f"{_W}checked")][-1:]) else "☐"
     entries = {str(at): str(one.get(_VALUE, "")) for at, one in enumerate(form.iterfind(f"{_W}ddList/{_W}listEntry"))}
@@ -253,8 +253,8 @@ def _chosen(form: Any) -> str:
 
 
 def _is_layout(rows: list[list[Any]]) -> bool:
-    """Returns whether a table only positions text: it has one cell; or it contains a table, and has only one column, a
-    cell of over 300 characters, or a table in its first row."""
+    """Returns whether a table only positions text. With inner tables, it does if it has only one column, a cell of over
+    300 characters, or an inner table in its first row. Without inner tables, it does if it has one cell."""
     inner = [[cell.find(_TABLE) is not None for cell in row] for row in rows]
     if not any(map(any, inner)):
         return sum(map(len, rows)) == 1
@@ -263,7 +263,7 @@ def _is_layout(rows: list[list[Any]]) -> bool:
 
 
 def _walk(root: Any, wanted: Set[str]) -> Iterator[Any]:
-    """Yields the outermost elements below ``root`` with a tag in ``wanted``, in document order; skips deleted text."""
+    """Yields the elements below ``root`` with a tag in ``wanted``. Does not look inside these, or in deleted text."""
     for element in root:
         if element.tag in wanted:
             yield element

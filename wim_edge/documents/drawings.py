@@ -1,4 +1,4 @@
-"""Drawings of Office files: a chart becomes a table of its values, a diagram (SmartArt) a list of points."""
+"""Drawings of Office files: a chart becomes a table of its values, and a diagram (SmartArt) a list of its points."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _OFFICE = "http://schemas.openxmlformats.org"
 _C, _A, _D = (f"{{{_OFFICE}/drawingml/2006/{name}}}" for name in ("chart", "main", "diagram"))
 _ID = f"{{{_OFFICE}/officeDocument/2006/relationships}}"
 CHART, DIAGRAM = f"{_C}chart", f"{_D}relIds"
-"""The elements that refer to a chart and to a diagram."""
+"""The tags of the elements that refer to a chart and to a diagram."""
 FORMULA = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
 _RUNS = (f"{_A}r", f"{_A}br", f"{_A}fld", FORMULA)
 _POINTS, _SERIES = 10_000, 100  # most points of a series, and most series of a chart
 _DIGITS = 10  # an index with this many digits or more is invalid
 
 Related = Callable[[str], Any]
-"""A function that returns the XML root of the part with a relationship id, or raises KeyError."""
+"""A function from a relationship id to the root element of the XML part that it names. It may raise KeyError."""
 
 
 def add_shapes(draft: DocumentBuilder, root: Any, related: Related) -> None:
-    """Adds a sheet's visible shapes, its diagrams, and the titles of its charts, as the charts' values are in cells."""
+    """Adds the text of a sheet's shapes and diagrams, and its charts' titles: the charts' values are in its cells."""
     hidden = [one.getparent().getparent() for one in root.iter("{*}cNvPr") if one.get("hidden") in ("1", "true")]
     for _ in filter(None, ([*one.iter(f"{_A}t", CHART, DIAGRAM)] for one in hidden)):
         draft.omit("hidden shape")
@@ -41,7 +41,7 @@ def add_shapes(draft: DocumentBuilder, root: Any, related: Related) -> None:
 
 
 def add_drawing(draft: DocumentBuilder, named: Any, related: Related, *, of_sheet: bool = False) -> None:
-    """Adds the chart (``of_sheet``: only its titles) or diagram that ``named`` refers to, if that part is readable."""
+    """Adds the chart or diagram that the element ``named`` refers to, if readable. ``of_sheet``: only chart titles."""
     try:
         root = related(named.get(_ID + ("id" if named.tag == CHART else "dm"), ""))
     except (KeyError, SyntaxError, ValueError, DocumentError):
@@ -68,7 +68,7 @@ def _add_chart(draft: DocumentBuilder, root: Any) -> None:
 
 
 def _points(series: Any, *kinds: str) -> dict[int, str]:
-    """Returns {index: text} of a chart series' values, from the first of the child elements ``kinds`` that it has."""
+    """Returns {index: text} of the points in a chart's series, from its first child element in ``kinds``."""
     for kind in kinds:
         of_kind = series.find(f"{_C}{kind}")
         if of_kind is not None:
@@ -87,13 +87,13 @@ def _shown(value: str, form: str) -> str:
 
 
 def _text(element: Any) -> str:
-    """Returns an element's paragraphs on one line; empty for None."""
+    """Returns the text of an element's paragraphs on one line; "" if the element is None."""
     paragraphs = [] if element is None else element.iter(f"{_A}p")
     return " ".join(text for one in paragraphs if (text := "".join(run.text or "" for run in one.iter(f"{_A}t"))))
 
 
 def text_of(paragraph: Any, omit: Callable[[str], object]) -> str:
-    """Returns the text of a shape's paragraph without struck-out runs; calls ``omit(kind)`` for each of these."""
+    """Returns a paragraph's text without struck-out passages. Calls ``omit`` with the kind of each passage."""
     runs = list(paragraph.iterchildren(*_RUNS))
     texts = ["\n" if one.tag == f"{_A}br" else in_font(_font(one), one.findtext(f"{_A}t") or "") for one in runs]
     texts = [linear(one) if one.tag == FORMULA else text for one, text in zip(runs, texts, strict=True)]

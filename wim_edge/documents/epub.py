@@ -25,7 +25,7 @@ _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbo
 
 
 def read_epub(archive: Archive) -> Document:
-    """Returns the book's text, with titles and headings as sections. Raises DocumentError for an encrypted chapter."""
+    """Returns an EPUB book's text, with headings as sections. Raises DocumentError if it is encrypted or damaged."""
     draft, name = DocumentBuilder(), archive.name
     root = next((str(one.get("full-path", "")) for one in _tags(archive, CONTAINER, "rootfile")), "")
     chapters = _chapters(archive, root) if root else []
@@ -49,7 +49,7 @@ def read_epub(archive: Archive) -> Document:
 
 
 def _css(member: str, text: str, sheets: Mapping[str, str]) -> str:
-    """Returns the style sheets that a chapter's ``text`` links or imports, each once. ``sheets``: by member name."""
+    """Returns the text of the style sheets that a chapter links or imports. ``sheets``: all texts by member name."""
     found, new = dict[str, str](), [(member, text)]
     for _ in range(_IMPORTS):
         named = [_member(base, "".join(href)) for base, css in new for href in _SHEET.findall(css)]
@@ -59,7 +59,7 @@ def _css(member: str, text: str, sheets: Mapping[str, str]) -> str:
 
 
 def _chapters(archive: Archive, root: str) -> list[str]:
-    """Returns the chapters' names in the archive, each once, in the order of the book's spine."""
+    """Returns the chapters' member names, in the order of the spine. ``root``: the package document's member name."""
     known = (tag for tag in _tags(archive, root, "item") if tag.get("media-type") in _CHAPTERS)
     items = {tag.get("id"): _member(root, tag.get("href", "")) for tag in known}
     spine = (tag.get("idref") for tag in _tags(archive, root, "itemref"))
@@ -67,7 +67,7 @@ def _chapters(archive: Archive, root: str) -> list[str]:
 
 
 def _member(base: str, href: str) -> str:
-    """Returns the name of the member to which ``href`` in the member ``base`` refers. The archive may not have it."""
+    """Returns the name of the member, which may not exist, to which ``href`` in the member ``base`` refers."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
 
 

@@ -1,8 +1,8 @@
 """The formats of documents: their names and the endings of their files.
 
-`wim_edge.documents.readers` picks a format's reader: `read_x(name, data, limits) -> Document`, or `read_x(archive)` for
-a zip file. A reader lists omitted content in the document's notes. Without a `title`, the first section's is shown.
-"""
+`wim_edge.documents.readers` picks a format's reader: `read_x(name, data, limits) -> Document`, or `read_x(archive)`
+for a zip file. A reader lists omitted content in the document's notes. A document without a `title` is shown under the
+title of its first section."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ ICS_START = re.compile(rb"(?:\xef\xbb\xbf)?BEGIN:VCALENDAR", re.I)
 
 
 def is_pdf(start: bytes) -> bool:
-    """Returns whether a file is a PDF, by its first 1,024 bytes."""
+    """Returns whether ``start``, the first bytes of a file, are a PDF's: "%PDF-" is among the first 1,024."""
     return b"%PDF-" in start[:1024]

@@ -29,12 +29,12 @@ _ROOTS = {"3": "∛", "4": "∜"}
 
 
 def linear(element: Any) -> str:
-    """Returns the formula of an OMML or MathML element on one line; brackets keep its parts together: "(a+b)/c"."""
+    """Returns the formula in an OMML or MathML element as one line of text, with brackets where needed: "(a+b)/c"."""
     return _INVISIBLE.sub("", _GAPS.sub(" ", _written(element, 0))).strip()
 
 
 def with_formulas(markup: str) -> str:
-    """Returns HTML markup with its formulas as text. A `<span>` around a formula loses the style that may hide it."""
+    """Returns HTML markup with its MathML as text. A `<span>` around a formula loses attributes that may hide it."""
 
     def as_text(found: re.Match[str]) -> str:
         blank = " " * ("block" in found[3])  # it is on a line of its own
@@ -78,7 +78,7 @@ def _written(element: Any, depth: int) -> str:
 
 
 def _script(text: str, sign: str, signs: dict[int, int]) -> str:
-    """Returns a superscript or subscript: a number in small ``signs``, "′" as it is, other text after ``sign``."""
+    """Returns a superscript or subscript: a number in small ``signs``, "′" unchanged, other text after ``sign``."""
     text = text.strip(_GAP)
     if _SIGNED.fullmatch(text):
         return text.translate(signs)

@@ -28,7 +28,7 @@ _BLOCKS = frozenset({
     "section", "summary", "table", "ul",
 })  # fmt: skip
 _APART = _HEADINGS | _CELLS | {"pre", "table", "tr", "blockquote"}
-"""The elements that begin and end a paragraph of their own."""
+"""The elements whose start and end each complete the open paragraph."""
 _DECORATION, _NEAR = "decoration", 16  # the look of `aria-hidden`; pieces of text beside it that may repeat it
 _TITLE_DEPTH = 3  # of a page's title; those further down name drawings (SVG)
 _LINE, _PARAGRAPH = 1, 2  # gaps: a line break, a blank line
@@ -36,7 +36,7 @@ _NOT_APART = (0, "", 0, False)
 _BLOCK = "inline-block"
 _BELOW = frozenset({"block", "flow-root", "list-item", "table", "table-row", "flex", "grid"})
 _IN_LINE = frozenset({"flex", "grid", "inline-flex", "inline-grid"})
-"""The values of `display` that put an element on its own line (``_BELOW``), or its children apart (``_IN_LINE``)."""
+"""The values of `display` that put an element on its own line (_BELOW), or its children side by side (_IN_LINE)."""
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
 _ITEMS, _FIELDS = frozenset({"ol", "ul", "menu", "dir"}), frozenset({"input", "select", "option"})
 _HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "img", "li", "pre", "table", "tr"}
@@ -60,12 +60,12 @@ def read_html(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def add_html(draft: DocumentBuilder, name: str, markup: str, limits: Limits, css: str = "") -> None:
-    """Appends the text of an HTML or XHTML page to the draft. ``css``: style sheets from outside the page."""
+    """Adds the text of an HTML or XHTML page to ``draft``. ``css``: the text of style sheets from outside the page."""
     _Writer(draft, name, limits.html_depth).read(markup, css)
 
 
 class _Writer:
-    """Receives lxml's parser events and writes paragraphs to the draft. Line breaks wait until more text follows."""
+    """Receives lxml's parser events and adds paragraphs to a draft. Adds a line break only when more text follows."""
 
     def __init__(self, draft: DocumentBuilder, name: str, depth: int) -> None:
         self._draft, self._name, self._most_deep, self._frames = draft, name, depth, 0
@@ -75,29 +75,29 @@ class _Writer:
         self._space = False  # whether a space precedes the next text
         self._depth = self._pre = self._quoted = self._after_block = 0  # the last: pieces before an inline block's end
         self._left_out = ("", 0)
-        """The look of the element that is being left out ("dropped": no note is due), and its depth; depth 0: none."""
+        """(look, depth) of the element that is being left out; depth 0: none is. The look "dropped" needs no note."""
         self._title: list[str] = []
         self._in_title = self._in_heading = False
         self._lists = [("", 0, 1)]
-        """The open lists, outermost first: number format (`list_kind`), next number, step. The first is the page."""
+        """The open lists, outermost first: (number format of `list_kind`, next number, step). Item 0 is the page."""
         self._item = ""
-        """The number or bullet of the list item that has just begun; empty after its first text."""
+        """The number or bullet of the list item that has just begun; empty once the item has text."""
         self._apart: list[tuple[int, str, int, bool]] = [_NOT_APART]
-        """The open elements that CSS sets apart: (depth, `display`, gap, whether it is beside its neighbours)."""
+        """The open elements that CSS sets apart: (depth, `display`, gap, whether it stays on its neighbours' line)."""
         self._tables: list[HtmlTable] = []
         self._raised: list[tuple[str, int, int, bool]] = []
-        """The open raised or lowered elements and decorations: (look, depth, index of the first piece, has a link)."""
+        """The open raised or lowered elements and decorations: (look, depth, index of its first piece, has a link)."""
         self._decoration = ""
-        """The text of the decoration that has just ended; empty: none."""
+        """The text of the decoration (`aria-hidden`) that has just ended; empty if none has."""
         self._just_ended = ("", 0)
-        """(what, index of its first piece) of the formula ("math") or decoration that just ended; ("", 0): none."""
+        """("math", 0) if a formula just ended; (_DECORATION, first piece) if a decoration did; else ("", 0)."""
         self._after_mark = False  # whether a footnote mark has just ended
         self._numerator = ""  # how that mark is written if a slash follows
         self._options: list[tuple[int, bool]] = []
-        """A `<select>` (index of its first piece, whether it is multiple), then its options (index, whether chosen)."""
+        """The open `<select>`, (index of its first piece, is multiple), then each option, (index, is chosen)."""
 
     def read(self, markup: str, css: str = "") -> None:
-        """Reads a page's markup, also that of a frame (`srcdoc`) in an open page. ``css``: external style sheets."""
+        """Reads the markup of a page, or of a frame (`srcdoc`) in the open page. ``css``: external style sheets."""
         etree = require("lxml.etree", self._name)
         markup = with_formulas(_EMPTY_ELEMENT.sub(r"<\1\2></\1>", _XML_DECLARATION.sub("", markup)))
         lists = etree.HTML(markup).iter("ol") if _REVERSED.search(markup) else ()
@@ -179,7 +179,7 @@ class _Writer:
             self._begin_field(tag, attributes)
 
     def _begin_apart(self, display: str) -> bool:
-        """Sets an element apart as its `display` requires; returns whether it stays on its neighbours' line."""
+        """Separates an element from its neighbours as `display` requires. Returns whether it stays on their line."""
         depth, around, *_ = self._apart[-1]
         is_item = display == "table-cell" or (around in _IN_LINE and depth == self._depth - 1)
         gap = _LINE * (display in _BELOW and not is_item)
@@ -275,7 +275,7 @@ class _Writer:
         self._pieces[at:] = [blank + added]
 
     def _end_decoration(self, at: int) -> None:
-        """Ends a decoration (`aria-hidden`) that began at piece ``at``; drops it if it repeats the text before it."""
+        """Ends a decoration (`aria-hidden`) that began at piece ``at``. Drops one that repeats the text before it."""
         text = " ".join("".join(self._pieces[at:]).split())
         before = "".join(self._pieces[max(0, at - _NEAR) : at]).rstrip()
         if text and before.endswith(text) and not before[: -len(text)][-1:].isalnum():
@@ -291,7 +291,7 @@ class _Writer:
             self._pieces[-_NEAR:] = [said[: -len(text)].rstrip()]
 
     def _begin_field(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Writes the value of an `<input>`; records a `<select>` or `<option>`, which `_end_choice` writes."""
+        """Adds the value of an `<input>` to the text. Records a `<select>` or `<option>` for `_end_choice`."""
         if tag != "input":
             is_chosen = "selected" in attributes or (tag == "select" and "multiple" in attributes)
             self._options = [*(self._options if tag == "option" else ()), (len(self._pieces), is_chosen)]

@@ -16,7 +16,7 @@ _ONLY_MARK = re.compile(rf"(?!\d+\.\d){MARK}|\(\w{{1,4}}\)")
 
 
 class Block(NamedTuple):
-    """A paragraph, heading or table's rows (``is_rows``). ``quoted``: how many `<blockquote>` elements it is in."""
+    """A paragraph, a heading, or rows of a table (``is_rows``). ``quoted``: the number of `<blockquote>`s around it."""
 
     text: str
     is_heading: bool
@@ -40,14 +40,14 @@ class Cell:
 
 @dataclass
 class HtmlTable:
-    """An HTML table that is being read. ``is_layout``: True if the markup says that the table only positions text."""
+    """An HTML table that is being read. ``is_layout``: True once it is known that the table only positions text."""
 
     is_layout: bool
     rows: list[list[Cell]] = field(default_factory=list)
     is_in_cell: bool = False
 
     def blocks(self, quoted: int) -> Iterator[Block]:
-        """Yields a data table's titles and rows as blocks (``quoted``: see `Block`); a layout table's inner blocks."""
+        """Yields a data table's titles and rows as blocks, or the blocks in a layout table. ``quoted``: see `Block`."""
         rows = [row for row in self.rows if any(cell.blocks for cell in row)]
         marked = [len(row) == 2 and _ONLY_MARK.fullmatch(row[0].text) is not None for row in rows]
         if self.is_layout or _is_layout(rows) or all(marked):
@@ -64,8 +64,8 @@ class HtmlTable:
 
 
 def _is_layout(rows: list[list[Cell]]) -> bool:
-    """Returns whether a table only positions text: it has one cell or a heading; or an inner table, without both `<th>`
-    and short cells; or several paragraphs in a cell of half its rows, with neither `<th>` nor a grid of short cells."""
+    """Returns whether a table only positions text: it has one cell, a heading or an inner table, or in half its rows a
+    cell of several paragraphs. In the last two cases, `<th>` or short cells may show that it holds data."""
     cells = [cell for row in rows for cell in row]
     blocks = [block for cell in cells for block in cell.blocks]
     if len(cells) < 2 or any(block.is_heading for block in blocks):

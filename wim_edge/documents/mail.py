@@ -33,7 +33,7 @@ _MAILS = ("rfc822", "global", "news")
 _DEEP = 3  # most levels of nested mails, the outermost included
 _ATTACHMENTS = 100  # most attachments read from one file
 _MULTIPARTS = 200
-"""The most multiparts of a mail. If it has more, only its headers are parsed: Python's parser takes quadratic time."""
+"""The most multiparts of a mail. Of a mail with more, only headers are parsed: Python's parser takes quadratic time."""
 _HEADER = 20_000  # characters; a longer header stays undecoded: decoding also takes quadratic time
 _FROM = re.compile(rb"^From \S.*\d{4}\s*?\n", re.MULTILINE)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -49,11 +49,11 @@ _DAMAGE = (MessageError, LookupError, ValueError, AttributeError, TypeError, Rec
 """The errors that Python's e-mail parser raises for malformed headers and parts."""
 
 Read = Callable[[str, bytes], Document]
-"""A function that reads an attachment, given its name and bytes. It raises DocumentError."""
+"""A function that takes an attachment's name and bytes and returns its document, or raises DocumentError."""
 
 
 def read_mail(name: str, data: bytes, read: Read, limits: Limits) -> Document:
-    """Returns a mail, or a mailbox's mails, each a section named by its subject. ``read``: reads an attachment."""
+    """Returns the text of a mail, or of all mails in a mailbox, each a section. ``read``: reads an attachment."""
     draft = DocumentBuilder()
     writer = _MailWriter(draft, name, read, limits)
     mails = _FROM.split(data)[1:] if data.startswith(b"From ") else []
@@ -103,8 +103,8 @@ class _MailWriter:
                 (self._message if is_message else self._attachment)(part, depth)
 
     def _leaves(self, part: MIMEPart) -> list[MIMEPart]:
-        """Returns the leaf parts and attached mails of a part, without signatures. Of a text in two forms, keeps the
-        HTML, which mail programs show, if it has words that the plain text lacks; else keeps the plain text."""
+        """Returns the leaf parts and attached mails in a part, without signatures. If a text is there as plain text and
+        as HTML, keeps the HTML if it has words that the plain text lacks; else keeps the plain text."""
         if part.get_content_maintype() != "multipart" or not part.is_multipart():
             return [part]
         kind = part.get_content_subtype()  # a signature is the second part (RFC 1847)
@@ -118,7 +118,7 @@ class _MailWriter:
         return [*chain(*leaves)]
 
     def _say(self, part: MIMEPart) -> None:
-        """Adds the paragraphs of a text part to the draft, with a head line before each quotation."""
+        """Adds the paragraphs of a text part to the draft, with a line "Quoted: …" before each quotation."""
         for one in under_heads(self._paragraphs(part, self._draft), self.subject, self._people):
             self._draft.mark(section=one.section)
             self._draft.paragraph(one.text)
@@ -141,7 +141,7 @@ class _MailWriter:
         return set()
 
     def _message(self, part: MIMEPart, depth: int) -> None:
-        """Adds an attached mail, or the fields of a delivery or read report (RFC 3464, RFC 8098)."""
+        """Adds to the draft an attached mail, or the fields of a delivery or read report (RFC 3464, RFC 8098)."""
         blocks: Any = part.get_payload()
         if part.get_content_subtype() not in _MAILS:
             self._draft.mark(section=self.subject or "mail")
@@ -197,7 +197,7 @@ def _is_text(part: MIMEPart) -> bool:
 
 
 def _names(header: Any) -> list[str]:
-    """Returns each person's display name in an address header, or else the address; [] for any other value."""
+    """Returns the display name, or else the address, of each person in an address header; [] for any other header."""
     try:
         return [one.display_name or one.addr_spec for one in getattr(header, "addresses", ())]
     except (*_DAMAGE, IndexError):
@@ -205,7 +205,7 @@ def _names(header: Any) -> list[str]:
 
 
 def _text(part: MIMEPart) -> tuple[str, tuple[str, ...]]:
-    """Returns (text, notes) of a part. Guesses the encoding if none, US-ASCII or UTF-8 is stated; a note says so."""
+    """Returns (text, notes) of a mail's part. Detects the encoding if the part states none, US-ASCII or UTF-8."""
     data = part.get_payload(decode=True)
     if not isinstance(data, bytes):
         return "", ()
@@ -218,7 +218,7 @@ def _text(part: MIMEPart) -> tuple[str, tuple[str, ...]]:
 
 
 def read_calendar(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns a calendar's events, tasks and journal entries: sections with a line "Label: value" for each property."""
+    """Returns a calendar's text: a section for each event, task or journal entry, with lines "Label: value"."""
     text, notes = decode(name, data)
     draft = DocumentBuilder(notes)
     within, lines, order = list[str](), list[str](), [*_LABELS.values()]

@@ -1,4 +1,4 @@
-"""Values as a sheet shows them, by the number formats of ECMA-376, part 1, 18.8.31 ('#,##0.00 "EUR";[Red]-0')."""
+"""Cell values as a sheet shows them, by the number formats of ECMA-376, part 1, 18.8.31 ('#,##0.00 "EUR";[Red]-0')."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def shown(value: float | date | time | timedelta, form: str = "") -> str:
 
 @lru_cache(maxsize=1000)
 def _sections(form: str) -> list[Parts]:
-    """Returns the sections of a number format, which ";" separates ("0.00;[Red]-0.00"), each as its parts."""
+    """Returns the sections of a number format, which ";" separates, each as a list of its (kind, text) parts."""
     sections: list[Parts] = [[]]
     for one in _PART.finditer(form):
         if one["other"] == ";":
@@ -67,7 +67,7 @@ def _is_met(condition: str, value: float) -> bool:
 
 
 def _number(value: float, parts: Parts) -> str:
-    """Returns a number (0 or more) as text, as one section of a number format (``parts``) shows it."""
+    """Returns ``value`` (0 or more) as text. ``parts``: the section of the number format that applies to it."""
     plain, kinds = f"{value:.10g}" if value < 1e10 else f"{value:.0f}", {kind for kind, _ in parts}
     if parts == [_PLAIN] or kinds == {"colour"} or kinds & {"code", "half", "ratio"} or not math.isfinite(value):
         return plain
@@ -96,7 +96,7 @@ def _number(value: float, parts: Parts) -> str:
 
 
 def _dated(value: date | time | timedelta, form: str) -> str:
-    """Returns a date, time or duration as text in a cell's format; empty if the format does not fully define it."""
+    """Returns a date, time or duration as text in the format ``form``; "" if ``form`` does not fully define it."""
     length = value if isinstance(value, timedelta) else timedelta()
     value = datetime.combine(date(1900, 1, 1), value) if isinstance(value, time) else value
     moment = datetime(1900, 1, 1) + value if isinstance(value, timedelta) else value

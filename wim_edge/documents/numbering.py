@@ -36,12 +36,12 @@ class Numbering:
                 changes = _by_level(one.iterfind(f"{_W}lvlOverride"))
                 levels = levels | _by_level(one.iterfind(f"{_W}lvlOverride/{_W}lvl"))
                 self._lists[one.get(f"{_W}numId")] = levels, counts, changes
-        """The lists by id, each with its levels' elements ("0" to "8"), its counters, and its overrides."""
+        """The lists by id: (elements of the levels "0" to "8", counters by level, elements that override a level)."""
         self._styles = styles
         self._begun: set[tuple[str, int]] = set()
 
     def label(self, paragraph: Any) -> str:
-        """Advances the paragraph's counter and returns its label: "4.2", "(b)", "-"; empty if it is in no list."""
+        """Returns a paragraph's label in its list ("4.2", "(b)", "-"), and advances the counter; "" outside lists."""
         number, level = self._place(paragraph)
         if number not in self._lists or not 0 <= level < _LEVELS:
             return ""
@@ -71,7 +71,7 @@ class Numbering:
         return re.sub("%([1-9])", number_of, (value_of(shown, "lvlText") or "")[:_LONGEST]).strip()
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
-        """Returns the list id (empty: none) and level (from 0) that a paragraph, its style or a base style sets."""
+        """Returns (list id, level from 0) that a paragraph, its style or a base style sets. The id "" means no list."""
         properties, style = paragraph.find(f"{_W}pPr"), value_of(paragraph.find(f"{_W}pPr"), "pStyle")
         number = level = own = None
         for _ in range(_STYLES):
@@ -88,7 +88,7 @@ class Numbering:
 
 
 def written(number: int, kind: str) -> str:
-    """Returns a number as a list shows it. ``kind``: Word's name of the format ("lowerRoman"); decimal if unknown."""
+    """Returns a number in the format with Word's name ``kind``: "iv" for "lowerRoman". An unknown format is decimal."""
     if kind == "none":
         return ""
     if kind in ("lowerLetter", "upperLetter") and number > 0:
@@ -104,13 +104,13 @@ def written(number: int, kind: str) -> str:
 
 
 def value_of(element: Any, tag: str) -> str | None:
-    """Returns the ``w:val`` of an element's child ``tag``; None without the element, child or attribute."""
+    """Returns the ``w:val`` of an element's child ``tag``; None if the element, child or attribute is missing."""
     found = None if element is None else element.find(f"{_W}{tag}")
     return None if found is None else found.get(f"{_W}val")
 
 
 def _by_level(elements: Iterable[Any]) -> dict[str, Any]:
-    """Returns the elements that define or override a list's levels, by level ("0" to "8")."""
+    """Returns {level: element} of the elements that define or override a list's levels, "0" to "8"."""
     return {at: one for one in elements if (at := one.get(f"{_W}ilvl")) in _AT}
 
 

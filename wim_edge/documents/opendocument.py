@@ -1,4 +1,4 @@
-"""The reader of OpenDocument: texts (ODT), sheets (ODS) and slides (ODP), which share their elements."""
+"""The reader of OpenDocument: texts (ODT), sheets (ODS) and slides (ODP), which share their XML elements."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _FAMILIES = {
 _VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
 _COLUMNS, _DEEP, _LEVELS = 1000, 200, 10
 _REPEATED, _ROW_CHARS = 100_000, 50
-"""The most repeated or empty rows of a table. A repeated row counts once more per ``_ROW_CHARS`` characters."""
+"""The most repeated and empty rows read of a table. A repeated row counts once more per ``_ROW_CHARS`` characters."""
 
 
 def read_opendocument(archive: Archive) -> Document:
-    """Returns the text with headings, lists and tables; a sheet is a section, a slide a page. Raises DocumentError."""
+    """Returns an OpenDocument file's text. A sheet is a section, a slide a page. Raises DocumentError if encrypted."""
     if _MANIFEST in archive.names and b"encryption-data" in archive.read(_MANIFEST):
         raise encrypted(archive.name)
     draft = DocumentBuilder()
@@ -147,7 +147,7 @@ class _ElementWriter:
                     self._list(child, depth + 1, style, level + 1, counts)
 
     def _label(self, style: str, level: int, counts: dict[int, int], item: Any) -> str:
-        """Advances the counter of a list's level. Returns the item's label ("4.2", "(b)"); empty if it has none."""
+        """Advances the counter of a list's level. Returns the item's label ("4.2", "(b)"), or "" for bullets."""
         levels = self._lists.get(style, {})
         for at in [one for one in counts if one > level]:
             del counts[at]
@@ -184,7 +184,7 @@ class _ElementWriter:
                 self._add(one, depth + 1)
 
     def _rows(self, table: Any, name: str, columns: list[Any]) -> Iterator[list[str] | None]:
-        """Yields the cell texts of each row, as often as the file repeats it. [] is an empty row, None a hidden one."""
+        """Yields each row's cell texts, as often as the file has the row; [] for empty rows, None for hidden ones."""
         left, waiting, cut, number = _REPEATED, list[list[str] | None](), set[str](), 0
         for row in table.iter(_ROW):
             wanted = _times(row, "number-rows-repeated")
@@ -226,7 +226,7 @@ class _ElementWriter:
         return cells
 
     def _text(self, element: Any, boxes: list[Any], look: Look | None = None) -> str:
-        """Returns an element's text. Adds its frames (such as text boxes) to ``boxes``, its notes to ``_notes``."""
+        """Returns an element's text. Adds its frames, such as text boxes, to ``boxes``, and its notes to ``_notes``."""
         return shown(self._runs(element, boxes, look or {}), self._draft.omit)
 
     def _runs(self, element: Any, boxes: list[Any], above: Look) -> Iterator[tuple[str, str]]:
@@ -270,7 +270,7 @@ class _ElementWriter:
         return above | self._look_of(family[0], element.get(family[1], "")) if family else above
 
     def _look_of(self, family: str, name: str) -> Look:
-        """Returns the look that a style sets, its base styles included. ``family``: the kind of style ("paragraph")."""
+        """Returns the look that the style ``name``, with its base styles, sets. ``family``: such as "paragraph"."""
         key = family, name
         if key not in self._looks:
             self._looks[key] = {}  # ends a cycle of base styles

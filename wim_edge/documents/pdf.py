@@ -27,11 +27,11 @@ from wim_edge.documents.runs import HIDDEN
 from wim_edge.settings import Limits
 
 _BOOKMARKS, _LABEL, _LOST = 5000, 20, 200
-"""The most bookmarks; the most characters of a label. A page with over 1 unreadable letter in ``_LOST`` gets OCR."""
+"""The most bookmarks and the most characters of a label. A page with over 1 unreadable letter in ``_LOST`` gets OCR."""
 _TITLE, _MISSED = 200, 50
-"""The characters of a title that are searched for on its page. After ``_MISSED`` missing titles, the search stops."""
+"""A title's first ``_TITLE`` characters are searched for on its page, until ``_MISSED`` titles were not found."""
 _STAMP, _MOST, _PICTURES = 150, 0.5, 20
-"""A page may be a scan: it has under ``_STAMP`` letters, and one of ``_PICTURES`` images covers ``_MOST`` of it."""
+"""A page may be a scan if it has under ``_STAMP`` letters, and one of ``_PICTURES`` images covers ``_MOST`` of it."""
 _NO_TITLE = re.compile(  # what programs write without a title: "untitled", a URL, or the file's name
     r"^(untitled|\(anonymous\)|\w+:(//|blank).*|microsoft \w+ - .*)$|\.(docx?|pptx?|odt|indd|tex|dvi|pdf)$", re.I
 )
@@ -43,7 +43,7 @@ _LAYER, _OBJECTS, _GROUPS, _PIXELS = "OC\0".encode("utf-16-le"), 100_000, 200, 1
 """The name of a layer's mark; the most objects and groups of texts on a page; the size of a test picture, in pixels."""
 _SHADES, _WHITE = bytes(level >> 4 for level in range(256)), b"\x0f\x0f\x0f"  # levels that look alike are one shade
 _SOLIDS, _TRIED = 200, 60  # the most solids on a page whose texts may be hidden; how many texts are tried before all
-_Solid = tuple[Box, int, bytes | None]  # may cover texts: its box, how many texts are before, its colour
+_Solid = tuple[Box, int, bytes | None]  # a shape that may cover texts: box, number of texts before it, colour
 _EDGES, _LEVELS = [ctypes.c_float() for _ in range(4)], [ctypes.c_uint() for _ in range(4)]
 _FLAGS = ctypes.c_int(), ctypes.c_int()
 """The variables in which PDFium returns a box, a colour, and whether a path is filled and outlined."""
@@ -55,7 +55,7 @@ logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would pri
 
 @dataclass
 class PdfPage:
-    """A page: its lines in reading order, its number of unreadable letters, and a count of omitted texts by kind."""
+    """A page: its lines in reading order, its number of unreadable letters (``n_lost``), and omitted texts by kind."""
 
     lines: list[Line]
     n_lost: int = 0
@@ -73,8 +73,8 @@ class PdfPage:
 
 
 def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text with marks for its pages and sections. The sections are the bookmarks or else the headings.
-    Recognises scanned pages. Raises DocumentError for encrypted files, and for scans if no engine is installed."""
+    """Returns a PDF's text, with marks for its pages and its sections. Sections are the bookmarks, or else the
+    headings. Recognises scanned pages. Raises DocumentError for encrypted, damaged, too long or textless files."""
     draft = DocumentBuilder()
     with opened(name, data) as pdf:
         if len(pdf) > limits.pdf_pages:
@@ -128,7 +128,7 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
 
 @contextmanager
 def opened(name: str, source: bytes | Path) -> Iterator[Any]:
-    """Yields an open pypdfium2 document to one thread at a time. Raises DocumentError if it is encrypted or damaged."""
+    """Yields an open pypdfium2 document, to one thread at a time. Raises DocumentError if encrypted or damaged."""
     pdfium = require("pypdfium2", name)
     with _PDFIUM:
         try:
@@ -140,7 +140,7 @@ def opened(name: str, source: bytes | Path) -> Iterator[Any]:
 
 
 def unread_scans(data: bytes, limits: Limits) -> list[int]:
-    """Returns the numbers (from 1) of a PDF's pages that are pictures and not recognised yet. Raises DocumentError."""
+    """Returns the numbers (from 1) of a PDF's scanned pages that are not recognised yet. May raise DocumentError."""
     # Most files need not be opened: their bytes name fonts but no picture
     if _FONT.search(data) and not _PICTURE.search(data):
         return []
@@ -151,8 +151,8 @@ def unread_scans(data: bytes, limits: Limits) -> list[int]:
 
 
 def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
-    """Returns (offset, title) for each title: the offset of the next line of ``page``, a page's text, that begins with
-    the title; if there is none, the offset of the title before, or 0."""
+    """Returns (offset, title) for each of a page's titles, in order. The offset in the page's text ``page`` is that of
+    the next line that begins with the title; without such a line, the offset of the title before, or 0."""
     found: list[tuple[int, str]] = []
     at = n_missed = 0
     for title in titles:
@@ -166,7 +166,7 @@ def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
 
 
 def _may_have_layers(data: bytes) -> bool:
-    """Returns whether a PDF names layers, openly or in a compressed object stream, or is encrypted."""
+    """Returns whether a PDF may have layers: it names them, openly or in a compressed stream, or is encrypted."""
     for packed in islice(_PACKED.finditer(data), _STREAMS):
         stream = data[packed.end() : packed.end() + _UNPACKED]
         with suppress(zlib.error):
@@ -201,7 +201,7 @@ def _letters(lines: Iterable[Line]) -> int:
 
 
 def _is_picture(pdf: Any, index: int) -> bool:
-    """Returns whether a page has drawings but no text, or hardly any text and a picture over most of its area."""
+    """Returns whether a page has objects but no text, or hardly any text and a picture over most of its area."""
     import pypdfium2
     import pypdfium2.raw as raw
 
@@ -220,7 +220,7 @@ def _is_picture(pdf: Any, index: int) -> bool:
 
 
 def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
-    """Reads page ``index`` (from 0) of an open PDF, without hidden layers if it ``has_layers``. Raises PdfiumError."""
+    """Returns page ``index`` (from 0) of an open PDF; if ``has_layers``, without hidden ones. Raises PdfiumError."""
     import pypdfium2.raw as raw
 
     pdf.init_forms()
@@ -244,8 +244,8 @@ def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
 
 
 def _hide_layers(raw: Any, page: Any) -> int:
-    """Switches off the objects on a page that are no text, and its texts in hidden layers: PDFium reads, but does not
-    draw, these. Returns how many groups of texts, each of one form and one layer, are hidden."""
+    """Switches off a page's objects that are no text, and its texts in hidden layers, which PDFium reads but does not
+    draw. Returns the number of hidden groups of texts. The texts of a group are in the same form and layers."""
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for one in islice(page.get_objects(), _OBJECTS):
         raw.FPDFPageObj_SetIsActive(one, one.type in (raw.FPDF_PAGEOBJ_FORM, raw.FPDF_PAGEOBJ_TEXT))
@@ -256,7 +256,7 @@ def _hide_layers(raw: Any, page: Any) -> int:
 
 
 def _layers(raw: Any, one: Any) -> Iterator[int]:
-    """Yields the memory address, as an identifier, of each mark that puts an object into a layer."""
+    """Yields an identifier, the memory address, of each mark that puts an object on a page into a layer."""
     name, size = (ctypes.c_ushort * 3)(), ctypes.c_ulong()
     for at in range(raw.FPDFPageObj_CountMarks(one)):
         mark = raw.FPDFPageObj_GetMark(one, at)
@@ -280,7 +280,7 @@ def _hides(raw: Any, page: Any, texts: Iterable[Any]) -> bool:
 
 
 def load_page(pdf: Any, index: int) -> Any:
-    """Loads page ``index`` without preparing its form to be drawn, which takes minutes for long lists of options."""
+    """Loads page ``index`` (from 0), but does not prepare its form for drawing: with long lists, that takes minutes."""
     form, pdf.formenv = pdf.formenv, None
     try:
         return pdf[index]
@@ -289,8 +289,8 @@ def load_page(pdf: Any, index: int) -> Any:
 
 
 def drawings(page: Any) -> tuple[list[Box], int]:
-    """Returns the boxes of a page's thin drawings: rules, and lines that may strike words out. Switches off passages of
-    text that do not change how the page looks, and returns their number."""
+    """Returns (boxes, number). The boxes are of a page's thin drawings: rules, and lines that may strike words out. The
+    number counts passages of text without which the page looks the same; these are switched off."""
     import pypdfium2.raw as raw
 
     thin: list[Box] = []
@@ -327,7 +327,7 @@ def _colour(raw: Any, shape: Any) -> bytes:
 
 
 def _doubtful(raw: Any, page: Any, texts: list[int], solids: list[_Solid], step: int) -> Iterator[tuple[Any, ...]]:
-    """Yields (index, [last solid there], text) of each ``step``-th text that is covered or in the colour behind it."""
+    """Yields (index, [last solid over it] or [], text) of texts that may be unseen. Tests each ``step``-th text."""
     n_below, colours = max((n for _, n, _ in solids), default=0), {_WHITE, *(colour for *_, colour in solids)}
     for at in range(0, len(texts), step):
         text = raw.FPDFPage_GetObject(page.raw, texts[at])

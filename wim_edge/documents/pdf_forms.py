@@ -41,7 +41,7 @@ class Field(NamedTuple):
 
 
 def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
-    """Removes the fields from a pypdfium2 page. Returns the visible ones, and how many more are beyond the limits."""
+    """Removes the form fields from a pypdfium2 page. Returns (visible fields, number of visible fields left out)."""
     import pypdfium2.raw as raw
 
     found: list[Field] = []
@@ -146,7 +146,7 @@ class _Labels:
         self.used: set[int] = set()
 
     def of(self, one: Field) -> tuple[list[int], str, str]:
-        """Returns (indices of the parts that label a field, the label, the value). An empty value gets no line."""
+        """Returns (indices of the parts that label the field, label, value). A field with the value "" gets no line."""
         caption = self._captions.get(one.place)
         says = "" if caption is None else self._parts[caption].text
         if one.is_radio and one.value != _NO:
@@ -181,13 +181,13 @@ class _Labels:
         return [over], self._parts[over].text
 
     def _is_followed(self, one: Field) -> bool:
-        """Returns whether another field is to the right of this one, with no text in between."""
+        """Returns whether another field is to the right of the field ``one``, with no text in between."""
         behind = [other.place[0] for other in self._fields if self._has_field(one.place[2], other.place[0] + 1, one)]
         texts = [part.left for part in self._parts if _is_level(part, one) and part.left > one.place[0]]
         return min(behind, default=math.inf) < min(texts, default=math.inf)
 
     def _beside(self, one: Field) -> int | None:
-        """Returns the index of the nearest part left of a field, captions of boxes excepted; None if there is none."""
+        """Returns the index of the nearest part left of a field, or None. Captions of tick boxes do not count."""
         beside = [
             at for at, part in enumerate(self._parts) if _is_level(part, one) and part.left < one.place[0]
             and at not in self._of_boxes and any(map(str.isalpha, part.text))
@@ -195,7 +195,7 @@ class _Labels:
         return max(beside, key=lambda at: self._parts[at].right, default=None)
 
     def _behind(self, one: Field) -> int | None:
-        """Returns the index of the part right after a tick box or radio button: the caption; None if there is none."""
+        """Returns the index of the caption just right of a tick box or radio button; None if there is none."""
         right = one.place[2]
         behind = [
             at for at, part in enumerate(self._parts)

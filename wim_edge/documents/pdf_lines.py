@@ -1,6 +1,6 @@
 """The lines of a PDF page, with the places of their words, in reading order: one column after the other.
 
-Lines stay as PDFium drew them, unless many are drawn across two columns of text: those are split at the gutter."""
+Lines stay as PDFium returns them, unless many run across two columns of text: these are split at the gutter."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Line(NamedTuple):
         return self.top - self.bottom
 
     def cut(self, places: Sequence[int]) -> list[Line]:
-        """Returns the parts of the line, split before the words with these indices."""
+        """Returns the parts of the line, which is split before the words with the indices ``places``."""
         if not places:
             return [self]
         ends = zip([0, *places], [*places, len(self.words)], strict=True)
         return [line_of(self.words[begin:end], self.bottom, self.top, self.weight) for begin, end in ends]
 
     def is_beside(self, other: Line) -> bool:
-        """Returns whether two lines are at the same height."""
+        """Returns whether this line and ``other`` are at about the same height on the page."""
         return abs(self.top + self.bottom - other.top - other.bottom) < min(self.height, other.height)
 
 
@@ -67,7 +67,7 @@ def line_of(words: Sequence[Word], bottom: float, top: float, weight: int = 0) -
 
 
 def page_lines(found: WordRows) -> list[Line]:
-    """Returns a page's lines. Lines in other reading directions follow, and are placed below all others."""
+    """Returns a page's lines. Lines in a second or further reading direction follow, placed far below the others."""
     lines = (in_columns([_line(row, number) for row in rows]) for number, rows in enumerate(found.rows))
     return [one._replace(weight=min(found.weight(word.start) for word in (one.words[0], one.words[-1])))
             for some in lines for one in some]  # fmt: skip
@@ -82,7 +82,7 @@ def _line(row: WordRow, number: int) -> Line:
 
 
 def fragments(line: Line) -> list[Line]:
-    """Returns the fragments of a line, in order: its parts between wide gaps."""
+    """Returns a line's fragments, in order: its parts, split at gaps of more than 0.7 line heights."""
     wide = _WIDE * line.height
     return line.cut([
         at for at, (one, other) in enumerate(pairwise(line.words), 1)
@@ -91,8 +91,8 @@ def fragments(line: Line) -> list[Line]:
 
 
 def in_columns(lines: Sequence[Line]) -> list[Line]:
-    """Returns a page's lines with the left column of text before the right one; a line across both divides them into
-    upper and lower parts. Pages without columns, or drawn column by column, stay as they are."""
+    """Returns a page's lines, the left column of text before the right. A line across both columns divides them into
+    upper and lower parts. Lines on pages without columns, or drawn column by column, keep their order."""
     drawn = [fragments(line) for line in lines]
     gutter = _gutter([*chain.from_iterable(drawn)])
     # Few lines across both columns are tables or headings: the page is drawn column by column
@@ -122,7 +122,7 @@ def _gutter(parts: Sequence[Line]) -> float | None:
 
 
 def _is_column(parts: Sequence[Line]) -> bool:
-    """Returns whether these lines form a column of text: unlike cells, most are about as wide as the widest."""
+    """Returns whether lines form a column of text: unlike table cells, most are nearly as wide as the column."""
     if len(parts) < _FEW:
         return False
     widths = [part.right - part.left for part in parts]
@@ -130,7 +130,7 @@ def _is_column(parts: Sequence[Line]) -> bool:
 
 
 def _free(parts: Sequence[Line], least: float) -> Iterator[tuple[float, float]]:
-    """Yields (left, right) of gaps at least ``least`` wide that hardly any line crosses, the widest first."""
+    """Yields (left, right) of vertical gaps at least ``least`` points wide that few lines cross, the widest first."""
     allowed = _STRADDLING * len(parts)
     ends = sorted([(part.left, 1) for part in parts] + [(part.right, -1) for part in parts])
     open_ones, gaps = 0, []
@@ -170,7 +170,7 @@ def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
 
 
 def in_blocks(lines: Sequence[Line], usual: float = 0.0) -> list[list[Line]]:
-    """Returns the lines in blocks, cut at a wide gap or another size. ``usual``: the usual line distance, in points."""
+    """Returns the lines in blocks. A wide gap or another size begins a block. ``usual``: line distance, in points."""
     blocks = [[lines[0]]]
     for one, other in pairwise(lines):
         blocks += [[]] if _is_apart(one, other, usual) else []
@@ -187,7 +187,7 @@ def _is_apart(one: Line, other: Line, usual: float) -> bool:
 
 
 def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
-    """Returns the headings on each page, in order, without running heads."""
+    """Returns the headings on each page, in order. Titles on three pages or more are running heads, and left out."""
     lines = [line for page in pages for line in page for _ in line.words]
     size = median_low([line.height for line in lines] or [0])
     weight = median_low([line.weight for line in lines] or [0])
@@ -197,8 +197,8 @@ def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:
 
 
 def _on_page(page: Sequence[Line], size: float, weight: float) -> list[str]:
-    """Returns a page's headings: those above body text, and a single one at the page's end if body text is above it.
-    ``size`` and ``weight``: the usual ones of the document's lines."""
+    """Returns a page's headings: titles with body text below them, and a single title at the page's end with body text
+    above. ``size`` and ``weight``: the usual line height and font weight in the document."""
     found: list[str] = []
     waiting: list[str] = []
     has_text = False
@@ -223,6 +223,6 @@ def _rank(line: Line, size: float, weight: float) -> int:
 
 
 def _is_title(text: str, rank: int) -> bool:
-    """Returns whether a text may be a title. A merely bold one (``rank`` 1) has no colon, and digits only in front."""
+    """Returns whether a text may be a title. If it is only bold (rank 1), it has no colon, and digits only in front."""
     own = text[_NUMBER.match(text).end() :]  # type: ignore[union-attr]
     return any(map(str.isalpha, own)) and not _NO_HEADING.search(text) and (rank > 1 or not re.search(r"[\d:]", own))

@@ -1,6 +1,6 @@
 """The pages of a PDF as shown: their sizes, their images, and the places of their words.
 
-The reader (`wim_edge.documents.pdf`) repairs the text, so the page's words are aligned with it; some have no place."""
+The reader (`wim_edge.documents.pdf`) repairs a page's text, so its words are aligned with the drawn words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def page_image(path: Path, page: int, width: int) -> bytes:
 
 
 def page_words(path: Path, page: int, text: str) -> list[PageWord]:
-    """Returns the words of ``text``, the page's text, that are found on the page. Raises what `page_image` does."""
+    """Returns the words of a page's ``text`` that are found on the page (from 1). Raises what `page_image` raises."""
     with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         lines, (across, down) = read_page(pdf, page - 1).lines, shown.get_size()
         found = list(_words(lines, shown, {*text.split()}))
@@ -73,7 +73,7 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
 
 
 def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple[str, list[Box]]]:
-    """Returns (word, [box]) for a scanned page of this size in points; [] if the page is not recognised yet."""
+    """Returns (word, [box]) for a recognised page's words; else []. ``across``, ``down``: its size in points."""
     known = scans.known(path.read_bytes()).pages.get(page) if scans.engine() else None
     return [
         (word.text, [(word.left / across, -line.top / down, word.right / across, -line.bottom / down)])
@@ -89,8 +89,8 @@ def _page(pdf: Any, number: int) -> closing[Any]:
 
 
 def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator[tuple[str, list[Box]]]:
-    """Yields a page's words in reading order, each with a box per line that it is on. A word that is broken at a line's
-    end continues on the next line that completes a word of ``wanted``: a footer may be drawn in between."""
+    """Yields (word, boxes) of a page's words in reading order, with a box per line that a word is on. A word broken at
+    a line's end continues on the next line that completes it to a word in ``wanted``: a footer may be in between."""
     begun: tuple[str, list[Box]] | None = None
     for line in lines:
         for number, word in enumerate(line.words):
@@ -104,7 +104,7 @@ def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator
 
 
 def _box(page: Any, place: Box) -> Box:
-    """Converts a place in PDF coordinates to shares of the page as shown, turned and cropped."""
+    """Converts a box in PDF coordinates to shares of the page as shown, which may be turned and cropped."""
     import pypdfium2.raw as raw
 
     shown = []

@@ -34,7 +34,7 @@ and the share of lines that begin in lower case; for running text, also the shar
 
 @dataclass(frozen=True)
 class TableRows:
-    """A table. ``end``: index after its last row; ``cells``: texts by row; ``columns``: the (left, right) of each."""
+    """A table. ``end``: index after its last row; ``cells``: texts by row; ``columns``: each column's (left, right)."""
 
     end: int
     cells: list[list[str]]
@@ -48,7 +48,7 @@ class TableRows:
 
 
 def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> TableRows | None:
-    """Returns the table that begins with ``rows[start]``, or None. ``n_tried``: how many rows before began no table."""
+    """Returns the table that begins at ``rows[start]``, or None. ``n_tried``: how many rows above began no table."""
     if not 1 < len(rows[start]) <= _WIDEST:
         return None
     end = _end(rows[: start + (_ROWS if n_tried < _TRIED else _FEWER)], start)
@@ -83,7 +83,7 @@ def _table(rows: Sequence[Sequence[Line]], start: int, end: int) -> TableRows | 
 
 
 def columns_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> tuple[int, list[Line]] | None:
-    """Returns the index after the columns of text that begin with ``rows[start]``, and their lines, column by column;
+    """Returns (index after the last row, lines column by column) of the columns of text that begin at ``rows[start]``,
     or None. A large gap, or a line across the columns, ends them. ``n_tried``: as in `table_at`."""
     first = [cell for row in rows[start : start + 2] for cell in row]
     if len(rows[start]) < 2 or 2 * sum(len(cell.text) for cell in first) < _PROSE * len(first):  # figures: saves time
@@ -109,7 +109,7 @@ def columns_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> 
 
 
 def _is_text(lines: Sequence[Sequence[Line]]) -> bool:
-    """Returns whether a column's lines are text: long, about equally wide, and many begin within a sentence."""
+    """Returns whether a column's lines are text: long, about equally wide, and many begin in lower case."""
     cells = [cell.text for line in lines for cell in line]
     widths = [line[-1].right - line[0].left for line in lines]
     return (
@@ -120,7 +120,7 @@ def _is_text(lines: Sequence[Sequence[Line]]) -> bool:
 
 
 def _runs_on(lines: Sequence[Sequence[Line]]) -> bool:
-    """Returns whether a column's lines are running text: hardly any has room for the first word of the next one."""
+    """Returns whether a column holds running text: on most lines, the next line's first word would not have fitted."""
     words, edge = [line[0].words[0] for line in lines[1:]], max(line[-1].right for line in lines)
     n_full = sum(line[-1].right + word.right - word.left > edge for line, word in zip(lines, words, strict=False))
     return _is_text(lines) and n_full >= _RUNNING * len(words)
@@ -137,7 +137,7 @@ def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def _names_rows(row: Sequence[Line], below: Sequence[Line], usual: int) -> bool:
-    """Returns whether a single, short cell is the title of the rows below: the next row is full and begins there."""
+    """Returns whether ``row``, a short cell, is the title of the rows below: the next one is full and begins there."""
     begins_there = abs(row[0].left - min(cell.left for cell in below)) < row[0].height
     return len(row[0].text) <= _TITLE and len(below) == usual and begins_there
 
@@ -162,7 +162,7 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
 
 
 def _stands_above(line: Line, table: Sequence[Sequence[Line]]) -> bool:
-    """Returns whether a line left of the table is the next heading: larger or farther off than the table's rows."""
+    """Returns whether ``line``, below a table, is the next heading: larger than the table's rows, or farther off."""
     usual = median([0.0, *(_gap(above, below) for above, below in pairwise(table))])
     heights = median(cell.height for row in table for cell in row)
     return _gap(table[-1], [line]) > usual + _CLOSE or line.height > _LARGER * heights
@@ -181,7 +181,7 @@ def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
 
 
 def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Returns whether ``other``, a single cell, continues a cell of ``row`` (the first only if it is in lower case)."""
+    """Returns whether ``other``, a row of one cell, continues a cell of ``row`` (the first only in lower case)."""
     gap = min(one.bottom for one in row) - other[0].top
     behind = sorted(row, key=lambda one: one.left)[len(row) > 1 and not other[0].text[:1].islower() :]
     is_below = any(abs(one.left - other[0].left) < other[0].height / 2 for one in behind)
@@ -189,7 +189,7 @@ def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
 
 
 def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
-    """Returns (left, right) of each column, from the rows with the most common number of cells."""
+    """Returns (left, right) of each column of a table, mainly from the rows with its usual number of cells."""
     rows = [row for row in table if len(row) > 1]
     if not rows:
         return []
@@ -236,7 +236,7 @@ def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> 
 
 
 def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
-    """Returns a cell's parts, split where a gap, even a narrow one, is between two columns."""
+    """Returns the parts of a cell, which is split at each gap, even a narrow one, that is between two columns."""
     return cell.cut([
         at for at, (one, other) in enumerate(pairwise(cell.words), 1)
         if other.left - one.right > _LOOSE * cell.height
@@ -245,8 +245,8 @@ def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
 
 
 def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]:
-    """Returns the rows' cells, with the lines of a cell joined. If gaps between rows differ, a row joins a close one
-    above it, for example if either has no first cell. Else only a single cell that is no number joins the row above."""
+    """Returns the rows' cells, with the lines of each cell joined. If gaps between rows differ, a row joins the close
+    row above if, for example, its first cell is empty. If not, a row joins if its only cell is no number."""
     gaps = [_gap(above, below) for (_, above), (_, below) in pairwise(rows)]
     near, far = min(gaps, default=0.0), max(gaps, default=0.0)
     parted = far - near > _PARTED
@@ -302,7 +302,7 @@ def _is_list(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]], int]:
-    """Returns the cells of the first rows of ``lines`` that fill all columns of ``table``, and their line count."""
+    """Returns (cells by row, number of lines) of the first rows in ``lines`` that fill all columns of ``table``."""
     rows, n_lines = [], 0
     for row in rows_of(lines):
         cells = row_cells(row)
@@ -320,6 +320,6 @@ def column_of(line: Line, columns: Sequence[tuple[float, float]]) -> int | None:
 
 
 def row_cells(lines: Sequence[Line]) -> list[Line]:
-    """Returns the fragments of a row's lines, in reading direction."""
+    """Returns the fragments of the lines of a row, sorted in reading direction."""
     found = [part for line in lines for part in fragments(line)]
     return sorted(found, key=lambda part: part.left) if len(lines) > 1 else found

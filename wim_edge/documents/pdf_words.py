@@ -48,7 +48,7 @@ _NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 
 
 class Word(NamedTuple):
-    """A word, or its part with letters of one size. Places are in points, with the page turned to reading direction."""
+    """A word, or a part of one, in letters of one size. Places are in points, on the page turned for reading it."""
 
     text: str
     left: float
@@ -71,9 +71,9 @@ class WordRow(NamedTuple):
 
 @dataclass
 class WordRows:
-    """A page's words in rows, a list of rows per reading direction. ``from_right``: most letters run from right to
-    left, so that places are mirrored. ``n_struck``, ``n_lost``, ``n_outside``: the numbers of struck-out words,
-    unreadable letters, and rows with words off the page."""
+    """A page's words: ``rows`` lists the rows of each reading direction. ``from_right``: whether most letters run from
+    right to left; places are then mirrored. ``n_struck``, ``n_lost``, ``n_outside``: the numbers of struck-out words,
+    of unreadable letters, and of rows with words off the page."""
 
     rows: list[list[WordRow]] = field(default_factory=list)
     from_right: bool = False
@@ -85,7 +85,7 @@ class WordRows:
 
 
 def page_words(page: Any, lines: Sequence[Box] = (), n_sure: int = 0) -> WordRows:
-    """Returns a pypdfium2 page's words. ``lines``: lines that may strike words out; the first ``n_sure`` surely do."""
+    """Returns a page's words. ``lines``: drawings that may strike words out; the first ``n_sure`` surely do."""
     chars = _Chars(page)
     found = WordRows(from_right=is_rtl(chars.text), n_lost=chars.n_lost, weight=chars.weight)
     by_turn, (left, bottom, right, top) = dict[int, list[list[Word]]](), page.get_bbox()
@@ -111,7 +111,7 @@ def page_words(page: Any, lines: Sequence[Box] = (), n_sure: int = 0) -> WordRow
 
 
 def _add(rows: list[list[Word]], words: list[Word]) -> None:
-    """Appends one of PDFium's rows to ``rows``, or joins it to the last of them: PDFium ends rows even inside words."""
+    """Appends ``words``, one row of PDFium, to ``rows`` or to their last row: PDFium ends rows even inside words."""
     if not words:
         return
     first, last = words[0], rows[-1][-1] if rows else None
@@ -134,7 +134,7 @@ def _is_level(one: Word, other: Word) -> bool:
 
 
 def _row(parts: Sequence[Word]) -> WordRow:
-    """Joins the parts of words into a row, with raised letters as plain text ("m²", "[1]")."""
+    """Returns the row that ``parts`` of words make up, with raised letters as plain text ("m²", "[1]")."""
     bottom, top = median_low([one.bottom for one in parts]), median_high([one.top for one in parts])
     height = median_high([one.top - one.bottom for one in parts])
     least, most = bottom + _RAISED * height, _SMALLER * height  # of a raised letter
@@ -192,7 +192,7 @@ def _covers(line: Box, letter: Box) -> bool:
 
 
 def _is_as_long(line: Box, letters: Box) -> bool:
-    """Returns whether a line is about as long as the box around some letters; blanks may make it longer."""
+    """Returns whether a line is about as long as ``letters``, the box around letters. It may be longer, over blanks."""
     least, most = -_SHORTER * (line[2] - line[0]), _LONGER * (letters[3] - letters[1])
     return all(least < beyond < most for beyond in (letters[0] - line[0], line[2] - letters[2]))
 
@@ -249,14 +249,14 @@ class _Chars:
         self._is_plain = not _NO_TEXT.search(text) and not _SURROGATE.search(text)
 
     def _is_lost(self, text: str, at: int) -> bool:
-        """Returns whether the font does not define a character. PDFium may return U+0000 as U+FFFE, its hyphen."""
+        """Returns whether the font does not define the character at ``at``. PDFium may return U+FFFE for U+0000."""
         if _ZERO.match(text, at) and self._raw.FPDFText_IsHyphen(self._handle, at) != 1:
             _, bottom, _, top = self._page.get_charbox(at)
             return bool(top - bottom > 1)  # else it is a blank
         return bool(self._raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1)
 
     def weight(self, at: int) -> int:
-        """Returns the weight of a character's font; 0: unknown. If it states none, "Bold" in its name decides."""
+        """Returns a character's font weight; 0 if unknown. A font that states none has 700 if "Bold" is in its name."""
         known = self._raw.FPDFText_GetFontWeight(self._handle, at) if at >= 0 else -1
         if known == 0 and self._raw.FPDFText_GetFontInfo(self._handle, at, self._name, len(self._name), None):
             return _BOLD if b"Bold" in self._name.value else _REGULAR
@@ -268,7 +268,7 @@ class _Chars:
         return place.left, place.bottom, place.right, place.top
 
     def rows(self, from_right: bool) -> Iterator[tuple[int, list[Word]]]:
-        """Yields (turn, words) for PDFium's rows. ``turn``: by how many degrees to turn the page to read the words."""
+        """Yields (turn, words) for PDFium's rows. ``turn``: the degrees to turn the page by to read the words."""
         for row in _ROW.finditer(self.text):
             for turn, start, end in self._by_turn(*row.span()):
                 text = self.text[start:end]
@@ -280,7 +280,7 @@ class _Chars:
                     yield turn, words
 
     def _by_turn(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """Splits a row by reading direction: (degrees to turn the page by, start, end) of each part."""
+        """Returns (degrees to turn the page by, start, end) of each part of a row with one reading direction."""
         text = self.text[start:end]
         if text.isspace():
             return []
@@ -331,7 +331,7 @@ class _Chars:
         return (_placed_word(text, box, turn, joins, start),) if text else ()
 
     def _placed(self, start: int, end: int, turn: int, from_right: bool) -> Iterator[Word]:
-        """Yields the words of a turned or right-to-left row, in the order of the letters' places on the page."""
+        """Yields the words of a turned or right-to-left row in reading order, by its letters' places on the page."""
         glyphs = [_placed_word(self.text[at], self.box(at), turn) for at in range(start, end)]
         most = _APART * max(one.top - one.bottom for one in glyphs)
         levels: list[list[Word]] = []  # PDFium joins turned lines into one
@@ -346,9 +346,9 @@ class _Chars:
                 yield from (word._replace(bottom=bottom, top=top) for word in self._word(text, box, turn=turn))
 
     def without_struck(self, words: list[Word], lines: Sequence[Box], turn: int, sure: Set[Box]) -> list[Word]:
-        """Returns a row's words without struck-out letters, and counts these words. The lines in ``sure`` strike out.
-        Any other line does if it is as long as the letters that it covers: a chart's line is longer, an outline's is
-        shorter. Words without `Word.start` are struck out as a whole."""
+        """Returns a row's words without struck-out letters, and counts in ``n_struck`` the words that lose letters. A
+        line in ``sure`` strikes letters out. Any other line does if it is as long as the letters that it covers: a
+        chart's line is longer, an outline's is shorter. A word without `Word.start` is struck out as a whole."""
         bottom, top = min([word.bottom for word in words]), max([word.top for word in words])
         first, last = (bisect_left(lines, at, key=lambda line: line[1]) for at in (bottom, top))
         near = [line for line in lines[first:last] if bottom < line[1] <= line[3] < top][:_LINES]
@@ -379,7 +379,7 @@ class _Chars:
         return made
 
     def _parts(self, word: Word, turn: int) -> list[tuple[str, Box]]:
-        """Returns a word's letters with their places; a word without `Word.start` is one part."""
+        """Returns (letter, box) of each letter of a word, or [(text, box)] of a word without `Word.start`."""
         if word.start < 0:
             return [(word.text, (word.left, word.bottom, word.right, word.top))]
         return [(letter, as_read(self.box(word.start + at), turn)) for at, letter in enumerate(word.text)]

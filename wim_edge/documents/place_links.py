@@ -29,7 +29,7 @@ def opens(path: Path, place: Place) -> str:
 
 
 def page_text(page: int, label: str | None) -> str:
-    """Returns a page for display: "page 12", or "page 5, 9th in the file" if its printed number (``label``) differs."""
+    """Returns a page number for display: "page 12", or "page 5, 9th in the file" if the page is labelled 5."""
     if label is None:
         return f"page {page}"
     ending = "th" if page % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(page % 10, "th")
@@ -43,7 +43,7 @@ def link(opened: str, path: str) -> str:
 
 
 def with_named_pages(document: Document, question: str) -> Document:
-    """Returns the document limited, by ``parts``, to the pages that a question names ("pages 5-7"); else unchanged."""
+    """Returns the document with ``parts`` set to the pages that a question names ("pages 5-7"), if it names any."""
     marks = [mark for mark in document.marks if mark.page is not None]
     numbers = {mark.page_label or str(mark.page): at for at, mark in reversed([*enumerate(marks)])}
     ends = [*(mark.start for mark in marks[1:]), len(document.text)]

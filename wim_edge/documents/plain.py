@@ -1,7 +1,7 @@
 """The readers of plain text and Markdown with their headings as sections, and of JSON with its keys as sections.
 
 A text file with many HTML tags is read as HTML. A model would read the tags as words (half of the tokens of some
-tables) and quote them. JSON keeps its lines: a small model reads them better than rows with their keys."""
+tables) and quote them. A JSON text keeps its lines: a small model reads these better than rows of keys and values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _DEPTH, _LONGEST = 6, 60  # most keys of a path, which keeps the last ones; most
 
 
 def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text of a file that has no other reader. ``ending``, such as ".md", identifies Markdown and JSON."""
+    """Returns the document in a file that has no other reader. ``ending`` (".md") identifies Markdown and JSON."""
     text, notes = decode(name, data)
     if ending in MARKDOWN.endings:
         return _markdown(name, text, limits, notes)
@@ -57,7 +57,7 @@ def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
 
 
 def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...] = ()) -> Document:
-    """Returns the document of a plain text. A text that is HTML is read without tags, with sections and a note."""
+    """Returns a plain text as a document. Text that is HTML is read without tags, with sections, and with a note."""
     if not is_markup(text):
         marks = tuple(Mark(start, section=short(title)) for start, title in titles_of(text))
         # A long title before each segment would cost more than it tells
@@ -74,7 +74,7 @@ def plain(name: str, text: str, limits: Limits = DEFAULTS, notes: tuple[str, ...
 
 
 def is_markup(text: str) -> bool:
-    """Returns whether a text is HTML: it has many tags, and at least half are known HTML tags in pairs."""
+    """Returns whether a text is HTML: its known HTML tags in pairs are at least 20, and at least half of all tags."""
     if text.count("<") < _LEAST:
         return False
     tags = Counter((closing, tag.lower()) for closing, tag in _TAG.findall(text))
@@ -83,7 +83,7 @@ def is_markup(text: str) -> bool:
 
 
 def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> Document:
-    """Returns the document with a section per heading. The text is verbatim, without struck-out text and comments."""
+    """Returns a Markdown document with a section per heading. Drops struck-out text and comments, and nothing else."""
     front = _FRONT_MATTER.match(text)
     titled = _TITLE.search(front.group()) if front else None
     title = short(titled[1]) if titled else ""
@@ -108,7 +108,7 @@ def _markdown(name: str, text: str, limits: Limits, notes: tuple[str, ...]) -> D
 
 
 def _as_shown(text: str, body: int, parser: Any, draft: DocumentBuilder) -> str:
-    """Returns the text without the struck-out passages and comments after offset ``body``; their line ends stay."""
+    """Returns the text without struck-out passages and comments from offset ``body`` on. Their line feeds stay."""
     lines, heading, done, known = text[body:].split("\n"), "", 0, dict[str, Any]()
     for before, token in pairwise([None, *parser.parse(text[body:], known)]):
         if token.type in ("inline", "html_block") and token.map[0] >= done:
@@ -130,7 +130,7 @@ def _as_shown(text: str, body: int, parser: Any, draft: DocumentBuilder) -> str:
 
 
 def _left_out(text: str) -> Iterator[tuple[int, int]]:
-    """Yields (start, end) of each struck-out passage and each comment that is not in code."""
+    """Yields (start, end) of each struck-out passage and comment in Markdown, except within code."""
     ends: dict[str, list[int]] = defaultdict(list)
     for one in _END.finditer(text):
         ends[one[0]].append(one.start())
@@ -145,9 +145,9 @@ def _left_out(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _key_paths(text: str) -> tuple[Mark, ...]:
-    """Returns the marks of sections in a JSON text. A section is a run of values with one path of keys, which is its
-    title ("network > mqtt"). An object in a list has its name or its number as its key. A text that is not JSON, or has
-    several brackets on a line, gets no marks."""
+    """Returns the section marks of a JSON text. Successive values with the same path of keys form a section; its title
+    is the path ("network > mqtt"). An object in a list has its name or its number as its key. A text that is not JSON,
+    or has several brackets on a line, has no marks."""
     try:
         if not isinstance(json.loads(text), dict | list):
             return ()
@@ -179,14 +179,14 @@ def _marks(lines: list[str]) -> Iterator[Mark]:
 
 
 def _parts(line: str) -> tuple[str, str]:
-    """Returns the key (empty if there is none) and the verbatim value of a line of JSON."""
+    """Returns (key, value) of a line of JSON. The value is verbatim; the key is "" if the line has none."""
     told = line.strip().removesuffix(",").rstrip()
     key = _KEY.match(told)
     return (_shown(key[1]), told[key.end() :]) if key else ("", told)
 
 
 def _name(following: list[str]) -> str:
-    """Returns an object's name from the lines after its bracket; empty if they contain none."""
+    """Returns a JSON object's name from ``following``, the lines after its bracket; "" if these contain no name."""
     told = {}
     for key, value in map(_parts, following):
         if not key or value in ("{", "["):
@@ -196,7 +196,7 @@ def _name(following: list[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    """Returns a key or name on one line, with its escapes resolved where possible."""
+    """Returns at most 60 characters of a JSON key or name, on one line and with valid escapes resolved."""
     with suppress(ValueError):
         text = str(json.loads(f'"{text}"'))
     return well_formed(" ".join(text.split()))[:_LONGEST]

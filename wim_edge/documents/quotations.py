@@ -47,7 +47,7 @@ class Collected(DocumentBuilder):
 
 
 def of_plain(text: str) -> Iterator[Paragraph]:
-    """Yields the paragraphs of a plain text. The `>` before quoted lines are removed, and counted as depth."""
+    """Yields the paragraphs of a plain-text mail. Counts the `>` before quoted lines in ``quoted``, and drops them."""
     block: list[str] = []
     depth = 0
     for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
@@ -90,7 +90,7 @@ def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[
 
 
 def _attribution(text: str) -> tuple[str, str]:
-    """Splits a paragraph into (text, attribution). The attribution is the last lines, if they end with a colon."""
+    """Returns (text, attribution) of a paragraph. The attribution is its last lines if they end with a colon."""
     lines = text.rstrip().split("\n")
     if not lines[-1].endswith((":", "：")):
         return text, ""
@@ -104,7 +104,7 @@ def _attribution(text: str) -> tuple[str, str]:
 
 
 def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str]) -> Iterator[tuple[Paragraph, str]]:
-    """Yields (paragraph, title), split before each quoted mail's head. The title is made of that head, or empty."""
+    """Yields (paragraph, title). Splits a paragraph before a quoted mail's head, which gives the title (else "")."""
     above = ""
     for text, depth, section in paragraphs:
         lines, begin, title = text.split("\n"), 0, ""
@@ -126,7 +126,7 @@ def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str
 
 
 def _is_head(values: list[str], subject: str, people: Sequence[str], *, is_ruled: bool) -> bool:
-    """Returns whether the values of lines "Label: value" are a mail's head. ``is_ruled``: True if a rule is above."""
+    """Returns whether lines "Label: value" with these values are a mail's head. ``is_ruled``: if a rule is above."""
     if len(values) < _LINES or _TIME.search(values[0]) or not any(map(_TIME.search, values[1:])):
         return False
     is_about = bool(subject) and any(subject in value for value in values[1:])

@@ -42,10 +42,9 @@ _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Limits = DEFAULTS) -> Document:
-    """Reads one file; the string ``-`` reads standard input (``stdin``, if given).
-
-    Raises DocumentError for a file that cannot be read: missing, empty, encrypted, scanned, damaged, above a limit, or
-    in an unsupported format."""
+    """Returns the document in a file. The source ``-`` is standard input, or ``stdin`` if given. Raises DocumentError
+    for a file that cannot be read: missing, empty, encrypted, scanned, damaged, above a limit, or in an unsupported
+    format."""
     if source != "-":
         return document_of(Path(source), bytes_of(Path(source), limits), limits)
     if stdin is None and sys.stdin is None:
@@ -54,7 +53,7 @@ def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Lim
 
 
 def document_of(path: Path, data: bytes, limits: Limits = DEFAULTS) -> Document:
-    """Returns the document in ``data``, the bytes of the file ``path``. Raises DocumentError as `read_document`."""
+    """Returns the document in ``data``, the bytes of file ``path``. Raises DocumentError as `read_document` does."""
     return replace(_parse_checked(_printable(path.name or str(path)), path.suffix.lower(), data, limits), path=path)
 
 
@@ -70,7 +69,7 @@ def _parse_checked(name: str, ending: str, data: bytes, limits: Limits) -> Docum
 
 
 def read_documents(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Document]:
-    """Reads several files; numbers equal names. Raises as `read_document`, or InvalidRequestError for two ``-``."""
+    """Returns the files' documents; numbers equal names. Raises DocumentError, or InvalidRequestError for two ``-``."""
     sources = list(sources)
     if sources.count("-") > 1:
         raise InvalidRequestError("standard input (-) is given twice", "Give - once.")
@@ -78,12 +77,13 @@ def read_documents(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> 
 
 
 def listed(documents: Documents) -> list[DocumentSource]:
-    """Returns one document, or several, as a list."""
+    """Returns ``documents``, whether one or several, as a list."""
     return [documents] if isinstance(documents, str | Path | Document) else list(documents)
 
 
 def load_documents(documents: Documents, limits: Limits) -> list[Document]:
-    """Returns the documents, with titles and unique names; reads those that are paths. Raises as `read_documents`."""
+    """Returns the documents, with unique names, and with titles if they are from files. Reads those given as paths.
+    Raises DocumentError, or InvalidRequestError if ``-`` (standard input) is given twice."""
     given = listed(documents)
     if empty := next((one for one in given if isinstance(one, Document) and not one.text.strip()), None):
         raise DocumentError(f"{empty.name}: the document is empty", "Give one that holds text.")
@@ -95,7 +95,7 @@ def load_documents(documents: Documents, limits: Limits) -> list[Document]:
 
 @dataclass(frozen=True)
 class Scan:
-    """A file with text to recognise. ``pages``: the numbers of a PDF's pages that are pictures; empty for a picture."""
+    """A file with text to recognise. ``pages``: the numbers (from 1) of a PDF's scanned pages; empty for a picture."""
 
     path: Path
     pages: tuple[int, ...]
@@ -103,8 +103,8 @@ class Scan:
     def recognise(
         self, limits: Limits = DEFAULTS, *, keep: bool = False, is_stopped: Callable[[], bool] = bool
     ) -> Generator[scans.ScannedPage]:
-        """Recognises the text and yields each page; `read_document` then uses the pages. ``keep``: also stores them on
-        disk. ``is_stopped`` is polled, and ends the recognition when it returns True. Raises DocumentError."""
+        """Recognises the text and yields each page, which `read_document` then uses. ``keep``: also stores the pages on
+        disk. Recognition ends once ``is_stopped``, called again and again, returns True. Raises DocumentError."""
         from wim_edge.documents import scans
 
         return scans.recognise(
@@ -113,7 +113,7 @@ class Scan:
 
 
 def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
-    """Returns the files that have pages to recognise. `read_document` also recognises them, but reports no progress."""
+    """Returns the files that have pages to recognise. `read_document` would recognise them without showing progress."""
     from wim_edge.documents import scans
     from wim_edge.documents.pdf import unread_scans
 
@@ -193,7 +193,7 @@ def _parse_archive(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def _loaded(reader: str) -> Callable[..., Document]:
-    """Returns a function of this package, such as "pdf.read_pdf"; imports its module only now."""
+    """Imports and returns a function of this package, given its module and name, such as "pdf.read_pdf"."""
     module, _, function = reader.partition(".")
     loaded: Callable[..., Document] = getattr(import_module(f"{__package__}.{module}"), function)
     return loaded

@@ -33,7 +33,7 @@ _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
 _DIGITS = re.compile(r"\d+")
 _Stretch = list[Line] | TableRows
 _Key = tuple[str, int, int]
-"""A possible running head: its text without the page number, that number minus the page's index, and its height."""
+"""A possible running head: (text without the page number, that number minus the page's index, place on the page)."""
 _EDGE = 2  # the lines at a page's top and bottom that may be between the parts of a table
 _WORDS, _LONGEST = 4, 200
 """The fewest words beside a page number in a running head ("Delivery note no. 17" is none), and its most characters."""
@@ -48,8 +48,8 @@ _SAME_EDGE, _INDENT = 0.15, 0.8  # the tolerance of equal edges, and the least i
 
 
 def reflow(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]] = ()) -> list[str]:
-    """Returns the pages' texts. In prose, page numbers and repetitions of running heads are dropped. A form or a list
-    keeps them, as any of its lines may identify the page. ``ends``: each page's bottom and top; empty if unknown."""
+    """Returns a text per page. In prose, page numbers and repeated running heads are dropped, if ``ends``, each page's
+    (bottom, top), are given. A form or a list keeps them, as any of its lines may identify the page."""
     widths = sorted(len(line.text) for page in pages for line in page if len(line.text) > _SHORT)
     is_prose = len(widths) >= _FEW and widths[int(_FULL * (len(widths) - 1))] >= _PROSE
     parts = [_stretches(page) for page in (_without_heads(pages, ends) if is_prose and ends else pages)]
@@ -58,8 +58,8 @@ def reflow(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]] 
 
 
 def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]]) -> list[Sequence[Line]]:
-    """Returns the pages without page numbers, and with each running head or foot on its first page only. Such a line is
-    at the same height on nearby pages, and apart from the text on most of them."""
+    """Returns the pages' lines without page numbers, and with each running head or foot on its first page only. A
+    running head is at the same height on nearby pages, and apart from the text on most of them."""
     rows = [rows_of(line for line in sorted(page, key=lambda line: -line.top) if end[0] < line.bottom < end[1])
             for page, end in zip(pages, ends, strict=True)]  # fmt: skip
     most = _LARGER * median(line.height for page in pages for line in page)
@@ -91,13 +91,13 @@ def _running(rows: Sequence[Sequence[list[Line]]], keys: Sequence[Sequence[Seque
 
 
 def _heads(keys: Sequence[Sequence[Sequence[_Key]]], heads: Set[_Key]) -> Iterator[int]:
-    """Yields the indices of the rows in which each part has a key in ``heads``."""
+    """Yields the indices of a page's rows of which every part has a key in ``heads``."""
     return (at for at, row in enumerate(keys) if row and not any(map(heads.isdisjoint, row)))
 
 
 def _keys(rows: Iterable[list[Line]], page: int, ends: tuple[float, float], most: float) -> Iterator[list[list[_Key]]]:
-    """Yields the keys of each part of each row, which identify a running head on several pages. A row has no keys if it
-    is ``most`` points high or more, or far from the page's ``ends``, its bottom and top."""
+    """Yields for each row the keys of its parts. Rows with equal keys on several pages may be running heads. A row has
+    no keys if it is ``most`` points high or more, or far from the page's ``ends``, its bottom and top."""
     reach = _MARGIN * (ends[1] - ends[0])
     for row in rows:
         end = ends[ends[1] - row[0].bottom < reach]
@@ -109,7 +109,7 @@ def _keys(rows: Iterable[list[Line]], page: int, ends: tuple[float, float], most
 
 def _names(text: str, page: int) -> Iterator[tuple[str, int]]:
     """Yields (text, 0). If the text begins or ends with a likely page number, also yields (the rest, number minus
-    ``page``). A number is likely if it is beside four words or more, or alone, or marked as one ("page 2", "2/3")."""
+    ``page``). A number is likely if it stands alone or beside at least four words, or is marked: "page 2", "2/3"."""
     yield text, 0
     has_digits = _DIGITS.search(text) is not None
     if not has_digits and _PAGE_NUMBER.fullmatch(text):
@@ -121,7 +121,7 @@ def _names(text: str, page: int) -> Iterator[tuple[str, int]]:
 
 
 def _apart(rows: Sequence[Sequence[Line]], heads: Set[int]) -> Sequence[int]:
-    """Returns which rows of ``heads`` begin or end a page, with a larger gap to the text than its paragraphs have."""
+    """Returns the indices of rows in ``heads`` that begin or end a page, and are unusually far from the text."""
     gaps = [min(one.bottom for one in row) - max(one.top for one in below) for row, below in pairwise(rows)]
     least = _CLEAR * median([line.height for row in rows for line in row] or [0])
     usual = [gap for at, gap in enumerate(gaps) if 2 * gap > least and heads.isdisjoint((at, at + 1))]
@@ -133,7 +133,7 @@ def _apart(rows: Sequence[Sequence[Line]], heads: Set[int]) -> Sequence[int]:
 
 
 def _repeated(pages: Sequence[Sequence[Line]]) -> set[int]:
-    """Returns the ids of lines at pages' ends that are page numbers, or are the same on two pages but for these."""
+    """Returns the ids of top and bottom lines that are page numbers, or the same on two pages but for a number."""
     edges = {id(line): re.sub(rf"(?<!\d){at}(?!\d)", "#", line.text, count=1) for at, page in enumerate(pages, 1)
              for line in (*page[:_EDGE], *page[-_EDGE:])}  # fmt: skip
     times = Counter(edges.values())
@@ -141,7 +141,7 @@ def _repeated(pages: Sequence[Sequence[Line]]) -> set[int]:
 
 
 def _stretches(page: Sequence[Line]) -> list[_Stretch]:
-    """Returns the page's stretches, in order: its tables, and lists of the lines between them."""
+    """Returns a page divided into stretches, in order: its tables, and lists of the lines between them."""
     found: list[_Stretch] = []
     for are_whole, some in groupby(page, key=lambda line: line.is_whole):
         if are_whole:
@@ -167,7 +167,7 @@ def _stretches(page: Sequence[Line]) -> list[_Stretch]:
 
 
 def _text(page: Sequence[_Stretch]) -> str:
-    """Returns a page's paragraphs and tables. The rest of the previous page's table begins with a line feed."""
+    """Returns a page's text. The rest of a table from the previous page begins with a line feed."""
     prose = [line for one in page if not isinstance(one, TableRows) for line in one if not line.is_whole][:_MOST]
     texts: list[str] = []
     for one in page:
@@ -213,8 +213,8 @@ def _join_tables(pages: Sequence[list[_Stretch]], heads: Container[int]) -> None
 
 
 def _rest(page: list[_Stretch], table: TableRows, heads: Container[int]) -> TableRows | None:
-    """Returns the table at the top of ``page``, below running heads, if it has the columns of ``table``. Lines there
-    that fill the columns of ``table`` become such a table, in place."""
+    """Returns the table at the top of ``page``, below running heads, if it has the columns of ``table``; else None.
+    Lines there that fill these columns are first made a table, in place."""
     above = [] if isinstance(page[0], TableRows) else [*takewhile(lambda line: id(line) in heads, page[0])]
     first = page[1] if above and len(page) > 1 and len(above) == len(page[0]) else page[0]  # type: ignore[arg-type]
     if isinstance(first, TableRows):
@@ -232,7 +232,7 @@ def _rest(page: list[_Stretch], table: TableRows, heads: Container[int]) -> Tabl
 
 
 def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
-    """Returns the paragraphs of some lines. ``page``: the page's lines of prose, which show its margins."""
+    """Returns the paragraphs that ``lines`` make up. ``page``: the page's lines of prose, which show its margins."""
     steps = [one.bottom - other.bottom for one, other in pairwise(lines)]
     usual = median([step for step in steps if step > 0] or [lines[0].height])
     made: list[str] = []
@@ -274,7 +274,7 @@ def _margin(block: Sequence[Line], page: Sequence[Line]) -> tuple[float, bool]:
 
 
 def _edge(lines: Sequence[Line], least: int) -> float | None:
-    """Returns the rightmost place at which ``least`` lines end, or None; single lines may be slightly longer."""
+    """Returns the rightmost x at which ``least`` lines end, or None. Single lines may end a little farther right."""
     ends = sorted((line.right for line in lines), reverse=True)
     height = lines[0].height
     near = (

@@ -1,7 +1,6 @@
 """Rows of cells as text: one line per row, cells separated by pipes; the header begins with a pipe.
 
-Tables of every format have this form in a document's text, and `wim_edge.documents.tables` looks cells up in it.
-"""
+Tables of every format have this form in a document's text, and `wim_edge.documents.tables` looks cells up in it."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ _REPEATED, _ALL_REPEATED, _CELLS, _GROWTH = 200, 1_000_000, 200_000, 4
 
 
 def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, column: int | None = None) -> None:
-    """Appends rows of cells as tables; empty rows separate tables. Each table is a paragraph, without empty columns at
-    its sides. None: a hidden row. ``column``: of a sheet, the column (from 1) of the first cell; 0: some are hidden."""
+    """Appends rows of cells as tables, each a paragraph without empty columns at its sides. Empty rows separate tables;
+    a None row is hidden. ``column``: a sheet's column (from 1) of the first cell; 0 if others between are hidden."""
     block: list[list[str]] = []
     numbers: list[int] = []
     for number, row in enumerate(chain(rows, [()]), start=1):
@@ -45,7 +44,7 @@ def add_rows(draft: DocumentBuilder, rows: Iterable[Sequence[str] | None], *, co
 def add_shown_rows(
     draft: DocumentBuilder, rows: list[list[str] | None], hidden: Set[int], name: str, *, is_sheet: bool
 ) -> None:
-    """Appends the rows (None: hidden) without the ``hidden`` columns (from 1), and notes which of these have text."""
+    """Appends rows (None: a hidden row) without the columns ``hidden`` (from 1). Notes each of these that has text."""
     for at in sorted(hidden & {at for row in rows if hidden and row for at, cell in enumerate(row, 1) if cell}):
         draft.omit("hidden column", f"{name}, {letters(at)}")
     if hidden:
@@ -61,7 +60,7 @@ def _first_column(hidden: Set[int], rows: Sequence[Sequence[str] | None]) -> int
 
 
 def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Yields (offset, row number) of the first row, and of each row below a hidden one."""
+    """Yields (offset, row number) of the first line, and of each line whose row does not follow the row above."""
     offset, expected = 0, 0
     for line, number in zip(lines, numbers, strict=False):
         if number != expected:
@@ -71,12 +70,12 @@ def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int
 
 def table_text(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[str]:
     """Returns a table's paragraphs: the titles above it, then its rows. A repeated header begins another table.
-    ``block``: rows, not all empty; ``is_headed``: whether the first row names the columns (None: its cells decide)."""
+    ``block``: rows, not all empty; ``is_headed``: whether the first row names the columns (None: unknown)."""
     return [text for _, _, text in _tables_of(block, is_headed)]
 
 
 def _tables_of(block: Sequence[Sequence[str]], is_headed: bool | None = None) -> list[tuple[int, int, str]]:
-    """Returns the paragraphs of `table_text`, each as (rows merged into its header, first column from 0, text)."""
+    """Returns the paragraphs of `table_text`: (number of rows merged into the header, first column from 0, text)."""
     begins = [0]
     again = [at for at in range(2, len(block)) if _is_like(block[at], block[0])]
     if again and names_columns(block[: again[0]]):
@@ -103,7 +102,7 @@ def _one_table(block: Sequence[Sequence[str]], is_headed: bool | None) -> list[t
 
 def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tuple[list[Sequence[str]], int]:
     """Returns the rows with a header of two lines merged ("Price" over "net" and "gross": "Price net", "Price gross"),
-    and the number of lines saved (0 or 1). Merges only if each upper label is above several lower ones, or alone."""
+    and the number of lines saved, 0 or 1. Merges only if each upper label is above several lower ones or none."""
     if len(table) < 3 or len(table[0]) > len(table[1]) or any(map(_NUMBER.fullmatch, table[1])):
         return table, 0
     labels, group, n_groups = [], "", 0
@@ -123,12 +122,12 @@ def _with_one_header(table: list[Sequence[str]], is_headed: bool | None) -> tupl
 
 
 def _is_above(row: Sequence[str], widest: int) -> bool:
-    """Returns whether a row is a line above a table: it fills only the first two of more than four columns."""
+    """Returns whether a row is a title above a table: of more than four columns, it fills only the first two."""
     return 2 * sum(map(bool, row)) < widest and all(row[:2]) and not any(row[2:])
 
 
 def _is_like(row: Sequence[str], header: Sequence[str]) -> bool:
-    """Returns whether a row repeats a header: it has most of the labels, at least two, in their places."""
+    """Returns whether a row repeats a header: most of the header's labels, at least two, are in their places."""
     alike = sum(bool(cell) and cell.casefold() == label.casefold() for cell, label in zip(row, header, strict=False))
     return alike > 1 and 2 * alike > sum(map(bool, header))
 
@@ -144,7 +143,7 @@ def line_of(cells: Sequence[str]) -> str:
 
 def names_columns(table: Sequence[Sequence[str]]) -> bool:
     """Returns whether the first row names the columns: all cells but the first are filled, all differ, and none is a
-    value like those below. With two columns, most values of one must have digits; else the rows are properties."""
+    value like the cells below. If there are two columns, most cells below one label must also have digits."""
     first = [cell.casefold() for cell in table[0]]
     if len(table) < 2 or len(first) < 2 or not all(first[1:]) or len(set(first)) < len(first):
         return False
@@ -175,19 +174,20 @@ def _figures(cells: Sequence[str]) -> int:
 
 
 def span_of(rows: str, columns: str) -> Span:
-    """Returns the span that a cell's attributes define; a rowspan of 0 means all rows that follow."""
+    """Returns the (rows, columns) that a cell spans, by its attributes' texts. A rowspan of 0 covers all rows below."""
     down, across = (int(one) if one.isdecimal() and len(one) < 5 else 1 for one in (rows, columns))
     return min(down or _MOST, _MOST), min(max(across, 1), _MOST)
 
 
 def repeated(text: str) -> str:
-    """Returns a cell's text for the further rows that the cell spans: empty if the text is long."""
+    """Returns the text to repeat in the further rows that a cell spans: its own, or "" if that is long."""
     return text if len(text) <= _REPEATED else ""
 
 
 def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list[list[str]]:
-    """Returns the rows, with a cell that spans rows repeated in each of them (empty if its text is long). A cell across
-    all columns becomes its row's only cell, a title. If the result would be too large, returns the rows unchanged."""
+    """Returns rows with a cell for each column. A cell that spans rows is repeated in each of them, unless its text is
+    long. A cell across all columns becomes its row's only cell, a title. If the result would be too large, returns the
+    rows unchanged."""
     n_columns = max(sum(across for _, across in row) for row in spans)
     is_plain = len(set(map(len, rows))) == 1 and all(down == 1 for row in spans for down, _ in row)
     if is_plain or n_columns > _MOST or n_columns * len(rows) > _CELLS:
@@ -219,7 +219,7 @@ def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list
 
 
 def repeat_merged(rows: Sequence[list[str] | None], merged: Iterable[tuple[int, int, int]]) -> None:
-    """Repeats merged cells' texts in the rows that they span. ``merged``: (column, first row, last row), from 1."""
+    """Repeats merged cells' texts, in place, in the rows they span. ``merged``: (column, first, last row), from 1."""
     left = _ALL_REPEATED
     for column, first, last in merged:
         above = rows[first - 1] if left > 0 and 0 < first <= len(rows) else None

@@ -23,15 +23,15 @@ _LOOKS: dict[str, Look] = {
 }  # fmt: skip
 _SIGNS = {kind: f"{{{chr(0xE000 + at)}}}"
           for at, kind in enumerate(product(("", STRUCK, HIDDEN, RAISED, LOWERED), ("", *LETTERS)))}  # fmt: skip
-"""Groups with a private-use character for each (look, font), which stand before letters of that kind, as striprtf drops
-looks and fonts. No symbol font has a letter for the last byte of these characters, nor for the ones below."""
+"""RTF groups by (look, font). Each holds a private-use character that marks the letters after it, as striprtf drops
+looks and fonts. No symbol font has a letter for the last byte of these characters, nor of those below."""
 _PLAIN = _SIGNS["", ""]
 _CELL, _NESTED = "\ue018", "\ue019"  # the end of a cell, and of a row of a table in a cell
 _ENDS = {"cell": _CELL, "nestcell": " ", "nestrow": _NESTED}
 _MARGINS = "Headers and footers"
 _SECTIONS = {"shptxt": "Text boxes", "footnote": "Footnotes", "annotation": "Comments"}
 _SECTIONS |= {f"{margin}{pages}": _MARGINS for margin in ("header", "footer") for pages in ("", "l", "r", "f")}
-"""The groups that striprtf drops, each with the section at the end of the text to which it is moved."""
+"""The groups that striprtf drops, each with the title of the section, at the text's end, to which it is moved."""
 _NUMBERED = {"footnote": "decimal", "annotation": "lowerLetter"}
 _HEADS = {chr(0xE01A + at): section for at, section in enumerate(dict.fromkeys(_SECTIONS.values()))}
 _WORDS = "|".join([*_LOOKS, *_SECTIONS, *_ENDS, "fldinst", "bin", "f", "nesttableprops"])
@@ -41,7 +41,7 @@ _BREAK = re.compile(r"\\(?:par|line)(?![a-z0-9-]) ?")  # in a table's cell
 
 
 def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
-    """Returns the text without struck-out or hidden passages. Raises DocumentError if it is too large or damaged."""
+    """Returns an RTF file's text without struck-out or hidden parts. Raises DocumentError if too large or damaged."""
     striprtf = require("striprtf.striprtf", name)
     check_size(name, len(data), limits, "markup_bytes")
     markup = _CELLS.sub(lambda cells: _BREAK.sub(" ", cells[0]), _signed(_ITEM.sub(r"{\1{ }}", data.decode("latin-1"))))
@@ -76,7 +76,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
 
 
 def _signed(markup: str) -> str:
-    """Returns RTF markup with `_SIGNS` in it, without field codes, and with the groups of `_SECTIONS` at the end."""
+    """Returns RTF markup with `_SIGNS` before letters, without field codes, and with groups `_SECTIONS` at the end."""
     text = out = list[str]()
     moved: dict[str, list[list[str]]] = {section: [] for section in _HEADS.values()}
     opened, look, font, done = list[tuple[Look, str, list[str]]](), Look(), "", 0  # opened: the groups around a token

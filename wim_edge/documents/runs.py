@@ -11,7 +11,7 @@ STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED, BESIDE, COMMENT = "raised", "lowered", "annotation of a word (ruby)", "mark of a comment"
 HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}  # by the names that Office's formats have for them
 Look = dict[str, bool]
-"""The constants above that a text's properties switch on (True) or off (False)."""
+"""The constants above, each with whether a text's properties switch it on (True) or off (False)."""
 ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 BELOW = str.maketrans("0123456789+-−–", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋")
 _NUMBERS = re.compile(r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*")
@@ -58,8 +58,8 @@ def in_font(font: str, text: str) -> str:
 
 
 def with_accents(text: str, box: Callable[[int], tuple[float, ...]]) -> str:
-    """Returns the text with each accent that is drawn over a neighbouring letter, as TeX does, joined with it; U+00AD
-    fills the accent's place. ``box`` returns the place of a character by index: left, bottom, right and top."""
+    """Returns the text with each accent joined to the neighbouring letter over which it is drawn, as TeX does. U+00AD
+    fills the accent's place. ``box`` returns a character's place by index: (left, bottom, right, top)."""
     for accent in _ACCENT.finditer(text):
         at, (left, _, right, _) = accent.start(), box(accent.start())
         for first in (at, at - 1):
@@ -72,12 +72,12 @@ def with_accents(text: str, box: Callable[[int], tuple[float, ...]]) -> str:
 
 
 def name_of(look: Look) -> str:
-    """Returns the one constant that decides how text with this look is shown; empty for plain text."""
+    """Returns the constant (such as STRUCK) that decides how text with this look is shown; "" for plain text."""
     return next((one for one in (HIDDEN, STRUCK, RAISED, LOWERED) if look.get(one)), "") if look else ""
 
 
 def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str:
-    """Returns the text of runs of (text, look); an empty look is plain. ``omit``: called with each omitted look."""
+    """Returns the plain text of runs (text, look). Calls ``omit`` with the look of hidden or struck-out passages."""
     text, is_cut, is_mark = "", False, False
     groups = [(look, "".join(run[0] for run in group)) for look, group in groupby(runs, key=lambda run: run[1])]
     for at, (look, more) in enumerate(groups, start=1):
@@ -100,8 +100,8 @@ def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str
 
 
 def set_off(before: str, text: str, look: str, behind: str = "", *, is_link: bool = False) -> tuple[str, bool]:
-    """Returns raised or lowered letters as plain text after ``before`` ("36 m²", "H₂O", "1st", "1 1/2"), and whether
-    they are a footnote's mark ("$450 [1]"). ``behind``: the text after them. ``is_link``: they are a link."""
+    """Returns (plain text, whether it is a footnote's mark) for raised or lowered letters after ``before``: "36 m²",
+    "H₂O", "$450 [1]" with a mark. ``behind``: the text after the letters. ``is_link``: whether they are a link."""
     said = text.strip()
     if look == BESIDE:
         return f"({said})" if before[-1:].isalnum() else text, False

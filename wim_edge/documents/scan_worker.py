@@ -35,7 +35,7 @@ _ADDRESS_SPACE, _SECONDS_A_PAGE, _MOST_PAGES = 6 * 2**30, 240, 1000  # bytes, se
 
 
 def pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Pixels, float]]:
-    """Yields (number, pixels, points per pixel) for the pages ``numbers``, from 1, of a PDF or a picture file."""
+    """Yields (number, pixels, points per pixel) for the pages ``numbers`` (from 1) of a PDF or a picture file."""
     if is_pdf(data):
         import pypdfium2
 
@@ -71,7 +71,7 @@ def count(data: bytes) -> int:
 
 
 def upright(engine: Engine, pixels: Pixels) -> tuple[list[Box], Pixels]:
-    """Turns a page so that the engine is most confident. Returns the engine's boxes and the pixels of that page."""
+    """Turns a page so that the engine is most confident. Returns (boxes, pixels) of the turned page."""
     boxes = engine(pixels)
     if not boxes or (sureness(boxes) >= _UNSURE and not _is_lying(boxes)):
         return boxes, pixels
@@ -109,7 +109,7 @@ def unread_share(pixels: Pixels, boxes: Sequence[Box]) -> float:
 
 
 def _is_lying(boxes: Sequence[Box]) -> bool:
-    """Returns whether most texts are taller than wide: the page is on its side."""
+    """Returns whether a page is on its side: most texts of over three characters are taller than wide."""
     long = [box for box in boxes if len(box[0]) > 3]
     return bool(long) and median((box[4] - box[2]) - (box[3] - box[1]) for box in long) > 0
 

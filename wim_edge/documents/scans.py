@@ -72,7 +72,7 @@ class ScannedPage(Struct, dict=True):
 
 
 class _Pages(Struct):
-    """A file's recognised pages, as stored on disk. ``count``: how many pages a picture file has (0: unknown)."""
+    """A file's recognised pages, as stored on disk. ``count``: the number of a picture file's pages; 0 if unknown."""
 
     pages: list[ScannedPage] = []
     count: Annotated[int, Meta(ge=0)] = 0
@@ -89,8 +89,8 @@ def engine() -> str:
 
 @dataclass
 class Recognised:
-    """A file's recognised pages, by number. ``count``: how many pages a picture file has (0: unknown); ``failed``:
-    pages on which the engine failed; ``was_tried``: whether all its pages were tried since this program started."""
+    """A file's recognised pages by number. ``count``: a picture file's number of pages, or 0; ``failed``: the pages on
+    which the engine failed; ``was_tried``: whether all pages were tried since this program started."""
 
     pages: dict[int, ScannedPage]
     count: int = 0
@@ -99,7 +99,7 @@ class Recognised:
 
 
 def known(data: bytes) -> Recognised:
-    """Returns the recognised pages of a file with these bytes, as an object to which `recognise` adds further pages."""
+    """Returns the recognised pages of the file with the bytes ``data``. `recognise` adds further ones to the result."""
     return _known(_file(data))
 
 
@@ -122,7 +122,7 @@ def _missing(found: Recognised, most: int) -> list[int]:
 
 
 def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
-    """Returns {number: page} for these pages of a PDF; recognises them first if needed. {} if there is no engine."""
+    """Returns {number: page} for the PDF's pages ``numbers``; recognises new ones. Without an engine, returns {}."""
     if not numbers or not engine():
         return {}
     there = known(data).pages
@@ -132,13 +132,13 @@ def of_pages(data: bytes, numbers: Sequence[int]) -> dict[int, ScannedPage]:
 
 
 def unread(what: str, drawn: Sequence[int] = (1,)) -> DocumentError:
-    """Returns the error ``what`` with a hint, for a file without readable text. ``drawn``: pages that are pictures."""
+    """Returns the DocumentError ``what``, with a hint, for a file without text. ``drawn``: pages that are pictures."""
     install = f"{INSTALL} has it recognised; so has Tesseract, where that is installed."
     return DocumentError(what, install if drawn and not engine() else "Give a sharper scan, or one with text on it.")
 
 
 def on_pages(numbers: Sequence[int], what: str) -> list[str]:
-    """Returns a list with one note that these pages have ``what``; [] if there are no pages."""
+    """Returns [note], a note that the pages ``numbers`` have ``what``, such as "no text layer"; [] without pages."""
     if len(numbers) < 2:
         return [f"page {number} has {what}" for number in numbers]
     named = ", ".join(map(str, numbers[:_NAMED_PAGES]))
@@ -147,7 +147,7 @@ def on_pages(numbers: Sequence[int], what: str) -> list[str]:
 
 
 def note(pages: Sequence[ScannedPage]) -> list[str]:
-    """Returns a list with one note that these pages were recognised, and how surely; [] if there are no pages."""
+    """Returns [note], a note that these pages were recognised, with which confidence; [] without pages."""
     if not pages:
         return []
     least = min(pages, key=lambda page: page.confidence)
@@ -183,8 +183,8 @@ def recognise(
     data: bytes, numbers: Sequence[int], *, most: int = sys.maxsize, keep: bool = False,
     is_stopped: Callable[[], bool] = bool,
 ) -> Generator[ScannedPage]:  # fmt: skip
-    """Recognises the pages ``numbers`` (if empty, a picture's first ``most``) and yields each. ``keep``: also stores
-    them on disk. A page on which the engine fails has no lines. Raises DocumentError if the engine cannot be loaded."""
+    """Recognises the pages ``numbers`` (if empty, a picture's first ``most``) and yields each; ``keep`` also stores
+    each on disk. A page on which the engine fails has no lines. Raises DocumentError if the engine cannot be loaded."""
     found, crashes = known(data), 0
     waiting = list(numbers) or _missing(found, most)
     try:

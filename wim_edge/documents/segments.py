@@ -19,7 +19,7 @@ Tokenize = Callable[[str], Sequence[int]]
 _CHARS_A_TOKEN = 4.0
 _FULL, _AIM = 0.85, 0.93  # shares of the budget: the least for a corrected guess, and a guess's aim
 _FULL_AT_ONCE = 0.7
-"""The least share for a first guess. As it is below `_FULL`, it halves the tokenizing, but segments are 2% shorter."""
+"""The least share of the budget for a first guess. Below `_FULL`, it halves the tokenizing; segments are 2% shorter."""
 _LEARNT = 0.3  # the weight of the last segment in the average of characters per token
 _GUESSES = 8  # after this many guesses, doubling and halving find the end with any tokenizer
 _TRIES = 3  # most breaks of one kind that are tried, the last one first
@@ -66,13 +66,12 @@ class Segment:
 
 
 def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list[Segment]:
-    """Splits ``text`` into segments of at most ``budget`` tokens, which together are exactly the text.
+    """Splits ``text`` into segments of at most ``budget`` tokens. Joined, the segments are exactly the text.
 
-    A segment ends after a paragraph, else after a sentence or a row, if it is then at least half full. Otherwise it
-    ends at white space; within a row only if the row is longer than a segment. Without white space, it ends anywhere
-    but inside a composed character. White space at a break stays with the earlier segment. Raises InvalidRequestError
-    if one character exceeds the budget.
-    """
+    A segment ends after a paragraph, else after a sentence or a row, if the segment is then at least half full.
+    Otherwise it ends at white space, but within a row only if the row is longer than a segment. Without white space, it
+    ends anywhere but inside a composed character. White space at a break stays with the earlier segment. Raises
+    InvalidRequestError if one character exceeds the budget."""
     if budget < 1:
         raise InvalidRequestError(f"a segment of {budget} tokens", "A segment takes at least 1 token.")
     segments: list[Segment] = []
@@ -93,7 +92,7 @@ def _guess(text: str, start: int, budget: int, ratio: float) -> int:
 def _at_once(
     text: str, start: int, budget: int, tokenize: Tokenize, ratio: float
 ) -> tuple[int, tuple[int, ...]] | None:
-    """Returns (end, tokens) for the best break before a guessed end; None if the tokens are too many or too few."""
+    """Returns (end, tokens) at the best break before a guessed end; None if that fills too little or too much."""
     guess = _guess(text, start, budget, ratio)
     end = guess if guess == len(text) else next(_cuts(text, start, (start + guess) // 2, guess))
     tokens = tuple(tokenize(text[start:end]))
@@ -102,7 +101,7 @@ def _at_once(
 
 
 def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
-    """Returns (end, tokens) for the best break before an end that nearly fills the budget."""
+    """Returns (end, tokens) at the best break before an end that nearly fills the budget."""
     end, tokens = _fit(text, start, budget, tokenize, ratio)
     if end < len(text):
         for cut in _cuts(text, start, start + round((end - start) * budget / 2 / max(1, len(tokens))), end):
@@ -139,7 +138,7 @@ def _ends_sentence(text: str, cut: int) -> bool:
 
 
 def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -> tuple[int, tuple[int, ...]]:
-    """Returns (end, tokens) where the budget is nearly full, or at the end of the text."""
+    """Returns (end, tokens) of a segment that nearly fills the budget, or that ends the text."""
     tokens: tuple[int, ...] = ()
     good, bad = start, len(text) + 1  # ends: good fits the budget, bad does not
     guess = _guess(text, start, budget, ratio)
@@ -168,7 +167,8 @@ def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -
 
 
 def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
-    """Yields ends (best first) of the segment from ``start``: up to ``end``; after sentences, not below ``half``."""
+    """Yields ends for the segment that begins at ``start``, best first. Those after sentences are not before
+    ``half``."""
     breaks = list(_breaks(text, start, end))
     tried: set[int] = set()
     for kind in (_PARAGRAPH, _SENTENCE, _WORD, _IN_ROW):
@@ -181,7 +181,7 @@ def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
 
 
 def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields (offset, kind) for the breaks in ``text[start:end]``. The offset is after a break's white space."""
+    """Yields (offset, kind) of each break in ``text[start:end]``. The offset is after the break's white space."""
     # One more character shows whether the white space continues.
     has_rows = _CELL in text[start : end + 1]
     for match in _BREAK.finditer(text, start, end + 1):
@@ -201,7 +201,7 @@ def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _whole(text: str, start: int, end: int) -> int:
-    """Returns the last place up to ``end`` that is not inside a composed character; ``end`` if there is none."""
+    """Returns the last offset up to ``end`` that is not inside a composed character; ``end`` if there is none."""
     cut = end
     while cut > start and _composed(text[cut - 1], text[cut]):
         cut -= 1

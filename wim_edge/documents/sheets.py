@@ -20,7 +20,7 @@ _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELL, _VALUE, _FORMULA, _INLINE, _RUN, _TEXT = (_S + tag for tag in ("c", "v", "f", "is", "r", "t"))
 _COLUMNS, _MERGES, _TRUE = 1000, 10_000, ("1", "true")
 _CELLS = 5_000_000
-"""The most cells that are read of all sheets, with empty ones: a million empty rows may be between two cells."""
+"""The most cells read in a workbook. Empty cells count: a million empty rows may be between two filled cells."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -31,7 +31,7 @@ Runs = list[tuple[str, str]]  # (text, look), for `wim_edge.documents.runs`
 
 
 def read_xlsx(archive: Archive) -> Document:
-    """Returns the text of the visible sheets, each a section. A formula shows its saved value. Raises DocumentError."""
+    """Returns a workbook's visible sheets as sections. Formulas show saved values. Raises DocumentError if damaged."""
     draft = DocumentBuilder()
     draft.title = archive.title() or Path(archive.name).stem  # or a sheet's name would be the title
     part, root = archive.main
@@ -186,7 +186,7 @@ def _add_comments(draft: DocumentBuilder, title: str, archive: Archive, sheet: s
 
 
 def _string(element: Any) -> str | Runs:
-    """Returns the text of a string element; if letters are struck out, raised or lowered, its runs (text, look)."""
+    """Returns a string element's text, or its runs (text, look) if letters are struck out, raised or lowered."""
     runs: Runs = []
     for part in element:
         if part.tag == _TEXT:
@@ -201,7 +201,7 @@ def _string(element: Any) -> str | Runs:
 
 
 def _styles(root: Any, numbers: Any) -> list[tuple[str, str, bool]]:
-    """Returns for each cell style (number format, kind of time: "date", "length" or "", whether it strikes out)."""
+    """Returns (number format, kind of time, strikes text out) for each cell style; kind is "date", "length" or ""."""
     forms = dict(numbers.BUILTIN_FORMATS)
     forms |= {int(one.get("numFmtId", "0")): one.get("formatCode", "")[:MAX_FORM] for one in root.iter(f"{_S}numFmt")}
     fonts = [is_on(font.find(f"{_S}strike")) for font in root.iterfind(f"{_S}fonts/{_S}font")]

@@ -1,4 +1,4 @@
-"""The reader of PPTX: one page per slide, in the order in which it is read, with tables, charts, diagrams and notes."""
+"""The reader of PPTX: one page per slide, its shapes in reading order, with tables, charts, diagrams and notes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORMS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}"}
 
 
 def read_pptx(archive: Archive) -> Document:
-    """Returns the visible slides' text; each is a page, and a section named after its title. Raises DocumentError."""
+    """Returns the visible slides, each a page and a section with the slide's title. Raises DocumentError if damaged."""
     pptx, etree = require("pptx", archive.name), require("lxml.etree", archive.name)
     draft = DocumentBuilder()
     draft.title = archive.title()
@@ -66,8 +66,8 @@ def read_pptx(archive: Archive) -> Document:
 
 
 def _placed(tree: Any, frame: _Box, inherited: dict[str, _Box], depth: int = 0) -> Iterator[tuple[Any, _Box]]:
-    """Yields (shape, box), also for the shapes in groups. ``frame``: (left, top, x scale, y scale) of the coordinates;
-    empty in a hidden group. ``inherited``: the layout's placeholders by index, each (left, top, width, height)."""
+    """Yields (shape, box), also for shapes in groups. ``frame``: (left, top, x scale, y scale) of the coordinates; ()
+    in a hidden group. ``inherited``: the layout's placeholders by index, each (left, top, width, height)."""
     for shape in tree.iterchildren(*_SHAPES):
         box, inner, is_group = _Box(), _Box(), shape.tag == _GROUP
         own = next(shape.iter(f"{_P}cNvPr"), shape)
@@ -90,8 +90,8 @@ def _placed(tree: Any, frame: _Box, inherited: dict[str, _Box], depth: int = 0) 
 
 
 def _ordered(shapes: list[_Placed], depth: int = 0) -> list[_Placed]:
-    """Returns shapes in reading order, row by row. If all rows have equally many columns, and the file has the shapes
-    in the order of columns, returns them column by column."""
+    """Returns shapes in reading order, row by row. If all rows have equally many columns, and the file lists the shapes
+    by column, returns them column by column."""
     rows, columns = _bands(shapes, 1), _bands(shapes, 0)
     blocks = [[one for row in block for one in row] for _, block in groupby(rows, key=lambda row: len(_bands(row, 0)))]
     if len(blocks) == 1:

@@ -1,7 +1,6 @@
-"""A document's table as a SQLite table `t`: a query finds its extremes, sums, counts, and the rows of a condition.
+"""A document's table as a SQLite table `t`. A query finds its extremes, sums, counts, or rows that meet a condition.
 
-A model writes the query, perhaps misled by a document: it can only read this table, for a bounded time.
-"""
+A model writes the query, perhaps misled by a document. So a query can only read this table, for a bounded time."""
 
 from __future__ import annotations
 
@@ -37,8 +36,8 @@ Value = str | float | None
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The result of a query: its rows as text, the rows of the table that they come from (empty if unknown), and
-    whether it is computed: by a comparison, an order or a sum, not only found by its words."""
+    """The result of a query: its rows as texts (``values``), and the table's rows that they come from (empty if
+    unknown). ``is_computed``: whether the query compares, sorts or counts rows, and not only finds them by words."""
 
     values: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -80,7 +79,7 @@ class QueryTable:
         return "\n".join([f"CREATE TABLE t ({columns});", "/* rows:", *lines, "*/"])
 
     def run(self, query: str) -> QueryResult | None:
-        """Returns the query's result; None if it fails, finds nothing, or finds more than 30 rows."""
+        """Returns the query's result; None if the query fails, finds nothing, or finds more than 30 rows."""
         with closing(self._database()) as database:
             found = _fetched(database, query)
             if not found or len(found) > _VALUES or all(cell is None for row in found for cell in row):
@@ -125,14 +124,14 @@ class QueryTable:
 
 
 def _fetched(database: sqlite3.Connection, query: str) -> list[tuple[Value, ...]]:
-    """Returns the first rows of a result, one more than a result may have; empty if the query fails."""
+    """Returns a query's first 31 rows, one more than a result may have; [] if the query fails."""
     with suppress(sqlite3.Error, sqlite3.Warning, ValueError, TypeError):
         return database.execute(query).fetchmany(_VALUES + 1)
     return []
 
 
 def _may_do(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-    """Returns whether SQLite allows a step: to read the table, and to call what needs little time and memory."""
+    """Returns SQLITE_OK for a step that reads the table or calls a function in `_CALLED`; else SQLITE_DENY."""
     reads = action == sqlite3.SQLITE_SELECT or (action == sqlite3.SQLITE_READ and first == "t")
     calls = action == sqlite3.SQLITE_FUNCTION and (second or "").casefold() in _CALLED
     return sqlite3.SQLITE_OK if reads or calls else sqlite3.SQLITE_DENY

@@ -30,7 +30,7 @@ class Table:
 
 @lru_cache(maxsize=8)
 def tables(text: str) -> tuple[Table, ...]:
-    """Returns the tables whose first row is a header: above a rule, alone with a pipe first, or without digits."""
+    """Returns the tables with a header: a first row that is above a rule, lacks digits, or alone begins with a pipe."""
     found: list[Table] = []
     block: list[tuple[int, int, bool]] = []  # rows so far: start, end, whether it is a rule
     spans = [*line_spans(text), (len(text), len(text))]
@@ -53,7 +53,7 @@ def tables(text: str) -> tuple[Table, ...]:
 
 
 def _names_rows(text: str, header: tuple[int, int, bool], line: str, below: tuple[int, int]) -> bool:
-    """Returns whether a short line is a title between rows: a row with as many cells as the header follows."""
+    """Returns whether a short line is a title between rows: the line below has as many cells as the header."""
     row, names = text[slice(*below)], text[slice(*header[:2])]
     return len(line) <= _TITLE and "|" in row and len(cells_of(row)) == len(cells_of(names)) > 1
 
@@ -80,7 +80,7 @@ def header_above(text: str, at: int) -> str:
 
 
 def labelled(header: str, row: str) -> str:
-    """Returns a row for display, "Code: E7 · Meaning: pump blocked"; empty unless it has one cell per label."""
+    """Returns a row for display, "Code: E7 · Meaning: pump blocked"; "" unless the row has one cell per label."""
     labels, cells = cells_of(header), cells_of(row)
     if len(labels) < 2 or len(labels) != len(cells):
         return ""
@@ -96,14 +96,14 @@ def table_at(text: str, at: int) -> Table | None:
 
 
 def tables_within(text: str, start: int, end: int) -> tuple[Table, ...]:
-    """Returns the tables whose header or rows share characters ``[start, end)``."""
+    """Returns the tables that have characters in ``[start, end)``, in their header or in their rows."""
     every = tables(text)
     first = bisect_right(every, start, key=lambda table: table.end)
     return every[first : bisect_left(every, end, key=lambda table: table.header[0])]
 
 
 def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
-    """Returns the spans of a line's cells, split at pipes or else tabs; [] if none. ``at``: the line's offset."""
+    """Returns the spans of a line's cells, split at pipes or else tabs; [] without these. ``at``: the line's offset."""
     inner, begin = line.rstrip("\r\n"), 0
     mark = _PIPE if _PIPE.search(inner) else _TAB
     if mark is _PIPE:

@@ -110,14 +110,14 @@ def _each_row(text: str) -> Iterator[Row]:
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:
-    """Returns whether the lines above and below a row have no cells: it may belong to a letterhead."""
+    """Returns whether neither neighbouring line of a row has cells: such a row may belong to a letterhead."""
     above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
     return "|" not in above and "|" not in text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
 
 
 @lru_cache(maxsize=8)
 def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
-    """Returns for each list (the span of the line above it, its items' spans). Indented lines belong to an item."""
+    """Returns (span of the line above, spans of the items) of each list. Indented lines belong to the item above."""
     above, found = (0, 0), []
     for are_items, run in groupby(_item_lines(text), key=lambda one: ITEM.match(text[slice(*one)].strip()) is not None):
         lines = [inked(text, *line) for line in run]
@@ -162,7 +162,7 @@ def _item_lines(text: str) -> list[tuple[int, int]]:
 
 
 def is_numbered_title(line: str, following: str) -> bool:
-    """Returns whether a line is a numbered title: text or its first sub-number follows, not the next number."""
+    """Returns whether a line is a numbered title: what follows is text or its first sub-number, not the next number."""
     number = _NUMBERED.match(line)
     if number is None or not len(line.split()) <= min(_TITLE_WORDS, len(following.split()) - 1):
         return False
@@ -170,7 +170,7 @@ def is_numbered_title(line: str, following: str) -> bool:
 
 
 def titles_of(text: str) -> list[tuple[int, str]]:
-    """Returns (offset, title) of the titles in a plain text: lines below a blank one, numbered or in capitals."""
+    """Returns (offset, title) of the titles in a plain text: lines after a blank line, with a number or in capitals."""
     filled = [span for span in line_spans(text) if text[slice(*span)].strip()]
     found = []
     for (_, before), (start, end), (below, stop) in zip([(0, 0), *filled], filled, filled[1:], strict=False):
@@ -191,7 +191,7 @@ def inked(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def rows_like(found: Sequence[Row], start: int) -> list[Row]:
-    """Returns the rows with the same labels as the row of the cell at ``start``, this one included."""
+    """Returns the rows with the same labels as the row of the cell at ``start``, that row included."""
     one = next((row for row in found if any(cell[0] == start for cell in row.cells)), None)
     return [row for row in found if one and row.labels == one.labels and len(row.cells) == len(one.cells)]
 
@@ -205,7 +205,7 @@ def column(found: Sequence[Row], start: int) -> list[tuple[int, int]]:
 
 def whole_value(text: str, start: int, end: int) -> tuple[int, int]:
     """Returns the span ``[start, end)``, widened to the whole of each code, address, number, account or date that it
-    overlaps: a part is a different value. Digits alone, such as a year, are not widened to a date."""
+    overlaps: a part of one would be another value. Digits alone, such as a year, are not widened to a date."""
     line = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     near = max(line, start - _NEAR), min(len(text) if stop < 0 else stop, end + _NEAR)
