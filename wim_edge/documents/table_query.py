@@ -95,8 +95,8 @@ class QueryTable:
         return QueryResult(tuple(filter(None, texts)), tuple(self.rows[at] for at in rows), is_computed)
 
     def _as_text(self, cells: Sequence[Value], row: int | None) -> str:
-        """Returns a row of a result: the first cell if it has many. ``row``: where the cells are from, if known; then
-        they are as the document writes them."""
+        """Returns one row of a result as text; of over two cells, only the first. ``row``: the index of the table's row
+        that the cells are from, if known; then they are written as in the document."""
         texts = () if row is None else self.rows[row].texts
         written = {column.values[row]: texts[column.cell] for column in self._columns if row is not None}
         cells = cells[:1] if len(cells) > 2 else cells
