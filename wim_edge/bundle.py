@@ -52,7 +52,7 @@ def make_bundle(target: Path, models: Iterable[ModelEntry], extras: Iterable[str
 
 
 def _requirement(extras: Iterable[str], *, version: bool) -> str:
-    """Returns pip's requirement for wim-edge: this version or, if ``version`` is False, the local source (if any)."""
+    """Returns pip's requirement for wim-edge: this version or, if ``version`` is False, the local source, if any."""
     found, named = distribution(_NAME), ",".join(extras)
     what = f"{_NAME}[{named}]" if named else _NAME
     url = json.loads(found.read_text("direct_url.json") or "{}").get("url", "")

@@ -102,7 +102,7 @@ class LibraryError(WimEdgeError):
 
 @contextmanager
 def required(what: str, install: str, kind: type[WimEdgeError] = InvalidRequestError) -> Iterator[None]:
-    """Raises ``kind`` if an import in the block fails. ``what``: the message, with {} for the package's name."""
+    """Raises ``kind`` if an import in the block fails, with message ``what`` ({}: package) and hint ``install``."""
     try:
         yield
     except ImportError as error:
@@ -110,7 +110,7 @@ def required(what: str, install: str, kind: type[WimEdgeError] = InvalidRequestE
 
 
 def from_dict(given: Mapping[str, str]) -> WimEdgeError:
-    """Returns the error for a dict of `WimEdgeError.to_dict`; an EngineError if its class is unknown."""
+    """Returns the error for a dict of `WimEdgeError.to_dict`. An unknown class of error becomes an EngineError."""
     kind = globals().get(given["error"])
     made = kind if isinstance(kind, type) and issubclass(kind, WimEdgeError) else EngineError
     return made(given["message"], given["hint"])

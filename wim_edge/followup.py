@@ -1,8 +1,8 @@
 """Follow-up questions: a question that refers to the turn before is restated, so that it can stand alone.
 
 A model that writes restates the question (`Restater`). Without one, the turn before is put in front of a question of at
-most three words, all short: longer words name their subject. The same goes if the model changes nothing, unless its
-answer comes first. A few words without a question mark ("notice period") are a search. No rule depends on the words.
+most three words, all short: longer words name a subject. The same goes if the model changes nothing, unless its short
+answer is shown first. A few words without a question mark ("notice period") are a search, and stay as they are.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from wim_edge.reading.generate import Generation, Grounding
 WHY = "it refers to the question before it"
 """The reason that is shown for a restated question."""
 _MAX_WORDS, _MAX_LETTERS = 3, 13
-"""The most words, and the most letters in total, of a question that must refer to the turn before (`goes_on`)."""
+"""The most words, and the most letters in all, of a question that is taken for a follow-up (`goes_on`)."""
 _MARKS = ("?", "？", "؟")
 _MAX_ANSWER = 200
 """The most characters of an answer that is put into a question or prompt."""
 _MAX_RESTATED = 64
 """The most tokens of a restated question."""
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W\u3040-\u30ff\u3400-\u9fff]+(?:['’]\w+)?")
-"""A word; two characters in scripts without blanks."""
+"""A word; in scripts without blanks, one or two characters."""
 _SYSTEM = "You rewrite questions so that they can be understood without the conversation."
 _REQUEST = "Question: {}\nAnswer: {}\nNext question: {}\n\nWrite the next question so that it stands alone."
 _EXAMPLES = (
@@ -80,12 +80,12 @@ class Restater:
 
     def __init__(self) -> None:
         self._kept: dict[str, Snapshot] = {}
-        """The state after the examples, by the context's fingerprint."""
+        """{fingerprint of a context: state of the sequence after the prompt's examples}."""
 
     def restated(self, question: str, before: Turn, writer: LoadsModel | None, control: Control) -> str:
-        """Returns the question as the writer restates it, so that it stands alone. Returns the result of `completed`
-        without a ``writer``, for a base model, and if the writer changes nothing; but a writer that comes first may
-        leave the question unchanged. Raises Interrupted, ModelError, CapacityError."""
+        """Returns the question as the writer restates it, so that it stands alone. Without a ``writer``, for a base
+        model, or if the writer changes nothing, returns the result of `completed`. But a writer whose short answers are
+        shown first may leave the question unchanged. Raises Interrupted, ModelError, CapacityError."""
         model = writer.model() if writer is not None else None
         if writer is None or model is None or model.info.chat_template is None:
             return completed(question, before)

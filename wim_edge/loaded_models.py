@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Identity:
     """All that answers depend on besides the settings. ``fingerprint``: of the model's file and llama.cpp's build;
-    ``scores``: the same of judge, scout and adapter; ``templates``: a digest of the user's templates."""
+    ``scores``: the fingerprints of judge, scout and adapter; ``templates``: a digest of the user's templates."""
 
     name: str
     fingerprint: str
@@ -43,14 +43,14 @@ class Identity:
 MODEL_SETTINGS = ("model", "n_batch", "n_threads", "n_gpu_layers", "rpc", "kv_type", "flash_attn", "adapter")
 """The settings that cannot change on a loaded model."""
 _LONG = 1 << 15
-"""The fewest characters for which tokens are counted before the weights are loaded. For less, that costs more time."""
+"""The fewest characters of documents that `check_fits` checks. For fewer, the check takes longer than it saves."""
 
 
 class LoadedModels:
     """The models that the settings name: the model itself, its judge and an embedding model. Each loads on first use.
 
-    ``model``, ``embedder``, ``judge``: open models of the caller, used instead. ``lender``: lends its models to this
-    one.
+    ``model``, ``embedder``, ``judge``: open models of the caller, used instead of loading. ``lender``: another object,
+    whose models this one uses.
     """
 
     def __init__(
@@ -94,17 +94,17 @@ class LoadedModels:
 
     @cached_property
     def confirmation(self) -> Confirmation:
-        """The weights with which the model as a writer changes a judge's support."""
+        """The weights with which the model, if it is the writer, changes the support that a judge found."""
         return Confirmation.from_mapping(self._entry.confirmation if self._entry else {})
 
     @property
     def in_memory(self) -> list[str]:
-        """The names of this model and its judge, as far as they are loaded."""
+        """The names of the models in memory: this model and its judge, each only if it is loaded."""
         own = [self.name] if self._model is not None else []
         return own + (self._judge.in_memory if self._judge is not None else [])
 
     def memory_bytes(self) -> int:
-        """Estimates the bytes of the unloaded model and a context of ``n_ctx`` or a usual size. Raises ModelError."""
+        """Estimates the bytes of the model and of a context of ``n_ctx`` or a usual size. Raises ModelError."""
         from wim_edge.engine.gguf import read_header
         from wim_edge.engine.memory_estimate import estimate
 
@@ -113,7 +113,7 @@ class LoadedModels:
         return estimate(header, n_ctx, settings.n_batch, settings.kv_type).total
 
     def model(self) -> Model:
-        """Returns the model. Raises ModelError, CapacityError."""
+        """Returns the model. The first call loads the model. Raises ModelError, CapacityError."""
         if self._lender is not None:
             return self._lender.model()
         if self._model is None:
@@ -193,7 +193,7 @@ class LoadedModels:
         return self._judge
 
     def _takes_usual_judge(self) -> bool:
-        """Returns True if the default judge is used: the given one or, for a model that writes, the embedded one."""
+        """Returns whether an unnamed judge is used: the caller's model or, if this model writes, the embedded one."""
         given = self.settings
         if (
             given.judge == ITSELF or given.adapter not in (None, NO_ADAPTER) or given.margins not in (None, "verbatim")
@@ -246,7 +246,7 @@ class LoadedModels:
         return self._sharing(settings)
 
     def _sharing(self, settings: Settings) -> LoadedModels:
-        """Returns a copy with other settings, which shares the model. The original loads and closes the model."""
+        """Returns a copy with other settings. The copy uses the original's model; the original loads and closes it."""
         other = LoadedModels(settings, lender=self._lender or self)
         other.locate()
         return other
@@ -257,7 +257,7 @@ class LoadedModels:
             self.find()
 
     def close(self) -> None:
-        """Frees the contexts, and the models that were not given."""
+        """Frees the contexts, and the models that the caller did not give."""
         if self._context is not None:
             self._context.close()
             self._context = None
@@ -268,8 +268,8 @@ class LoadedModels:
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
-    """Loads a model's file. Settings that are not given get their tuned values. Raises ModelError, CapacityError, and
-    what `engine.rpc.register` raises."""
+    """Loads a model's file. Settings that are not given come from tuned.json or models.toml. Raises ModelError,
+    CapacityError, and what `engine.rpc.register` raises."""
     from wim_edge.engine.model import Model  # the native library loads here, not before
 
     tuned = load_tuned(found.path)
@@ -288,8 +288,8 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
 
 
 def check_model_file(found: ResolvedModel, settings: Settings) -> None:
-    """Checks a model's file before it is loaded. A file that is in no catalog is loaded in a child process first.
-    Raises what `open_model` raises."""
+    """Checks whether a model's file can be loaded. Without RPC, a file that is in no catalog is loaded in a child
+    process first. Raises what `open_model` raises."""
     from wim_edge.engine import load_check, rpc
     from wim_edge.engine.preflight import check_weights
 
@@ -319,7 +319,7 @@ def portable_settings(settings: Settings) -> Settings:
 
 
 def model_identity(settings: Settings) -> Identity:
-    """Returns the identity of the settings' models, without loading the models. Raises ModelError."""
+    """Returns the identity of the models that the settings name, without loading the models. Raises ModelError."""
     name, found = _fingerprint(settings.model)
     own = LoadedModels(settings)
     own.find()
@@ -340,7 +340,7 @@ def _digest(file: Path) -> str:
 
 
 def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
-    """Returns a model's name, and the fingerprint of its file and of llama.cpp's build."""
+    """Returns (name, fingerprint of file and llama.cpp's build) of a model. ``embeds``: True for an embedding model."""
     from wim_edge.engine.bindings import fingerprint
     from wim_edge.engine.gguf import read_header
 
@@ -352,7 +352,7 @@ def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
 
 
 def check_same(model: Identity, settings: Settings, where: str) -> None:
-    """Raises ModelError if ``settings`` have another identity here than ``model``. ``where``: this machine's name."""
+    """Raises ModelError if the settings' `model_identity` here is not ``model``. ``where``: this machine's name."""
     if model_identity(settings) != model:
         raise ModelFileError(
             f"{where} has another {model.name}, other templates or another llama-cpp-python than the run",

@@ -35,7 +35,7 @@ class Roles:
     writer: LoadedModels | None = None
     """The model that writes the answer, if it is not the reader; None: the reader writes or only quotes."""
     auxiliary: LoadedModels | None = None
-    """A named judge in deep reading: it scores what the reader reads (Writing in the Margins, appendix A)."""
+    """The judge that the settings name for deep reading, to score the segments (Writing in the Margins, appendix A)."""
 
     @property
     def judge(self) -> LoadedModels | None:
@@ -49,8 +49,8 @@ class Roles:
 
 
 def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
-    """Returns the roles for a question on these documents; without documents, from the settings alone. If no setting
-    names a pattern, `_usual_pattern` chooses one. Raises what `LoadedModels.model` raises."""
+    """Returns the roles for a question on these documents; without documents, as the settings alone decide. If no
+    setting names a pattern, `_usual_pattern` chooses one. Raises what `LoadedModels.model` raises."""
     loaded.locate()
     judge, resolved = loaded.judge(), loaded.resolved()
     if resolved.settings.pattern is None and (documents or judge is not None):
@@ -62,8 +62,8 @@ def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
 
 
 def resolved_settings(settings: Settings) -> ResolvedSettings:
-    """Returns the settings to show to a person, as far as they are known without documents or a loaded model: the
-    reader's, but with the model, judge, pattern, prose and rpc of ``settings``."""
+    """Returns the settings to show to a person, as far as they are known without documents or a loaded model: those of
+    the model that reads, but with model, judge, pattern, prose and rpc of the model that ``settings`` names."""
     loaded = LoadedModels(settings)
     try:
         roles = roles_for(loaded, ())
@@ -80,7 +80,7 @@ def resolved_settings(settings: Settings) -> ResolvedSettings:
 
 
 def process_memory(settings: Settings) -> int:
-    """Estimates the bytes of a process that answers with these settings. Raises ModelError."""
+    """Estimates how many bytes of memory a process needs to answer with these settings. Raises ModelError."""
     return sum(one.memory_bytes() for one in roles_for(LoadedModels(settings), ()).used) + WORKING_SPACE
 
 

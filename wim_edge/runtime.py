@@ -57,7 +57,7 @@ class Runtime(AbstractContextManager["Runtime"]):
     ) -> None:  # fmt: skip
         self._loaded = LoadedModels(settings or Settings.from_environment(), model, embedder, judge)
         self._session: QuestionSession | None = None
-        """The last question asked."""
+        """The session of the last question; None: there was none, or its reading is closed."""
         self._recall = LibraryRecall()
         self._in_step = InStep()
         self._completer: Completer | None = None
@@ -65,9 +65,9 @@ class Runtime(AbstractContextManager["Runtime"]):
         self._control = Control()
         self._busy = threading.Lock()
         self._beginning: int | None = None
-        """The thread that is preparing a stream."""
+        """The id of the thread that is preparing a stream; None: no thread."""
         self._stream: Callable[[], Stream | None] = lambda: None
-        """The open stream, held weakly so that it ends if the caller drops it."""
+        """Returns the open stream, or None. Holds it weakly, so that a stream ends if the caller drops it."""
 
     @property
     def settings(self) -> Settings:
@@ -75,7 +75,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         return self._loaded.resolved(here=False).settings
 
     def ask(self, documents: Documents, question: str, **options: Any) -> events.AnswerFinished:
-        """Answers a question on documents. Returns the last event of `stream`, which takes the same arguments."""
+        """Answers a question on documents. Takes the arguments of `stream`, and returns its last event, the answer."""
         for event in self.stream(documents, question, **options):
             last = event
         assert isinstance(last, events.AnswerFinished)
@@ -91,7 +91,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         Args:
             documents: a path, ``"-"`` for standard input, a `Document`, or several of these. Without documents, the
                 pattern must be ``llm``: the model answers from what it knows.
-            question: what to find out.
+            question: the question, in words; it must not be blank.
             library: the name of a library (`wim-edge library add`). Passages for the question are recalled from it
                 first, and read after the documents, if any.
             after: the turn before the question, in a conversation. A question that refers to this turn is restated,
@@ -153,7 +153,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         self._control.request(Decision.ANSWER)
 
     def judge(self, segment: int, accepted: bool | None) -> None:
-        """Sets the user's verdict on a segment until the answer begins, from any thread; None removes the verdict."""
+        """Sets the user's verdict on a segment, from any thread; None removes it. Ignored once the answer has begun."""
         self._control.judge(segment, accepted)
 
     def cancel(self) -> None:
@@ -161,23 +161,23 @@ class Runtime(AbstractContextManager["Runtime"]):
         self._control.request(Decision.CANCEL)
 
     def open(self) -> Model:
-        """Loads the model, if it is not yet loaded. Raises ModelError, CapacityError."""
+        """Returns the model. The first call loads the model. Raises ModelError, CapacityError."""
         return self._loaded.model()
 
     def roles(self) -> Roles:
-        """Returns which model reads and which one writes the answer, by the settings alone. Raises ModelError."""
+        """Returns which model reads and which one writes the answer, from the settings alone. Raises ModelError."""
         return roles_for(self._loaded, ())
 
     def with_changes(self, **changes: object) -> Runtime:
-        """Returns a runtime with these settings changed. Both share the loaded models; closing this runtime closes the
-        models. Raises InvalidRequestError for settings that belong to the loaded model."""
+        """Returns a new runtime with these settings changed. Both share the loaded models; `close` on this runtime
+        closes the models. Raises InvalidRequestError for settings that cannot change on a loaded model."""
         other = Runtime(self.settings)
         other._loaded = self._loaded.with_changes(**changes)
         return other
 
     def close(self) -> None:
-        """Frees the model and its cache. Closes an open stream; if another thread is inside it, cancels and waits for
-        that thread. Raises InvalidRequestError if a policy calls this method during the reading."""
+        """Frees the model and its cache. Closes an open stream; if another thread is taking an event from the stream,
+        cancels and waits. Raises InvalidRequestError if a policy calls this method during the reading."""
         patience = time.monotonic() + _PATIENCE
         while True:
             self.cancel()
@@ -208,7 +208,7 @@ class Runtime(AbstractContextManager["Runtime"]):
     def _begin(
         self, prepared: _Prepared, documents: Iterable[DocumentSource] = (), *, asked: bool = True
     ) -> Iterator[events.Event]:
-        """Returns a stream: OCR of any scans, then ``prepared(run)``. The runtime is busy until the stream closes."""
+        """Returns a stream: events of OCR, if there are scans, then ``prepared(run)``. Only one stream can be open."""
         if not self._busy.acquire(blocking=False):
             raise InvalidRequestError("this runtime is answering another question", "Finish or close its stream.")
         run = Run()
@@ -241,7 +241,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         yield from prepared(run)
 
     def _read_and_answer(self, documents: Documents, question: Question, run: Run) -> Iterator[events.Event]:
-        """Reads documents, and answers if there is a question. May answer the last question again from the cache."""
+        """Reads documents, and answers if there is a question. A repeated question may need no reading."""
         read = load_documents(documents, self.settings)
         run.stack.callback(self._forget, unless_read=True)
         with run.clock.stage("load"):
@@ -346,7 +346,7 @@ class Runtime(AbstractContextManager["Runtime"]):
         return found()
 
     def _stopped(self, clock: Timings, *, asked: bool) -> Iterator[events.Event]:
-        """Yields the last events of a request that was stopped before its reading. ``asked``: True for a question."""
+        """Yields the last events of a request that ended before its reading. ``asked``: False without a question."""
         if asked:
             yield NOTHING
             yield self._unread("", "cancelled", "answered", clock)

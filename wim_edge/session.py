@@ -42,7 +42,7 @@ NOTHING = events.Warning("stopped before anything was found; there is nothing to
 
 @dataclass(frozen=True)
 class Question:
-    """A question and its options, as in `Runtime.stream`. ``text``: None to read before there is a question."""
+    """A question and its options, as in `Runtime.stream`. If ``text`` is None, documents are only read."""
 
     text: str | None
     on_margin: Policy | None = None
@@ -52,7 +52,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Run:
-    """One use of a runtime. ``stack``: closed when the use ends; ``control``: the user's requests during the use."""
+    """The state of one request. ``stack``: is closed when the request ends; ``control``: takes the user's decisions."""
 
     stack: ExitStack = field(default_factory=ExitStack)
     clock: Timings = field(default_factory=Timings)
@@ -68,16 +68,16 @@ class QuestionSession:
     prompts: Prompts
     warnings: list[str]
     request: tuple[Seq[Document], str | None]
-    """The documents and the question. An equal request may be answered from this reading."""
+    """(documents, question). The same documents and question may be answered again from this reading."""
     writer: LoadsModel | None = None
-    """The model that writes the answer, if another model reads."""
+    """The model that writes the answer, if it is not the reader; None: the reader writes or only quotes."""
     is_answered: bool = False
-    """True if the question was answered, also if the user stopped the reading early."""
+    """True if the question was answered, even if the user stopped the reading early."""
     answering: AnswerStage | None = None
     """The stage that gave the last answer."""
 
     def reset(self, question: Question, run: Run) -> None:
-        """Prepares to answer once more; with ``question.read_on``, the reading continues first."""
+        """Prepares to answer the question again. If ``question.read_on`` is True, the reading continues first."""
         reading, window = self.reading, self.reading.cache
         reading.control, self.warnings, reading.reads_on = run.control, [], question.read_on
         reading.clock = window.clock = reading.writer.clock = run.clock
@@ -99,8 +99,8 @@ class QuestionSession:
 
 
 def prepare(loaded: LoadedModels, documents: Seq[Document], question: Question, run: Run) -> QuestionSession:
-    """Returns the session for a question on documents; if the text is None, for reading only. Raises Interrupted,
-    InvalidRequestError, ModelError, CapacityError; LibraryError if a session for reading only cannot save it."""
+    """Returns the session for a question on documents; if ``question.text`` is None, for reading only. Raises
+    Interrupted, InvalidRequestError, ModelError, CapacityError; LibraryError if a reading alone can't be saved."""
     request, query, clock = (documents, question.text), question.text, run.clock
     documents = [with_named_pages(document, query or "") for document in documents]
     roles = roles_for(loaded, documents)
@@ -254,7 +254,7 @@ def run_session(session: QuestionSession) -> Iterator[events.Event]:
 
 
 def _with_provisional_answers(reading: Reading) -> Iterator[events.Event]:
-    """Yields the reading's events and, after a margin, the answer so far, if it is sure and differs from the last."""
+    """Yields the reading's events. After a margin, also yields a sure answer that differs from the last one yielded."""
     shown = ""
     for event in reading.run():
         yield event
@@ -281,7 +281,7 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
 
 
 def _within(reading: Reading) -> str | None:
-    """Returns the bound on the reading for `events.ReadingStarted`; None if all is read."""
+    """Returns the bound on the reading, as in `events.ReadingStarted`; None if all segments are to be read."""
     within = reading.resolved.settings.within or AUTO
     if reading.reads_on or within == ALL or (within == AUTO and reading.ranking.unread() is None):
         return None

@@ -27,23 +27,23 @@ KV_TYPES = ("f16", "q8_0", "q4_0", "f32")
 TOKEN_VARIABLE = "WIM_EDGE_TOKEN"
 """The environment variable with the server's token. It is not a setting, so nothing prints it."""
 OFFLINE_VARIABLE = "WIM_EDGE_OFFLINE"
-"""The environment variable that forbids downloads: only ``serve``, ``rpc-serve``, ``--ray``, ``--rpc`` open sockets."""
+"""The environment variable that forbids downloads. Only ``serve``, ``rpc-serve``, ``--ray``, ``--rpc`` open sockets."""
 NO_ADAPTER = NO_MODEL = "none"
 """The value of ``adapter`` for the model without an adapter, and of ``embedding_model`` for no model."""
 ITSELF = "self"
 """The value of ``judge`` for the model that ``model`` names."""
 FORMER_NAMES = {"relevance_model": "judge"}
-"""Former names of settings, which are accepted for one version, and their current names."""
+"""{former name of a setting: its current name}. Former names are accepted for one version."""
 AUTO, ALL = "auto", "all"
 """Values of ``within`` that are neither a time nor a share."""
 UNLIKELY = 0.05
-"""The probability of a better unread segment below which reading stops, with ``within`` auto."""
+"""The bound for P(an unread segment answers better) below which reading stops, if ``within`` is auto."""
 WITHIN_PATTERN = rf"^(?:{AUTO}|{ALL}|[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?(?:s|m|h|%))$"
 """The form of ``within``, as a regular expression for JSON Schema."""
 _WITHIN = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)")
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _MAX_SEGMENTS = 16
-"""The most segments that ``auto`` reads. If none of them answers, later ones seldom do (docs/choices.md)."""
+"""The most segments read with ``within`` auto. If none of them answers, later ones seldom do (docs/choices.md)."""
 _PATHS = ("templates", "readings")
 _MAX_SMALL_FILE = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses
@@ -59,13 +59,13 @@ _RANGES: Mapping[str, tuple[float, float | None]] = {
     "scan_pages": (0, None), "document_bytes": (1, None), "markup_bytes": (1, None), "html_depth": (1, None),
     "pdf_pages": (1, None), "markdown_lines": (1, None),
 }  # fmt: skip
-"""The least and the most value of a setting; None: no upper bound."""
+"""{name of a setting: (least value, most value)}; a most value of None means no upper bound."""
 
 
 @dataclass(frozen=True)
 class Within:
     """The bounds of a reading: ``seconds`` since its beginning, a ``share`` of the documents' tokens (0 to 1), a number
-    of ``segments``. ``unread``: reading ends if a better unread segment is less probable than this. None: no bound."""
+    of ``segments``, and ``unread``, the least P(an unread segment answers better). A field of None sets no bound."""
 
     seconds: float | None = None
     share: float | None = None
@@ -74,7 +74,7 @@ class Within:
 
     @classmethod
     def parse(cls, text: str | None) -> Within:
-        """Returns the bounds for a value of ``within``; None: auto. Raises InvalidRequestError for an invalid value."""
+        """Returns the bounds for a value of `Settings.within`; None means auto. Raises InvalidRequestError."""
         if text is None or text == AUTO:
             return cls(unread=UNLIKELY, segments=_MAX_SEGMENTS)
         if text == ALL:
@@ -88,8 +88,8 @@ class Within:
         return cls(share=number / 100) if unit == "%" else cls(seconds=number * _UNIT_SECONDS[unit])
 
     def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
-        """Returns whether the reading ends after this many seconds and segments. ``share``: of the text, with the next
-        segment; ``unread``: from `Ranking.unread`. If ``unread`` is None, auto reads the whole text."""
+        """Returns whether the reading ends after this many seconds and segments. ``share``: the share of the text read
+        after one more segment. ``unread``: from `Ranking.unread`; if None, auto reads the whole text."""
         if self.unread is not None:
             return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))
         if self.seconds is not None:
@@ -99,18 +99,18 @@ class Within:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits on a document, to spare memory and time. Above the first four is an error, above the others a warning."""
+    """Limits on a document, to spare memory and time. Exceeding the first four is an error, the others a warning."""
 
     document_bytes: int = 512 * 2**20
     """The most bytes of a file, and of the unpacked contents of a DOCX, an EPUB or a file of rows."""
     markup_bytes: int = 64 * 2**20
-    """The most bytes of markup in a DOCX or EPUB; to parse it takes many times as much memory."""
+    """The most bytes of markup in a DOCX or EPUB. The parser takes many times as much memory."""
     html_depth: int = 10_000
     """The most levels of nested elements in HTML."""
     pdf_pages: int = 100_000
     """The most pages of a PDF."""
     scan_pages: int = 1_000
-    """The most scanned pages of a file that OCR recognises; further pages are left out. 0: none."""
+    """The most scanned pages of a file that OCR recognises; further scanned pages are left out. 0: no OCR."""
     markdown_lines: int = 200_000
     """The most lines of Markdown whose headings are read; a longer text is read without headings."""
 
@@ -167,7 +167,7 @@ class Settings(Limits):
     """The most tokens of a margin; None: 128 for a quotation, which costs no decoding, 64 in the model's own words."""
     within: str | None = None
     """The bound on reading for an answer: a time ("20s", "5m"), a share of the text ("10%"), "all", or "auto". In
-    shallow reading auto reads until a better segment is unlikely, 16 segments at most; otherwise all. None: auto.
+    shallow reading auto reads until a better segment is unlikely, 16 segments at most; else the whole text. None: auto.
     """
     answer: str = "auto"
     """The kind of answer, one of ANSWERS; auto: words of the text, or yes or no, as the model chooses; free: an
@@ -250,7 +250,7 @@ class Settings(Limits):
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
-        """Returns the defaults, changed by ``WIM_EDGE_*`` variables. Raises InvalidRequestError for an invalid one."""
+        """Returns the defaults, changed by ``WIM_EDGE_*`` variables. An invalid variable raises InvalidRequestError."""
         names = {field.name: field.name for field in fields(cls)} | FORMER_NAMES
         own = {"WIM_EDGE_" + name.upper(): today for name, today in names.items()}
         known = ["WIM_EDGE_HOME", TOKEN_VARIABLE, OFFLINE_VARIABLE, *own]
@@ -275,7 +275,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
 
 
 def _is_one(value: object, kinds: tuple[type, ...]) -> bool:
-    """Returns whether a value has one of these types. A bool is no number, an int counts as a float, NUL is invalid."""
+    """Returns whether a value has one of these types. A bool is no int, an int may be a float, a text has no NUL."""
     if isinstance(value, bool):
         return bool in kinds
     if isinstance(value, tuple):
@@ -294,12 +294,12 @@ def _parse(variable: str, text: str, kinds: tuple[type, ...]) -> object:
 
 
 def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings, by name, as plain data for JSON. Leaves out values of None, which mean the default."""
+    """Returns ``settings`` (values by name) as plain data for JSON. Leaves out values of None, the default."""
     return {name: str(one) if isinstance(one, Path) else one for name, one in settings.items() if one is not None}
 
 
 def from_dict(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns plain data as fields of `Settings`, by name. Raises InvalidRequestError for a name that is no setting."""
+    """Returns fields of `Settings`, by name, from plain data. Raises InvalidRequestError for an unknown name."""
     given = {FORMER_NAMES.get(name, name): value for name, value in given.items()}
     unknown = given.keys() - {field.name for field in fields(Settings)}
     if unknown:
@@ -335,15 +335,15 @@ class Paths:
 
 
 def check_online(wanted: str, instead: str = "") -> None:
-    """Raises DownloadError if downloads are forbidden. ``wanted`` begins its message, ``instead`` ends its hint."""
+    """Raises DownloadError if downloads are forbidden. ``wanted`` begins the message, ``instead`` ends the hint."""
     if _parse(OFFLINE_VARIABLE, os.environ.get(OFFLINE_VARIABLE, "").strip() or "no", (bool,)) is True:
         hint = f"Leave out --offline ({OFFLINE_VARIABLE}){instead}."
         raise DownloadError(f"{wanted}, and offline nothing is fetched", hint)
 
 
 def read_small_file(path: Path) -> bytes:
-    """Returns the contents of a file. Raises OSError for a file over 16 MiB. Also raises it for a pipe or anything else
-    in the file's place: a pipe may never end."""
+    """Returns the contents of a file. Raises OSError for a file over 16 MiB, and for a path that is no regular file: a
+    pipe may never end."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -354,7 +354,7 @@ def read_small_file(path: Path) -> bytes:
 
 
 def adapter_file(name: str | None) -> Path | None:
-    """Returns the file of an adapter, given the name of a shipped one or a path; None for no adapter."""
+    """Returns an adapter's file. ``name``: a shipped adapter's name, or a path. Returns None for None and "none"."""
     if name is None or name == NO_ADAPTER:
         return None
     own = package_file("adapters") / name
@@ -362,7 +362,7 @@ def adapter_file(name: str | None) -> Path | None:
 
 
 def package_file(name: str) -> Path:
-    """Returns the path of ``models.toml``, ``templates`` or ``adapters``, in the installed package or a checkout."""
+    """Returns the path of a shipped file or folder, such as ``models.toml``, in the installed package or a checkout."""
     package = Path(__file__).resolve().parent
     installed = package / "shipped" / name
     return installed if installed.exists() else package.parent / name

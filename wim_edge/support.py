@@ -1,7 +1,7 @@
-"""Support: the probability that the documents hold an answer, from absolute evidence.
+"""Support: the probability that the documents contain an answer.
 
-The ranking shows which segment answers best, but not whether any of them does. So absolute evidence is combined in one
-logit, with weights fitted for the model (`wim-edge eval answerable`, models.toml) or cautious defaults.
+The ranking shows which segment answers best, but not whether any segment answers. So evidence that does not compare
+segments gives a logit, by weights fitted for the model (`wim-edge eval answerable`, models.toml) or cautious defaults.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from dataclasses import asdict, dataclass, fields
 from typing import ClassVar, Self
 
 ANSWERED, NOT_FOUND = 0.5, 0.3
-"""The least support for the status "answered", and for "unsure"; lower support means "not_found"."""
+"""The least support for the status "answered" and for "unsure". Below the second, the status is "not_found"."""
 _MOST_SAID = 1.5  # nats: to ask where more is needed gained nothing on 199 questions
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence for an answer in the documents, in nats unless noted."""
+    """The evidence that the documents contain an answer. Values are in nats unless noted otherwise."""
 
     likelihood: float = 0.0
     """log P(question | best passage) - log P(question)."""
     answers: float = 0.0
     """An adapter's log-odds that the best passage answers; 0 without an adapter."""
     run: float = 0.0
-    """log P(the short answer and its end | its passage), minus the losses of pointing (`AnswerRun`)."""
+    """log P(the short answer, then a line end | its passage), minus the losses of pointing (`AnswerRun.logprob`)."""
     missing: float = 0.0
     """The share, 0 to 1, of the question's words that are in no passage."""
     writer: float | None = None
@@ -33,9 +33,9 @@ class Evidence:
     judge: float | None = None
     """The log-odds of the judge's support before the writer was asked; None if the writer was not asked."""
     share: float | None = None
-    """P(the judge's answer is right | the documents contain one), by the judge alone; None without candidates."""
+    """P(the judge's answer is right | the documents contain an answer), by the judge alone; None without candidates."""
     agreed: float | None = None
-    """1 if the writer, without seeing the judge's answer, wrote the same answer, else 0; None: it was not compared."""
+    """1 if the writer gave the judge's answer without seeing it, 0 if another; None: the answers were not compared."""
 
     def to_dict(self) -> dict[str, float]:
         """Returns the evidence by name, without values of None."""
@@ -47,8 +47,8 @@ class _Weights:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, object]) -> Self:
-        """Returns the weights in a table of models.toml; the defaults for an empty table. Raises ValueError for missing
-        or unknown names, and for values that are not numbers."""
+        """Returns the weights in ``given``, a table of models.toml; for an empty table, the defaults. Raises ValueError
+        for missing or unknown names, and for values that are not numbers."""
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         if given and (given.keys() != known or any(not isinstance(value, int | float) for value in given.values())):
             raise ValueError(f"{cls.table} takes {', '.join(sorted(known))}, each a number")
@@ -67,7 +67,7 @@ class SupportWeights(_Weights):
     missing: float = -3.0
 
     def support(self, evidence: Evidence) -> float:
-        """Returns the support, 0 to 1, from the evidence; the writer's verdict is not part of it."""
+        """Returns the support, 0 to 1, from the evidence of the reading. The writer's evidence is not used."""
         return sigmoid(sum(self.terms(evidence.to_dict()).values()))
 
     def terms(self, evidence: Mapping[str, float]) -> dict[str, float]:
@@ -92,12 +92,12 @@ class Confirmation(_Weights):
         return judged if says is None else sigmoid(self.bias + self.judge * logit(judged) + self.writer * says)
 
     def matters(self, support: float) -> bool:
-        """Returns whether the writer's log-odds can move the support over a bound, and so change the status."""
+        """Returns whether the writer's log-odds can move ``support`` across `NOT_FOUND` or `ANSWERED`."""
         least, most = (self.support(support, says) for says in (-_MOST_SAID, _MOST_SAID))
         return any(least < bound <= most for bound in (NOT_FOUND, ANSWERED))
 
     def share(self, judged: float, *, is_agreed: bool) -> float:
-        """Returns P(the judge's words are the answer | there is one), raised if the writer agrees, else lowered."""
+        """Returns ``judged``, P(the judge's answer is right), raised if the writer agrees and lowered if not."""
         return sigmoid(logit(judged) + (self.agreed if is_agreed else -self.agreed))
 
 

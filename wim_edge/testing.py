@@ -49,7 +49,7 @@ class FakeModel:
         self.reply, self.n_batch, self.has_adapter = reply, n_batch, False
         self.fingerprint = f"fake-{next(_NUMBERS)}"  # unique, since each model numbers tokens in its own way
         self.history: list[tuple[str, int, int]] = []
-        """The calls in order, as (kind, sequence id, number of tokens or position); "together" is `append_each`."""
+        """The calls of the engine in order, as (kind, sequence id, number of tokens or position in the sequence)."""
         self.contexts: list[FakeContext] = []
         self._ids = {text: index for index, text in enumerate(_SPECIAL)}
         self._texts = list(_SPECIAL)
@@ -112,7 +112,7 @@ class FakeGrammar:
 
 
 class FakeContext:
-    """Implements `wim_edge.engine.protocols.Context`; counts cells as a unified cache does."""
+    """Implements `wim_edge.engine.protocols.Context`. Counts a cell that several sequences share once."""
 
     def __init__(self, model: FakeModel, n_ctx: int, n_sequences: int = N_SEQUENCES) -> None:
         self.model, self.n_ctx, self.n_batch, self.n_sequences = model, n_ctx, model.n_batch, n_sequences

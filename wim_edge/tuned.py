@@ -26,7 +26,7 @@ _MAX_SPEEDS = 64
 
 
 def load(model: Path) -> dict[str, Any]:
-    """Returns the fastest settings for a model's file; empty if none, or if the file, machine or build has changed."""
+    """Returns the settings that tune found for a model's file; empty if none, or if file, machine or build changed."""
     entry = _read()[0].get(str(model.absolute()))
     if not isinstance(entry, dict):
         return {}
@@ -43,8 +43,8 @@ def load(model: Path) -> dict[str, Any]:
 
 
 def save(model: Path, settings: Mapping[str, Any] | None) -> None:
-    """Saves the fastest settings for a model's file; None removes the saved ones. Moves a damaged tuned.json aside, and
-    keeps the readable entries. Raises LibraryError."""
+    """Saves the fastest settings for a model's file; if ``settings`` is None, removes the saved ones. Moves a damaged
+    tuned.json aside, and keeps its readable entries. Raises LibraryError."""
     from wim_edge.engine.tune import machine
 
     entries, damaged = _read()
@@ -79,7 +79,7 @@ def known_speed(model: Model) -> float | None:
 
 
 def note_speed(model: Model, tokens: int, seconds: float) -> None:
-    """Saves the speed of a reading, ``tokens / seconds``, if it has at least `_MIN_TOKENS` tokens."""
+    """Saves the speed of a reading, ``tokens / seconds``, if ``tokens`` is at least 256."""
     if tokens < _MIN_TOKENS or seconds <= 0:
         return
     with suppress(OSError):
@@ -89,7 +89,7 @@ def note_speed(model: Model, tokens: int, seconds: float) -> None:
 
 
 def _read() -> tuple[dict[str, Any], bool]:
-    """Returns the entries by model path, and whether the file is damaged. Entries that cannot be read are left out."""
+    """Returns ({path of a model: its entry}, whether tuned.json is damaged). Leaves out entries that can't be read."""
     try:
         data = read_small_file(_store())
     except OSError as error:
@@ -106,7 +106,7 @@ def _read() -> tuple[dict[str, Any], bool]:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    """Returns the object in a JSON file; an empty one if the file is missing or damaged."""
+    """Returns the object in a JSON file as a dict; an empty dict if the file is missing, damaged or has no object."""
     with suppress(OSError, ValueError, RecursionError):
         found = json.loads(read_small_file(path))
         return found if isinstance(found, dict) else {}

@@ -31,7 +31,7 @@ _STEMMED = {
     "greek": "\u0370-\u03ff", "russian": "\u0400-\u04ff", "armenian": "\u0530-\u058f",
     "arabic": "\u0600-\u06ff", "hindi": "\u0900-\u097f", "tamil": "\u0b80-\u0bff",
 }  # fmt: skip
-"""The name of Snowball's algorithm for a script, and the script's range of characters."""
+"""{name of a Snowball algorithm: range of characters of the script that it stems}."""
 _OTHER_SCRIPT = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in _STEMMED.items()))
 # Common words of English questions: they take most of the search's time and decide nothing
 _STOPWORDS = frozenset(
@@ -46,13 +46,13 @@ _K1, _B = 1.2, 0.75  # saturation by repetition, and by a text's length: the def
 
 
 def any_of_its_words(question: str) -> str | None:
-    """Returns an FTS5 expression that matches texts with a word of the question; None if the question has none."""
+    """Returns an FTS5 expression that matches texts with any word of the question; None if the question has no word."""
     return " OR ".join(f'"{word}"' for word in _words(searchable(question))) or None
 
 
 def searchable(text: str) -> str:
-    """Returns a text as it is indexed and searched: with words stemmed, or as bigrams in scripts without spaces. SQLite
-    itself stems Latin words. Full-width, raised and lowered letters become plain letters (NFKC)."""
+    """Returns a text as it is indexed and searched: with stemmed words; in scripts without spaces, as bigrams. Latin
+    words stay, because SQLite stems them. Full-width, raised and lowered letters become plain letters (NFKC)."""
     if text.isascii():
         return text.replace("\0", " ")
     text = unicodedata.normalize("NFKC", text)
@@ -121,7 +121,7 @@ class WordIndex(AbstractContextManager["WordIndex"]):
 
 
 def scores(texts: Iterable[str], question: str) -> dict[int, float]:
-    """Returns {number of a text: BM25 score} for texts that are searched only once (`WordIndex.scores`)."""
+    """Returns {number of a text: BM25 score} (`WordIndex.scores`), from an index that serves this question only."""
     with WordIndex(texts) as index:
         return index.scores(question)
 
@@ -132,7 +132,7 @@ def without_endings(text: str) -> set[str]:
 
 
 def with_pairs(text: str) -> set[str]:
-    """Returns `without_endings` and all pairs of neighbouring words: other rows may contain "4", but not "lift 4"."""
+    """Returns the words of `without_endings` and all pairs of neighbours: many rows have "4", only one "lift 4"."""
     found = _in_order(text)
     return {*found, *map(" ".join, pairwise(found))}
 
@@ -145,7 +145,7 @@ def _in_order(text: str) -> list[str]:
 
 
 def missed_points(held: Sequence[set[str]], asked: set[str]) -> list[float]:
-    """Returns for each unit of a text how many points it is behind the best unit. ``held``: the words of each unit.
+    """Returns, for each unit of a text, how many points the best unit has more. ``held``: the words of each unit.
 
     A word of ``asked`` in n of N units is worth log(1 + N / n) points, so no list of common words is needed.
     """
@@ -182,6 +182,6 @@ def are_two_languages(question: str, text: str, tokenize: Callable[[str], Sequen
 
 
 def _tokens_a_word(text: str, least: int, tokenize: Callable[[str], Sequence[int]]) -> float:
-    """Returns the mean number of tokens of a lower-case word (names are split anyway); 0 below ``least`` words."""
+    """Returns the mean number of tokens of a lower-case word; 0 if there are fewer than ``least`` such words."""
     found = [word for word in _WORD.findall(searchable(text)) if word.isalpha() and word == word.lower()][:_EXAMINED]
     return len(tokenize(f" {' '.join(found)}")) / len(found) if len(found) >= least else 0.0

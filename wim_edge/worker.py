@@ -59,8 +59,8 @@ class Worker(AbstractContextManager["Worker"]):
         self, documents: Documents, question: str, *, library: str | None = None, on_margin: Policy | None = None,
         verdicts: Mapping[int, bool] | None = None, read_on: bool = False, settings: Mapping[str, Any] | None = None,
     ) -> _Events:  # fmt: skip
-        """Yields the events of `Runtime.stream`. Closing the iterator cancels the request. ``settings``: changes for
-        this question only. Raises the errors of the runtime, and EngineError if the process ended."""
+        """Yields the events of `Runtime.stream`. Closing the iterator cancels the request. ``settings``: settings to
+        change for this question only. Raises the runtime's errors, and EngineError if the process ended."""
         found = self._events(
             do="ask", documents=_all_shown(documents), question=question, library=library,
             judged=dict(verdicts or {}), read_on=read_on, settings={**self._settings, **plain(settings or {})},
@@ -68,11 +68,11 @@ class Worker(AbstractContextManager["Worker"]):
         return found if on_margin is None else self._asking(on_margin, found)
 
     def read(self, documents: Documents) -> _Events:
-        """Yields the events of `Runtime.read`."""
+        """Reads documents ahead of questions, and yields the events of `Runtime.read`."""
         return self._events(do="read", documents=_all_shown(documents), settings=self._settings)
 
     def ask(self, documents: Documents, question: str, **more: Any) -> events.AnswerFinished:
-        """Returns the last event of `stream`."""
+        """Answers a question, and returns the answer, the last event of `stream`."""
         *_, last = self.stream(documents, question, **more)
         assert isinstance(last, events.AnswerFinished)
         return last
@@ -119,7 +119,7 @@ class Worker(AbstractContextManager["Worker"]):
         self.close()
 
     def _asking(self, policy: Policy, found: _Events) -> _Events:
-        """Yields the events, and asks the policy after each margin; the process does not wait for the policy."""
+        """Yields the events, and calls the policy after each margin. The child reads on while the policy decides."""
         with closing(found):
             for event in found:
                 yield event
@@ -187,7 +187,7 @@ class Worker(AbstractContextManager["Worker"]):
 
 
 def _all_shown(documents: Documents) -> list[Any]:
-    """Returns the documents as plain data for JSON; a document that is not loaded stays a path."""
+    """Returns documents as plain data for JSON: a `Document` and standard input as a dict, others as their path."""
     found = (read_document("-") if one == "-" else one for one in listed(documents))  # the worker's stdin: requests
     return [asdict(one) | {"path": one.path and str(one.path)} if isinstance(one, Document) else str(one)
             for one in found]  # fmt: skip

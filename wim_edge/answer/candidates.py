@@ -1,10 +1,10 @@
 """Candidate answers: words of the passages, each with one score in nats, the weighted sum of its terms.
 
     passage   log P(the candidate's passage answers) (`wim_edge.reading.ranking`)
-    words     minus the points for rare question words that the candidate's unit misses and the best unit has
+    words     minus the points for rare question words that the candidate's sentence or row lacks and the best one has
     run       log P(the words | their passage) minus the losses of pointing, or log P(a cell | its row alone)
     echo      the share of the candidate's words that are in the question: such words are seldom the answer
-    label     for a cell: the number of question words that its column's label has and its row has not
+    label     for a cell: the number of question words that are in its column's label but not in its row
 
 Pointing also takes a loss for missed question words off `run`: they count twice, and the weights were fitted so.
 The probabilities of candidates with equal words in several passages add up. `--explain` prints the terms.
@@ -40,7 +40,7 @@ _LONGEST = 600  # the most characters read of a row or a list
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of a candidate's score, or their weights."""
+    """The terms of a candidate's score, or the weights of the terms (see the module's docstring)."""
 
     passage: float
     words: float
@@ -67,7 +67,7 @@ class AnswerCandidate:
     end: int
     terms: Terms
     row: float | None = None
-    """The log-odds that the cell's row answers, if the row was read alone; else None."""
+    """The log-odds that the cell's row answers; None if the candidate is no cell of a row that was read alone."""
     share: float = 0.0
     """P(these words are the answer | one of the candidates is the answer)."""
 
@@ -85,7 +85,7 @@ class AnswerCandidate:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A sentence, item or row. ``passage``: log P(its passage answers); ``missed``: its `words.missed_points`."""
+    """A sentence, list item or row. ``passage``: log P(its passage answers); ``missed``: its `words.missed_points`."""
 
     index: int
     start: int
@@ -98,7 +98,7 @@ class _Unit:
 def candidates_of(
     reading: Reading, used: Seq[int], *, alone: bool = True
 ) -> tuple[tuple[AnswerCandidate, ...], float | None]:
-    """Returns the candidates, best first, and the adapter's best log-odds that a row answers (None: no row was read).
+    """Returns (candidates, best first; the highest log-odds that a row answers, or None if no row was read alone).
 
     Candidates are the runs that the model points at in the segments ``used``, and the cells of the best rows of any
     segment. ``alone``: True reads these rows, and a paragraph, alone; False evaluates nothing. Raises Interrupted.
@@ -143,7 +143,7 @@ def _cells(reading: Reading, unit: _Unit, read: RowRead) -> Iterator[AnswerCandi
 
 
 def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:
-    """Returns the candidates with their shares, best first; of several candidates at one place, only the best."""
+    """Returns the candidates with their ``share`` set, best first. Of several at one place, keeps the best."""
     places: dict[tuple[int, int, int], AnswerCandidate] = {}
     for one in sorted(found, key=lambda one: -one.terms.score):
         places.setdefault((one.index, one.start, one.end), one)
@@ -153,7 +153,7 @@ def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:
 
 
 def shares(scored: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Returns {`key` of a text: probability}, the softmax of pairs (text, score in nats). Equal keys are added up."""
+    """Returns {`key` of a text: probability}: the softmax over pairs (text, score in nats), summed for equal keys."""
     pairs, total = list(scored), dict[str, float]()
     best = max((score for _, score in pairs), default=0.0)
     for text, score in pairs:
@@ -175,7 +175,7 @@ def _echo(text: str, asked: set[str]) -> float:
 def _units(reading: Reading, used: Seq[int], *, unread: bool) -> list[_Unit]:
     """Returns the sentences, items and rows of the segments ``used`` and of all scored segments.
 
-    All rows of a table get the relevance of its best segment. ``unread``: True adds its rows in unread segments.
+    All rows of a table get the relevance of its best segment. ``unread``: True adds the rows in unread segments, too.
     """
     plan, own = reading.plan, {index: _passage(reading, index) for index in {*used, *reading.ranking.known}}
     spans, held, best, verdicts = [], [], dict[tuple[int, Table], float](), reading.ranking.verdicts
@@ -206,8 +206,8 @@ def _passage(reading: Reading, index: int) -> float:
 
 
 def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]:
-    """Yields the result of reading each row alone. ``rows``: pairs (segment number, row). Stops early when the context
-    has no room for further rows. Raises Interrupted."""
+    """Reads each row alone and yields the result. ``rows``: pairs (segment number, row). Stops early if the context has
+    no room for more rows. Raises Interrupted."""
     plan, tokenize = reading.plan, reading.model.tokenize
     texts = [[*plan.segments[index].heading_tokens, *tokenize(row.text[:_LONGEST])] for index, row in rows]
     for fork, (_, row) in zip(reading.alone(texts), rows, strict=False):  # there may not be room for all
@@ -215,8 +215,8 @@ def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]
 
 
 def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
-    """Returns the items of the list whose introduction, read alone, is likeliest to answer: its section's heading and
-    the sentence above. An item's ``share``: P(this list is the answer). Empty without an adapter, without room in the
+    """Returns the items of the list whose introduction (its section's heading and the sentence above), read alone, is
+    likeliest to answer. ``share`` of each: P(the list is the answer). Empty without an adapter, a list, or room in the
     context, or if the question is likelier after the best passage than after the list. Raises Interrupted."""
     plan, relevance, tokenize = reading.plan, reading.relevance, reading.model.tokenize
     if relevance is None or not (relevance.uses_outlook and reading.model.has_adapter):

@@ -1,6 +1,6 @@
-"""The answer that no single cell gives: the writer turns the question into a query on the table, and SQLite runs it.
+"""An answer computed from rows of a table: the writer turns the question into a query, and SQLite runs the query.
 
-A small writer says well which column is to be compared or added up, but reads the rows badly (docs/choices.md).
+A small writer names well the column that is to be compared or added up, but reads rows badly (docs/choices.md).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHOWN = 6  # the most rows in the answer's text
 
 
 def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
-    """Returns the likeliest candidate that is a cell, with its table; None without a cell in a table with labels."""
+    """Returns (likeliest candidate cell, its table). None without one, or if the table is small, wide or unlabelled."""
     cell = next((one for one in judged.candidates if one.row is not None), None)
     table = rows_like(rows(cell.document), cell.start) if cell else []
     is_worth = len(table) >= _LEAST and all(table[0].labels[1:]) and len(table[0].labels) <= _WIDEST
@@ -32,8 +32,8 @@ def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
 def computed_answer(
     reading: Reading, judged: Judged, cell: AnswerCandidate, table: QueryTable, query: str
 ) -> Answer | None:
-    """Returns the answer that a query on the table of a cell finds, with the rows that it comes from. It is sure if it
-    is what the judge points at. None if the query fails, and if it only looks up something else than the judge."""
+    """Returns the answer of ``query`` (SQL) on the table, with its rows. The answer is sure only if the judge agrees.
+    None if the query fails, finds several values for one fact, or only looks up a cell that the judge rejects."""
     found, document = table.run(query), cell.document
     if found is None or (reading.kind == "fact" and len(found.values) > 1):
         return None

@@ -98,8 +98,8 @@ def status_of(support: float) -> events.AnswerStatus:
 
 
 def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
-    """Returns the judgement on the passages ``used`` (segment numbers). ``alone``: as in `candidates_of`; False
-    evaluates nothing. Raises Interrupted."""
+    """Returns the judgement on the passages ``used`` (segment numbers). ``alone``: True also reads likely rows and a
+    paragraph alone (`candidates_of`); False evaluates nothing. Raises Interrupted."""
     found = reading.pointed_at(used)
     candidates, row_answers = candidates_of(reading, used, alone=alone)
     in_nats = reading.relevance is not None and reading.relevance.scores_in_nats
@@ -131,8 +131,8 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
 
 
 def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], row_answers: float | None) -> Evidence:
-    """Returns the evidence that the passages contain an answer: those in ``found`` or, if ``found`` is empty, in
-    ``used``. ``row_answers``: the adapter's log-odds for the best row that was read alone; None: no row was read."""
+    """Returns the evidence that the passages ``found`` contain an answer; if ``found`` is empty, the passages ``used``.
+    ``row_answers``: the adapter's log-odds for the best row that was read alone; None: no row was read alone."""
     plan, passages = reading.plan, list(found) or list(used)
     odds = [pointed.answers for pointed in found.values()] + ([] if row_answers is None else [row_answers])
     answers = max(odds, default=0.0) if reading.model.has_adapter else 0.0
@@ -144,7 +144,7 @@ def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], 
 
 
 def _probability_of_yes(reading: Reading, found: Mapping[int, Pointed]) -> float:
-    """Returns P(Yes), the mean over the passages of ``found``, weighted by relevance; 0.5 without passages."""
+    """Returns P(the answer is Yes): the mean over the passages ``found``, weighted by relevance; 0.5 without any."""
     weights = {index: reading.ranking.relevance(index) for index in found}
     total = sum(weights.values())
     yes = sum(weights[index] * sigmoid(pointed.yes) for index, pointed in found.items())
@@ -155,7 +155,7 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
     """Returns the items of a list, if the answer is one; else an empty list.
 
     With "auto", the answer is a list if the best candidate introduces one, cells answer alike, or documents answer
-    differently (an item each). The items are those of the best candidate's list or column; if several of its lines have
+    differently (an item each). The items are those of the best candidate's list or column; if several lines there have
     the most question words, only those lines. Without a list or column, the best candidate of each passage is an item.
     """
     best, text = candidates[0], candidates[0].document.text
@@ -178,7 +178,7 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
 
 
 def _of_each_document(reading: Reading, candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
-    """Returns each answering document's best candidate, with P(it is right) as ``share``. Empty if all say the same."""
+    """Returns the best candidate of each document that answers; ``share``: P(right). Empty if the documents agree."""
     found = list[AnswerCandidate]()
     for document in reading.plan.documents if reading.ranking.documents else ():
         own = [one for one in candidates if one.document is document]
@@ -191,7 +191,7 @@ def _of_each_document(reading: Reading, candidates: Seq[AnswerCandidate]) -> lis
 
 
 def _alike(candidates: Seq[AnswerCandidate]) -> list[AnswerCandidate]:
-    """Returns the cells of the best candidate's column that answer as well as it does; empty if it is the only one."""
+    """Returns the cells in the best candidate's column that answer about as well; empty if only that candidate does."""
     best = candidates[0]
     cells = {cell[0] for cell in column(rows(best.document), best.start)} if best.row is not None else set()
     found = [

@@ -19,7 +19,7 @@ _LEAST = 0.5  # the least share of a sentence's words, weighted by rarity, that 
 
 
 def quote(document: Document, start: int, end: int, header: str = "") -> events.Quote:
-    """Returns characters ``[start, end)`` of a document as a quotation with its place. ``header``: for a row only."""
+    """Returns characters ``[start, end)`` of a document as a `Quote`. ``header``: the table's header, for a row."""
     at, chars = document.place(start, end), (start, end)
     place = (at.page, at.section, chars, header, at.line, at.page_label, at.row)
     return events.Quote(document.text[start:end], document.name, *place)
@@ -32,7 +32,7 @@ def quote_at(reading: Reading, index: int, start: int, end: int) -> events.Quote
 
 
 def margin_quotes(reading: Reading, order: Seq[int]) -> tuple[events.Quote, ...]:
-    """Returns the margins of the segments ``order`` as quotations; leaves out margins in the model's own words."""
+    """Returns the margins of segments as quotations. ``order``: segment numbers. Leaves out free margins."""
     margins = [(reading.plan.document_of(index), reading.margins[index]) for index in order if index in reading.margins]
     return tuple(quote(document, *one.quote, one.header) for document, one in margins if one.quote and one.text)
 
@@ -60,7 +60,7 @@ def _with_cuts(text: str, one: events.Quote) -> str:
 
 
 def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
-    """Returns (end in ``text``, passage index) for each sentence that a passage supports (`best_holder`)."""
+    """Returns (end offset, index of the `best_holder`) for each sentence of ``text`` that a passage supports."""
     held, found = [without_endings(passage) for passage in passages], []
     for start, end in sentences(text):
         holder = best_holder(text[start:end], held)
@@ -70,8 +70,8 @@ def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
 
 
 def best_holder(text: str, held: Seq[set[str]]) -> int | None:
-    """Returns the index of the passage that has most of the text's words, weighted by rarity; None if no passage has
-    half of the weight of all words. ``held``: the words of each passage (`wim_edge.words.without_endings`)."""
+    """Returns the index of the passage that has most of the text's words. Rare words weigh more. Returns None if no
+    passage has half of the words' total weight. ``held``: each passage's words (`wim_edge.words.without_endings`)."""
     counts = Counter(word for words in held for word in words)
     said = without_endings(text)
     worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}

@@ -1,4 +1,4 @@
-"""The answer stage: the answer is pointed at in the chosen passages, or written from them and their margins."""
+"""The answer stage: a model points at the answer in the chosen passages, or writes it from passages and margins."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _EVALUATED = 16  # first tokens of a joined passage to evaluate again: much atte
 class AnswerStage:
     """Answers the question from the text that was read. Iterate `run`; afterwards the fields hold the outcome.
 
-    ``before``: the stage that answered before the reading continued. If the same segments are used, its answer stays.
+    ``before``: the stage that answered before the reading continued. If both use the same segments, its answer stays.
     """
 
     reading: Reading
     prompts: Prompts
     before: AnswerStage | None = None
     writer: LoadsModel | None = None
-    """The model that words the answer, if it is not the reader."""
+    """The model that words the answer; None: the reader does, if any."""
     used: list[int] = field(default_factory=list)
     """The segments in the final prompt: margins in the document's order, passages with the most relevant last
     ("Lost in the Middle", section 6)."""
@@ -61,7 +61,7 @@ class AnswerStage:
         self.of_whole = summary(self.reading.plan.documents, self.reading.plan.query) if sums_up else None
 
     def run(self) -> Iterator[events.Event]:
-        """Yields the answer's events. Raises Interrupted, ContextOverflowError."""
+        """Answers the question and yields the events. Raises Interrupted, ContextOverflowError."""
         reading = self.reading
         if self.of_whole is not None:
             yield from self._sum_up(self.of_whole)
@@ -89,7 +89,7 @@ class AnswerStage:
             yield from self._write(turn, used, self._judged)
 
     def _wants_summary(self) -> bool:
-        """Returns whether the writer takes the question for a request to sum up, if the judge has no sure answer."""
+        """Returns whether the writer takes the question for a request to sum up. False if the judge is sure."""
         judged, reading = self._judged, self.reading
         if not self._may_help or reading.kind != "auto" or judged is None or judged.status == "answered":
             return False
@@ -97,7 +97,7 @@ class AnswerStage:
             return (turn.yes("wants_summary", reading.plan.query) or 0.0) > _WANTED
 
     def _computed(self) -> Answer | None:
-        """Returns the answer that the writer's query on a table finds, if the judge has none that is sure and short."""
+        """Returns the answer that the writer's query on a table finds. None if the judge is sure of a single answer."""
         judged, kind = self._judged, self.reading.kind
         is_open = judged is not None and (judged.status != "answered" or len(judged.items) > 1) and not judged.verdict
         can_ask = is_open and self._may_help and kind in ("auto", "fact", "list")
@@ -111,11 +111,11 @@ class AnswerStage:
 
     @property
     def _may_help(self) -> bool:
-        """True if the writer `comes_first`: such a one judges well, and is asked what the judge cannot tell."""
+        """Returns whether to ask the writer what the judge can't tell. Only one that `comes_first` judges well."""
         return self.writer is not None and comes_first(self.reading, self.writer) and self._points
 
     def _sum_up(self, extract: Answer) -> Iterator[events.Event]:
-        """Yields the answer's events: the extract itself, or a model's summary of the extract."""
+        """Yields the events of an answer: the extract itself or, if a model writes, its summary of the extract."""
         self.answer = extract
         if self._is_written and extract.quotes:
             if len(extract.text) > _SUMMED_UP:
@@ -136,8 +136,8 @@ class AnswerStage:
 
     @contextmanager
     def _turn(self, used: Seq[int], extract: str = "", prompt: str = "") -> Iterator[Writing]:
-        """Yields the writing model with the passages, the extract or the whole context in its sequence. ``prompt``: as
-        in `_writers_turn`."""
+        """Yields the model that writes, its sequence filled with the passages, the extract or the whole context.
+        ``prompt``: the prompt to keep room for; if empty, the one that asks for the answer."""
         reading = self.reading
         if self.writer is not None:
             with closing((turn := self._writers_turn(self.writer, used, extract, prompt)).sequence):
@@ -159,8 +159,8 @@ class AnswerStage:
                 sequence.close()
 
     def _writers_turn(self, writer: LoadsModel, used: Seq[int], extract: str, prompt: str) -> Writing:
-        """Returns a turn of ``writer``, which is not the reader, with the passages or the extract prefilled, and room
-        for ``prompt`` (empty: for the prompt that asks for the answer)."""
+        """Returns ``writer``, which is not the reader, with the passages or the extract prefilled. Keeps room for
+        ``prompt``; if ``prompt`` is empty, for the prompt that asks for the answer."""
         reading, longest = self.reading, prompt or self._final_prompt(used)
         if not prompt and reading.kind in ("auto", "fact", "yesno"):
             used = used[-writer.resolved().max_passages :]
@@ -179,7 +179,7 @@ class AnswerStage:
             self.finish_reason, self.is_unchanged = before.finish_reason, True
 
     def _answer_without_writing(self) -> Answer | None:
-        """Returns the answer if the judge alone gives it; None: a model must write the answer."""
+        """Returns the answer that the judge alone gives; None if a model must write the answer."""
         reading, judged = self.reading, self._judged
         if self._is_written:
             if judged is None or judged.support is None:
@@ -195,20 +195,20 @@ class AnswerStage:
 
     @property
     def _points(self) -> bool:
-        """Returns whether the judge points into passages for the answer; False: a model answers from its prompt."""
+        """Returns whether the judge points at the answer in passages. If not, a model answers from its prompt."""
         resolved = self.reading.resolved
         return self._focus and resolved.margins_are_pointed_at and resolved.pattern.margins
 
     @property
     def _may_be_absent(self) -> bool:
-        """Returns whether low support means "not found". False for a summary. Also False if a scout chose the passages
-        and the reader has no adapter: these passages probably paraphrase the question, which lowers the support."""
+        """Returns whether low support means "not found". False for a summary, and if a scout chose the passages for a
+        reader without an adapter: such passages probably paraphrase the question, which lowers the support."""
         reading = self.reading
         return reading.kind != "summary" and (reading.similarity is None or reading.model.has_adapter)
 
     @cached_property
     def _judged(self) -> Judged | None:
-        """The judgement; None if nothing was scored, or if each score is of a margin alone (`verdict`)."""
+        """The judgement on ``used``; None if no segment was scored, or if the method scores margins (`verdict`)."""
         ranking = self.reading.ranking
         if not ranking.known or ranking.independent:
             return None
@@ -224,7 +224,7 @@ class AnswerStage:
         return self.writer is not None or self.reading.resolved.prose
 
     def sources(self) -> tuple[events.Source, ...]:
-        """Returns the answer's sources: first the one in which the first quotation begins, the others by relevance."""
+        """Returns the answer's sources: first the one where the first quotation begins, then others by relevance."""
         plan, ranking, quotes = self.reading.plan, self.reading.ranking, self.answer.quotes if self.answer else ()
         order, found = {index: place for place, index in enumerate(ranking.order())}, list[events.Source]()
 
@@ -242,7 +242,7 @@ class AnswerStage:
         return tuple(found)
 
     def _holds(self, index: int, quote: events.Quote) -> bool:
-        """Returns whether a quotation begins in a segment."""
+        """Returns whether a quotation begins in segment ``index``."""
         start, end = self.reading.plan.segments[index].chars
         return self.reading.plan.document_of(index).name == quote.document and start <= quote.chars[0] < end
 
@@ -310,9 +310,9 @@ class AnswerStage:
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
     def _passages(self, used: Seq[int]) -> Sequence:
-        """Returns a sequence with the prompt's opening and these passages. In deep reading the sequence is a fork, if
-        the context has room; else the reading's own. In shallow reading, the first passage is restored from its kept
-        state, and the others are joined (`_joined`)."""
+        """Returns a sequence with the prompt's opening and the passages ``used``. In deep reading this is a fork, if
+        the context has room; else the reading's own sequence. Passages with a snapshot, kept in shallow reading, are
+        not evaluated again: the first is restored, the others are joined (`_joined`)."""
         reading, plan = self.reading, self.reading.plan
         sequence = reading.cache.sequence
         passages = [self._passage(index) for index in used]
@@ -340,8 +340,8 @@ class AnswerStage:
         return sequence
 
     def _joined(self, sequence: Sequence, index: int, rest: list[int]) -> bool:
-        """Appends a passage's last tokens, ``rest``, from the passage's kept state, without evaluation. Returns False,
-        and appends nothing, if that is not possible."""
+        """Appends a passage's last tokens, ``rest``, from its snapshot, without evaluating them. If that is not
+        possible, appends nothing and returns False."""
         kept = self.reading.snapshots.get(index)
         at = len(kept.tokens) - len(rest) if kept else 0
         return kept is not None and kept.tokens[at:] == tuple(rest) and sequence.append_kept(kept, at)

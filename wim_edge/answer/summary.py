@@ -75,7 +75,7 @@ def summary(documents: Seq[Document], question: str) -> Answer:
 
 
 def _number(title: str) -> str:
-    """Returns the number at the beginning of a title; empty if there is none."""
+    """Returns the section number with which a title begins, such as "3.2"; empty without one."""
     numbering = _NUMBERING.match(title)
     return numbering[0].strip(" .,:()§?") if numbering else ""
 
@@ -121,14 +121,14 @@ def _section_sentence(
 
 
 def _heading(document: Document, sections: Seq[tuple[str, int, int]], spans: list[events.Chars]) -> str:
-    """Returns the title at the text's beginning: a first section without sentences, or a line "# ..."; else empty."""
+    """Returns the first section's title if the text begins with "# " or that section has no sentences; else ""."""
     name, start, end = sections[0] if sections else ("", 0, len(document.text))
     is_title = document.text.lstrip().startswith("# ") or not any(start <= left < end for left, _ in spans)
     return name if is_title else ""
 
 
 def _telling_sentences(document: Document) -> list[events.Chars]:
-    """Returns the ranges of sentences that are no headings, no rows and not too short. Long sentences are cut."""
+    """Returns the ranges of sentences, without headings, rows and very short sentences. Cuts long sentences."""
     text = document.text
     bare = set(bare_lines(document, Segment(0, 0, len(text), text, ())))
     found, parts = [], document.parts or ((0, len(text)),)
@@ -181,7 +181,7 @@ def _is_whole(document: Document, span: events.Chars) -> bool:
 
 
 def _central_sentences(document: Document, spans: list[events.Chars], first: events.Chars) -> list[events.Chars]:
-    """Returns, for each quarter after the opening, the sentence with most of the text's common words."""
+    """Returns, for each quarter of the sentences after the opening, the one with most of the text's common words."""
     opening = _shown(document, first)
     different = {_shown(document, span): span for span in reversed(spans) if span[0] >= first[1]}
     behind = sorted(span for shown, span in different.items() if shown not in opening and _is_whole(document, span))

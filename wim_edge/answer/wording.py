@@ -1,7 +1,7 @@
-"""The wording of an answer: the judge has pointed at a run, and the writer says it in a sentence.
+"""The wording of an answer: the judge points at words of a passage (a run), and the writer makes a sentence of the run.
 
-    judged     the judge's run, its quotation and the support
-    confirmed  if the writer's own log-odds may change the status, they change the support
+    judged     the judge's run, the quotation around it, and the support
+    confirmed  the support, changed by the writer's own log-odds if these may change the status
     worded     the writer's sentence, written without seeing the run. If the sentence contains the run, the run becomes
                likelier. Else the writer sees the run and writes again, and the answer is unsure. The run replaces a
                sentence with a value or name that is in no passage.
@@ -64,7 +64,7 @@ class Wording:
     def run(self, *, from_passages: bool) -> Iterator[events.Event]:
         """Yields the answer as it is written. The answer to a question of fact is checked, then yielded whole.
 
-        ``from_passages``: True if the judge points into passages; else the whole context is asked. Raises Interrupted.
+        ``from_passages``: True if the judge points into passages; False: a model answers alone. Raises Interrupted.
         """
         reading, judged = self.reading, self.judged
         if not from_passages or judged is None or judged.support is None:
@@ -81,7 +81,7 @@ class Wording:
         yield events.AnswerDelta(self.answer.text)
 
     def _confirmed(self, judged: Judged) -> Judged:
-        """Returns the judgement. If the writer's log-odds may change the status, they change the support."""
+        """Returns the judgement. The writer's log-odds change its support, if they may thereby change the status."""
         confirmation, support = self._confirmation, judged.support or 0.0
         if judged.evidence is None or not confirmation.matters(support):
             return judged
@@ -93,8 +93,8 @@ class Wording:
         return replace(judged, support=confirmation.support(support, says), evidence=evidence)
 
     def _worded(self, judged: Judged) -> Answer:
-        """Returns the writer's sentence, written without seeing the judge's run, as the answer. If the two disagree,
-        the writer sees the run and writes again; a writer that `comes_first` gives its own short answer instead."""
+        """Returns the answer in the writer's sentence, written without seeing the judge's run. If the sentence lacks
+        the run, the writer sees it and writes again. A writer that `comes_first` gives its own short answer instead."""
         if judged.verdict:
             return self._verdict(judged)
         reading, query = self.reading, self.reading.plan.query
@@ -146,12 +146,12 @@ def comes_first(reading: Reading, writer: LoadsModel | None) -> bool:
 
 
 def quoted(reading: Reading, judged: Judged | None) -> tuple[str, str]:
-    """Returns the judge's quotation and run, for a writer that disagrees; two empty texts without a judgement."""
+    """Returns (quotation, run) of the judge, to show to a writer that disagrees. Both are empty without a judgement."""
     return (format_quotes(reading, judged.quotes[:1]), judged.short) if judged else ("", "")
 
 
 def provisional_answer(reading: Reading) -> Answer | None:
-    """Returns the answer from the text read so far if it is a run and sure, else None. Evaluates nothing."""
+    """Returns the answer from the text read so far; None if it is unsure, or not words of the text. Runs no model."""
     if reading.kind not in ("auto", "fact"):
         return None
     judged = judge(reading, reading.chosen(), alone=False)
@@ -162,10 +162,10 @@ def provisional_answer(reading: Reading) -> Answer | None:
 def worded_answer(
     reading: Reading, used: Seq[int], judged: Judged, text: str, own: str = "", *, is_agreed: bool
 ) -> Answer:
-    """Returns the answer from a writer's sentence ``text``. It is sure if the judge is sure and the writer agrees.
+    """Returns the answer from a writer's sentence, ``text``; sure only if the judge is sure and the writer agrees.
 
-    The judge's run replaces a sentence with a value or name that is in no passage. ``own``: the writer's short answer,
-    if it differs and comes first. ``is_agreed``: True if the sentence contained the run before the writer saw the run.
+    If the sentence has a value or name that is in no passage, the judge's run replaces it. ``own``: the writer's short
+    answer, if it differs and comes first. ``is_agreed``: True if the writer wrote the run before seeing it.
     """
     loose = unsupported(f"{text}\n{own}", _known(reading, used))
     status, short, span, quotes = judged.status, judged.short, judged.span, judged.quotes
@@ -188,7 +188,7 @@ def worded_answer(
 
 
 def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | None:
-    """Returns the sentence or list of the passages ``used`` that supports ``text``, as a quotation; or None."""
+    """Returns, as a quotation, the sentence or list in the passages ``used`` that best supports ``text``, or None."""
     plan, spans = reading.plan, list[tuple[int, int, int, bool]]()
     for index in used:
         document, own = plan.document_of(index), plan.segments[index].segment

@@ -61,12 +61,12 @@ class Writing:
     stops: tuple[str, ...]
     grounding: Grounding | None = None
     labels: tuple[str, ...] = ()
-    """The prompt labels that are echoes in the text."""
+    """The prompt labels that end the text as echoes of the prompt (`wim_edge.reading.cuts`)."""
     n_tokens: int = 0
     finish_reason: FinishReason = "stop"
 
     def yes(self, which: str, query: str) -> float | None:
-        """Returns the log-odds, in nats, of Yes against No after the template ``which``; None for a base model."""
+        """Asks what the template ``which`` asks. Returns the log-odds of Yes to No, in nats; None for a base model."""
         if not self.chat.is_chat:
             return None
         with self._asked(self.prompts.ask(which, query)) as branch:
@@ -88,8 +88,8 @@ class Writing:
                 self.finish_reason = generation.finish_reason
 
     def sentence(self, prompt: str, run: str, most: int) -> str:
-        """Returns the answer to a question of fact: up to the sentence with ``run``, at most two. ``most``: the most
-        tokens."""
+        """Returns the model's answer to a prompt, up to the sentence that contains ``run`` (if ``run`` is empty, up to
+        the first sentence), but at most two sentences. ``most``: the most tokens."""
         text, end = "", None
         with closing(self.pieces(prompt, most)) as pieces:
             for piece in pieces:
@@ -101,7 +101,7 @@ class Writing:
         return text[:end].strip()
 
     def query(self, prompt: str) -> str:
-        """Returns the query, in SQL, that the model writes for a prompt."""
+        """Returns the SQL query that the model writes for a prompt."""
         with self._asked(prompt, f"```sql\n{_SELECT}") as branch:
             generation = Generation(self.model, branch, self.sampler, _QUERY, ("```", ";"), strip=False, straight=True)
             text = generation.run()
@@ -110,16 +110,16 @@ class Writing:
 
     @contextmanager
     def _asked(self, prompt: str, begin: str = "") -> Iterator[Sequence]:
-        """Yields a fork with a prompt, and with the beginning of the answer to it."""
+        """Yields a fork with a prompt, and with ``begin``, the words with which the answer begins."""
         with self.sequence.fork() as branch:
             branch.append([*self.model.tokenize(prompt), *self.chat.after_user, *self.model.tokenize(begin)])
             yield branch
 
 
 def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, control: Control, room: int) -> Writing:
-    """Returns the writer with the passages prefilled; if the context can't hold all, only the last ones. ``room``: the
-    tokens of the longest prompt with its answer. The caller closes the sequence. Raises Interrupted, ModelError,
-    CapacityError."""
+    """Returns the writer with the passages prefilled. If the context can't hold all, leaves out the first ones.
+    ``room``: the tokens to keep free for the longest prompt and its answer. The caller closes the sequence. Raises
+    Interrupted, ModelError, CapacityError."""
     model, (chat, _), settings = writer.model(), writer.chat(), writer.resolved().settings
     prompts = Prompts(settings.templates, chat=chat.is_chat)
     opening = chat.opening(model, prompts.system(margins=False))
@@ -150,7 +150,7 @@ def _plain(text: str) -> str:
 
 
 def _end(text: str, run: str) -> int | None:
-    """Returns the end of the sentence that completes the answer, if another sentence has begun after it; else None."""
+    """Returns the offset where the answer is complete, once a further sentence has begun; else None."""
     spans = sentences(text)
     for number, (_, end) in enumerate(spans[:-1], 1):
         if said(run, text[:end]) or number >= _MOST_SENTENCES or not run:

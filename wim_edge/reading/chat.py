@@ -42,8 +42,8 @@ class ChatFormat:
 
 
 def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tuple[ChatFormat, str | None]:
-    """Returns the model's chat format and None. If the chat template can't be used, returns a format for plain text and
-    a warning. ``variables``: values for the template."""
+    """Returns (the model's chat format, None). If the chat template can't be used, returns (a format for plain text, a
+    warning). ``variables``: more values for the template, by name."""
     template = model.info.chat_template
     bos = tuple(model.bos_tokens)
     stops = ("\n\n", "\nQuestion:", "\nNote:", "\nAnswer:")
@@ -87,8 +87,8 @@ def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, A
 def _split(
     template: str, model: Model, variables: Mapping[str, Any] | None, messages: Seq[Message]
 ) -> tuple[Seq[Message], list[str]]:
-    """Returns the messages as the template shows them, and the template's own texts before, between and after them. If
-    the template has no system turn, the first user message begins with the system text. Raises TemplateError."""
+    """Returns the messages, and the template's own texts before, between and after the messages. If the template has no
+    system turn, the first user message returned begins with the system text. Raises TemplateError."""
     marks = [f"[[wim-edge:{n}]]" for n in range(len(messages))]
     marked = [(role, mark) for (role, _), mark in zip(messages, marks, strict=True)]
     runs = []

@@ -1,8 +1,8 @@
 """A model's chat template, rendered in a child process.
 
-The template comes with the model's file and is untrusted code. Jinja's sandbox keeps it from the machine's files, but
-not from endless loops or memory exhaustion, so a child process with limits renders it. The child runs this file as a
-script, so the file imports nothing from this package.
+The template comes with the model's file and is untrusted code. Jinja's sandbox keeps such code from the machine's
+files, but not from endless loops or memory exhaustion. So a child process with limits renders the template. The child
+runs this file as a script, so the file imports nothing from this package.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TemplateError(Exception):
 
 
 def rendered(template: str, messages: Seq[tuple[str, str]], bos: str, eos: str, variables: Mapping[str, Any]) -> str:
-    """Returns (role, text) messages as the template renders them, up to the model's answer. Raises TemplateError."""
+    """Returns the template's text for (role, text) messages, up to the model's answer. Raises TemplateError."""
     values = {
         "messages": [{"role": role, "content": text} for role, text in messages],
         "add_generation_prompt": True, "bos_token": bos, "eos_token": eos, **variables,
@@ -39,7 +39,7 @@ def rendered(template: str, messages: Seq[tuple[str, str]], bos: str, eos: str, 
 
 @functools.lru_cache(maxsize=256)
 def _rendered(job: str, _today: datetime.date) -> dict[str, str]:
-    """Returns {"text": ...} or {"error": ...} for a JSON ``job``. ``_today``: a cache key, as templates use dates."""
+    """Renders ``job`` (JSON) and returns {"text": ...} or {"error": ...}. ``_today``: renews the cache daily."""
     if getattr(sys, "frozen", False):  # in a frozen program sys.executable is not Python
         return _render(json.loads(job))
     command = [sys.executable, "-I", __file__]

@@ -27,7 +27,7 @@ _BASE_STOPS = ("\nUser:", "\nSystem:")
 
 
 class Completer:
-    """Completes prompts. Holds a context with the last prompt; `close` frees the context."""
+    """Completes prompts. Holds a context with the last prompt and its answer; `close` frees the context."""
 
     def __init__(self, model: Model, variables: Mapping[str, Any]) -> None:
         self._model, self._variables = model, variables
@@ -35,7 +35,7 @@ class Completer:
         self._sequence: Sequence | None = None
 
     def tokens(self, prompt: str | Seq[Message]) -> list[int]:
-        """Returns the prompt's tokens. Raises InvalidRequestError if there are none, or if `conversation` raises it."""
+        """Returns a prompt's tokens. Raises InvalidRequestError for an empty prompt, and what `conversation` raises."""
         if isinstance(prompt, str):
             tokens = [*self._model.bos_tokens, *self._model.tokenize(prompt)]
         else:
@@ -104,7 +104,7 @@ class Completer:
 
 
 class _Recorder(Sampler):
-    """A sampler that follows a grammar, if given. It records log-probabilities before the grammar restricts them."""
+    """A sampler that takes only tokens allowed by a grammar, if given. Records log-probabilities as without grammar."""
 
     def __init__(self, model: Model, settings: Settings, top: int | None, grammar: Grammar | None) -> None:
         super().__init__(settings.temperature, settings.top_p, settings.min_p, settings.seed)

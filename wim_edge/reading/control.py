@@ -17,7 +17,7 @@ from wim_edge.reading.events import MarginJudged
 
 
 class Decision(IntEnum):
-    """The reading's next step. Of several decisions the largest wins."""
+    """The next step of a reading. If several decisions are requested, the one with the largest number counts."""
 
     CONTINUE = 0
     ANSWER = 1
@@ -31,7 +31,7 @@ Policy = Callable[[MarginJudged], "Decision | None"]
 
 
 def stop_after(n: int) -> Policy:
-    """Returns a policy that answers after ``n`` relevant margins. The policy counts for one question only."""
+    """Returns a policy that decides ANSWER after ``n`` relevant margins. Make a new policy for each question."""
     if n < 1:
         raise ValueError("stop_after takes at least 1")
     seen = 0
@@ -45,7 +45,7 @@ def stop_after(n: int) -> Policy:
 
 
 def stop_at(relevance: float) -> Policy:
-    """Returns a policy that answers after a margin of this relevance, 0 to 1, or more. Raises InvalidRequestError."""
+    """Returns a policy that decides ANSWER for a margin of this relevance or more. Raises InvalidRequestError."""
     if not 0 <= relevance <= 1:
         raise InvalidRequestError(f"a relevance of {relevance}", "It takes 0 to 1.")
     return lambda margin: Decision.ANSWER if margin.relevance >= relevance else Decision.CONTINUE
@@ -57,13 +57,13 @@ class Control:
     def __init__(self) -> None:
         self.requested = Decision.CONTINUE
         self.verdicts: dict[int, bool] = {}
-        """The user's verdict by segment number: True if the answer should draw on the segment."""
+        """The user's verdict by segment number: True if the answer should draw on the segment, False if not."""
         self._contexts: tuple[Context, ...] = ()
         self._answering = False
         self._lock = threading.RLock()  # reentrant: a signal handler may run while its own thread holds the lock
 
     def request(self, decision: Decision) -> None:
-        """Sets the decision. ANSWER and CANCEL interrupt the evaluation; during the answer, only CANCEL does."""
+        """Sets the decision, unless a larger one is set. ANSWER interrupts reading, CANCEL also answering."""
         with self._lock:
             self.requested = max(self.requested, decision)
             begun = self._answering and decision is Decision.ANSWER
@@ -83,13 +83,13 @@ class Control:
             raise Interrupted
 
     def attach(self, *contexts: Context) -> None:
-        """Sets the contexts that a request interrupts. An earlier request interrupts these contexts at once."""
+        """Sets the contexts that a request interrupts. If a stop is already requested, interrupts them at once."""
         with self._lock:
             self._contexts = contexts
             self._each("interrupt" if self.requested else "resume")
 
     def add(self, context: Context) -> None:
-        """Adds the context in which the answer is written. An earlier CANCEL interrupts this context at once."""
+        """Adds the context in which the answer is written. If CANCEL is already requested, interrupts it at once."""
         with self._lock:
             self._contexts += (context,)
             (context.interrupt if self.requested is Decision.CANCEL else context.resume)()

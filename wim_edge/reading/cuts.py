@@ -25,7 +25,7 @@ _NUMBERING = re.compile(r"(?:^|\n)[ \t]*(?:\d{1,3}[.)]?|[-*•–])\Z")
 
 @dataclass
 class _Cut:
-    """A text that arrives in pieces; its clear part is safe to show."""
+    """A text that arrives in pieces. Its clear part can be shown: no later piece can cut this part."""
 
     ended: bool = False
     _text: str = ""
@@ -33,7 +33,7 @@ class _Cut:
     """The number of characters that were returned or dropped."""
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Adds a piece and returns the newly clear text. ``last``: True for the last piece: nothing is held back."""
+        """Adds a piece; returns the text that can be shown now. ``last``: True for the last piece, to get the rest."""
         if self.ended:
             return ""
         self._text += piece
@@ -42,16 +42,16 @@ class _Cut:
         return given
 
     def _clear(self, last: bool) -> int:
-        """Returns the offset where the clear part ends; sets ``ended`` if that is a cut. ``last``: as in `feed`."""
+        """Returns the offset up to which the text can be shown; sets ``ended`` if the text is cut there."""
         raise NotImplementedError
 
 
 @dataclass
 class Repeats(_Cut):
-    """Cuts a text at a repeat, and drops a list number in front of the repeat."""
+    """Cuts a text where it begins to repeat itself, and drops a list number in front of the repeat."""
 
     _at: int = 0
-    """The offset of the first word that is not examined yet; the last word may be incomplete."""
+    """The offset of the first word that is not examined yet. The text's last word waits: it may be incomplete."""
     _words: list[tuple[str, int]] = field(default_factory=list)
     """The examined words, in lower case and without punctuation, each with its offset."""
     _seen: set[tuple[str, ...]] = field(default_factory=set)
@@ -79,7 +79,7 @@ class Repeats(_Cut):
         self._seen.update(runs)
 
     def _in_turn(self) -> int:
-        """Returns how many words to cut of three equal runs at the end, else 0. A one-word run must have a digit."""
+        """Returns how many words to cut of three equal runs at the end: two runs; else 0. One word needs a digit."""
         said = [word for word, _ in self._words[-3 * RUN :]]
         for n in range(1, RUN // 2 + 1):
             last = said[-n:]
@@ -89,7 +89,7 @@ class Repeats(_Cut):
         return 0
 
     def _undecided(self) -> int:
-        """Returns the offset from which the text may yet be cut."""
+        """Returns the offset after which a later word may still cut the text."""
         rest = self._text[self._at :].strip()
         plain = _EDGES.sub("", rest.casefold())
         if rest and not any(word.startswith(plain) for word, _ in self._words):
@@ -98,7 +98,7 @@ class Repeats(_Cut):
         return self._cut(self._words[-self._matched][1] if self._matched else begun)
 
     def _cut(self, start: int) -> int:
-        """Returns the text's length if cut at ``start``, without a space, bracket or list number before that offset."""
+        """Returns where to cut for a repeat at offset ``start``: before a bracket or list number just before it."""
         before = self._text[:start]
         attached = re.search(r"\S*\Z", before)
         assert attached is not None
@@ -107,11 +107,11 @@ class Repeats(_Cut):
 
 @dataclass
 class Echoes(_Cut):
-    """Cuts a text before a line that begins with a label, and drops labels at the text's head."""
+    """Cuts a text before a line that begins with a prompt label, and drops labels at the text's beginning."""
 
     labels: tuple[str, ...] = LABELS
     _begun: bool = False
-    """True once the labels at the text's head are dropped."""
+    """True once the labels at the text's beginning are dropped."""
 
     def _clear(self, last: bool) -> int:
         if not self._begun:
@@ -135,13 +135,13 @@ class Echoes(_Cut):
         return len(self._text.rstrip())
 
     def _is_echo(self, at: int, label: str) -> bool:
-        """Returns whether a label at offset ``at`` is an echo: it begins a line or (`_INLINE`) follows a sentence."""
+        """Returns whether a label at ``at`` is an echo: at a line's beginning or, if in `_INLINE`, after a sentence."""
         before = self._text[:at].rstrip(" \t")
         inline = label in _INLINE and before.endswith(_SENTENCE_END) and len(before) < at
         return before.endswith("\n") or (inline and label.startswith(self._text[at : at + len(label)]))
 
     def _drop_head(self, last: bool) -> None:
-        """Drops labels at the text's head; "Question:" goes with its line. Sets ``_begun`` once no label can follow."""
+        """Drops labels at the text's beginning, and a "Question:" line. Sets ``_begun`` once no label can follow."""
         while True:
             head = self._text[self._out :].lstrip()
             label = next((one for one in self.labels if _is_at(head, 0, one)), None)
@@ -159,7 +159,7 @@ class Echoes(_Cut):
 
 
 class Cuts:
-    """Both cuts in one: each piece of the text passes `Echoes`, then `Repeats`."""
+    """Cuts a text at echoes and at repeats: each piece of the text passes `Echoes`, then `Repeats`."""
 
     def __init__(self, labels: tuple[str, ...] = LABELS) -> None:
         self.echoes, self.repeats = Echoes(labels=labels), Repeats()

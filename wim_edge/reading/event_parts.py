@@ -49,7 +49,7 @@ class RecalledPassage:
 
 @dataclass(frozen=True)
 class RankedSegment:
-    """A segment as `ReadingRanked` lists it."""
+    """A scored segment in the list of `ReadingRanked`."""
 
     segment: int
     document: str
@@ -58,8 +58,8 @@ class RankedSegment:
     chosen: bool
     """True if the answer draws on the segment."""
     score: float | None = None
-    """The raw score, comparable between documents: nats for a likelihood method, log-odds for verdict, or BM25. None if
-    an adapter ranked the segment too low, when it was read, for the method to score it."""
+    """The raw score, comparable between documents: in nats (likelihood methods), log-odds (verdict), or a BM25 score.
+    None: an adapter ranked the segment too low for the relevance method to score the segment."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Source:
     margin: str
     """The answer's quotation that begins in this segment, else the segment's margin; empty without either."""
     quote: Chars | None
-    """The place of ``margin`` in the document; None if it is empty or in the model's own words."""
+    """The place of ``margin`` in the document; None if ``margin`` is empty or in the model's own words."""
     path: str | None = None
     """The path of the document's file; None if the document has no file."""
     line: int | None = None
@@ -123,7 +123,7 @@ class ScoredWords:
     is_cell: bool = False
     """True if the words are a table cell whose row was read alone."""
     place: str = ""
-    """The place in words: the document's name, and the page, section or line."""
+    """The place of the words, for a person: the document's name, and the page, section or line."""
 
 
 @dataclass(frozen=True)
@@ -131,18 +131,18 @@ class Usage:
     """The cost of a request. ``seconds``: wall-clock time by stage (load, prefill, answer, ...) and ``total``."""
 
     prefilled_tokens: int
-    """Document tokens evaluated for this request. A token that was evaluated twice counts twice."""
+    """The number of document tokens evaluated for this request. A token that was evaluated twice counts twice."""
     reused_tokens: int
-    """Document tokens restored from a saved reading."""
+    """The number of document tokens restored from a saved reading."""
     decoded_tokens: int
-    """Tokens generated for margins and answer."""
+    """The number of tokens generated for margins and answer."""
     seconds: dict[str, float]
     peak_rss_bytes: int
 
 
 @dataclass(frozen=True)
 class TokenLogprob:
-    """A token. ``bytes`` may be part of a character; ``logprob`` is in nats. ``top``: likeliest tokens in this form."""
+    """A token. ``bytes`` may be part of a character. ``top``: likeliest tokens as (text, bytes, logprob in nats)."""
 
     text: str
     bytes: tuple[int, ...]

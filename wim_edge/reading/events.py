@@ -31,8 +31,8 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class QuestionSettled(Event):
-    """The question is restated as ``asked_as``, because it refers to the turn before. Or it is unclear what is asked:
-    both texts are then the question found in a message. ``why`` says which."""
+    """The question as it will be asked: ``asked_as``. ``why``: ``question`` referred to the turn before and was
+    restated; or a message was unclear, and both fields hold the question that was found in the message."""
 
     type = "question.settled"
     question: str
@@ -84,7 +84,7 @@ class ReadingStarted(Event):
     tokens: int
     n_ctx: int
     windows: int
-    """The number of windows; 1: all documents fit the context at once; 0: each segment is read alone."""
+    """The number of windows (parts of the text). 1: all documents fit the context; 0: each segment is read alone."""
     relevance: str | None
     """The relevance method; None if nothing is scored."""
     within: str | None = None
@@ -162,7 +162,7 @@ class SegmentScored(Event):
     segment: int
     relevance: float
     rank: int | None
-    """The rank among the segments scored so far, from 1; None: the segment's gain was too small (`Cascade`)."""
+    """The rank among the segments scored so far, from 1; None: the segment has no score, as its gain is too small."""
     unread_probability: float | None = None
     """P(an unread segment answers better than those that are read); None: unknown."""
 
@@ -197,7 +197,7 @@ class MarginJudged(Event):
     header: str = ""
     """The table's header, if the margin is a row."""
     short: Chars | None = None
-    """The place of the best run that the model points at; None if there is no run."""
+    """The place of the best words at which the model points; None if there are none."""
     line: int | None = None
     page_label: str | None = None
     """The number printed on the page, if it differs from ``page``."""
@@ -217,7 +217,7 @@ class ReadingFinished(Event):
 
     type = "reading.finished"
     saved_tokens: int
-    """The number of document tokens that are in saved readings now. ``tokens``: all tokens of the documents."""
+    """The number of document tokens that are saved on disk now. ``tokens``: the number of all document tokens."""
     tokens: int
     model: str
     usage: Usage
@@ -281,15 +281,15 @@ class AnswerFinished(Event):
     unsupported: tuple[str, ...] = ()
     """Numbers, codes, addresses and names in the answer's text that no passage contains."""
     evidence: dict[str, float] | None = None
-    """The evidence for the support, by the names of `wim_edge.support.Evidence`."""
+    """{name: value} of the evidence from which the answer was judged, by the fields of `wim_edge.support.Evidence`."""
     citations: tuple[tuple[int, int], ...] = ()
-    """Pairs (offset in ``text`` where a sentence ends, index of its source in ``sources``), if a model wrote it."""
+    """Pairs (offset of a sentence's end in ``text``, index of its source in ``sources``), if a model wrote ``text``."""
     judge: str | None = None
     """The model that judged the passages, if it is not ``model``."""
     candidates: tuple[ScoredWords, ...] = ()
     """The candidate answers, best first, at most 16, with the terms of their scores."""
     confidence: float | None = None
-    """P(``short`` is right): ``support`` times the answer's share, adjusted by the writer's sentence. None: unknown."""
+    """P(``short`` is right): ``support`` times P(``short`` is the answer | there is one). None: unknown."""
     has_more: bool = False
     """True if unread segments are left. The same question with ``read_on`` continues with these segments."""
     query: str = ""
@@ -315,7 +315,7 @@ class CompletionFinished(Event):
     model: str
     prompt_tokens: int
     cached_tokens: int
-    """Prompt tokens that were in the cache."""
+    """The number of prompt tokens that were in the cache, and so were not evaluated."""
     completion_tokens: int
     seconds: dict[str, float]
 
@@ -351,13 +351,13 @@ def from_dict(data: Mapping[str, Any]) -> Event:
 
 
 class Stream(Iterator[Event]):
-    """An iterator over the events of one reading. Closes ``stack`` when it ends, is closed or garbage-collected."""
+    """An iterator over the events of one reading. Its end, `close`, or garbage collection closes ``stack``."""
 
     def __init__(self, stack: ExitStack, found: Iterator[Event]) -> None:
         self._events = _until_closed(stack, found)
         next(self._events)  # enters the stack, so that closing an unused stream closes the stack
         self.thread: int | None = None
-        """The id of the thread that is inside this stream now; None: no thread."""
+        """The id of the thread that is now in `__next__` or `close` of this stream; None: no thread."""
         self.reader: int | None = None
         """The id of the thread that took the last event; None: no event was taken."""
 

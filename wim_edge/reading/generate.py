@@ -1,8 +1,8 @@
 """Decoding: one token at a time, returned as whole characters.
 
 Grounded decoding: a small model miscopies numbers, codes, dates in figures and addresses, or makes them up. So each
-such value that a model writes must be in the passages. From its first character on, the value may only continue and end
-like a value there. If no token allows this, the model continues freely, and the value is reported
+such value that a model writes must be in the passages: each token of the value must continue a value there, or end
+where that value ends. If no token allows this, the model continues freely, and the value is reported
 (`wim_edge.answer.wording.unsupported`).
 """
 
@@ -48,7 +48,7 @@ class Grounding:
 
     def chosen(self, written: str, logits: Logits, choose: Callable[[Logits], int]) -> int:
         """Returns the token that ``choose`` takes after ``written``, the text so far. If this token adds an unknown
-        value, ``choose`` gets the logits again, with -inf for such tokens, unless every token is one."""
+        value, ``choose`` takes again, among likely tokens that add none. Without such tokens, the first token stays."""
         before, wish = written[-_SEEN:], choose(logits)
         if self._may_follow(before, wish):
             return wish
@@ -63,7 +63,7 @@ class Grounding:
         return choose(masked) if np.isfinite(masked).any() else wish
 
     def _may_follow(self, before: str, token: int) -> bool:
-        """Returns whether each value in ``before`` plus this token is known, or can still become a known value."""
+        """Returns whether ``token`` may follow ``before``: each value must be in ``texts``, or begin a value there."""
         ends, piece = self.model.is_eog(token), self.model.piece(token).decode("utf-8", "replace")
         if not piece and not ends:
             return False
@@ -78,7 +78,7 @@ class Grounding:
         return any(value.startswith(_begun(going)) for value in self._values)
 
     def _is_known(self, word: str) -> bool:
-        """Returns whether ``texts`` contain every value in a complete word."""
+        """Returns whether every value in ``word``, a complete word, is in ``texts``."""
         if not _is_value(word):
             return True
         own = (match.group().casefold() in self._values for match in VALUE.finditer(word))
@@ -92,8 +92,8 @@ class Generation:
     Args:
         refusal: words in lower case. A text that begins with these words, in any case, ends there and stays empty.
         strip: True drops leading white space.
-        straight: True cuts neither echoes nor repeats from the text, as for a completion.
-        may_loop: True does not stop when the model repeats itself.
+        straight: True leaves echoes and repeats in the text, as for a completion.
+        may_loop: True goes on when the model repeats itself.
         grounding: allows only values that are in the passages; None: allows any value.
         labels: the prompt labels that are echoes at a line's beginning (`wim_edge.reading.cuts`).
     """
@@ -166,7 +166,7 @@ class Generation:
         return self.text.strip()
 
     def _out(self, piece: str, *, last: bool = False) -> str:
-        """Returns the part of a piece that the cuts let through, and adds this part to ``text``."""
+        """Cuts echoes and repeats from a piece. Returns what is left and can be shown, and adds it to ``text``."""
         self._begun = self._begun or bool(piece)
         if not self.straight:
             piece = self._cuts.feed(piece, last=last)
@@ -213,7 +213,7 @@ def _last_word(text: str) -> str:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Yields the parts of a value between dashes, slashes, colons and @, and every run of neighbouring parts."""
+    """Yields a value's parts between dashes, slashes, colons and @, and all joined neighbours: of 1-2-3 also 1-2."""
     cuts = [0, *(match.start() for match in _PARTS.finditer(value)), len(value)]
     for first, start in enumerate(cuts[:12]):
         yield from (value[start:end].strip("-/:@") for end in cuts[first + 1 : 12])

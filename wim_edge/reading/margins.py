@@ -23,7 +23,7 @@ from wim_edge.reading.timings import Timings
 _CHARS_A_TOKEN = 4
 _NEARLY, _BETWEEN = 0.8, "\n\n"  # a paragraph of at least this share of its segment is not read again
 WORDS = 0.6
-"""The nats that a run loses for each missed point of its unit (`wim_edge.words.missed_points`; docs/choices.md)."""
+"""The nats that a run loses for each point that its sentence or row misses (`words.missed_points`, docs/choices.md)."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class MarginWriter:
             return self.pointer.log_odds(branch.logits)
 
     def write(self, index: int, branch: Sequence) -> Iterator[str | Margin]:
-        """Yields the margin of segment ``index``: a free margin first in pieces of text, as they are decoded; then the
-        `Margin`. ``branch``: ends with the segment; writing changes it. Raises Interrupted, ContextOverflowError."""
+        """Yields the margin of segment ``index`` as a `Margin`. If the model words the margin, first yields pieces of
+        the text. Appends to ``branch``, which ends with the segment. Raises Interrupted, ContextOverflowError."""
         if self.resolved.margins_are_pointed_at:
             yield self._verbatim(index, branch)
         else:

@@ -1,4 +1,4 @@
-"""The plan of a reading: segments, windows and the context's size, settled before any work starts.
+"""The plan of a reading: segments, windows and the context's size. The plan is made before the reading starts.
 
 Nothing is cut silently: texts that exceed the context raise an error or, with margins, are read in windows.
 """
@@ -70,11 +70,11 @@ class Plan:
     prefix: tuple[int, ...]
     """The tokens of the system text and of the beginning of the user's turn."""
     margin_prompt: tuple[int, ...]
-    """The tokens after a segment that ask for a margin; for a chat model they end the user's turn."""
+    """The tokens that follow a segment and ask for a margin (`make_margin_prompt`)."""
     windows: tuple[tuple[PlannedSegment, ...], ...]
     n_ctx: int
     reserved: int
-    """The number of cells to keep free: for scoring, and because joined texts may have more tokens."""
+    """The number of cells to keep free: for scoring, and for the tokens that joining texts may add."""
     outlook: Outlook | None = None
     """The prior that orders the segments in shallow reading; None in deep reading or without a question."""
 
@@ -84,7 +84,7 @@ class Plan:
 
     @cached_property
     def first(self) -> tuple[int, ...]:
-        """The number of each window's first segment."""
+        """The number of each window's first segment, for segments numbered over all windows."""
         return tuple(accumulate(map(len, self.windows[:-1]), initial=0))
 
     @property
@@ -94,7 +94,7 @@ class Plan:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The prompt labels that are in no document. Such a label in an answer is an echo of the prompt."""
+        """Prompt labels, such as "Answer:", that no document contains. In an answer they are echoes of the prompt."""
         return labels_apart_from(document.text for document in self.documents)
 
     @property
@@ -182,8 +182,8 @@ def make_margin_prompt(
 
 
 def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], int]) -> Limit:
-    """Returns the most tokens of a context, the least of what the settings, the model's training and the memory allow.
-    ``largest``: returns the most tokens that fit the memory."""
+    """Returns the most tokens of a context: what the settings and the model's training allow. If the settings name no
+    size, the memory counts too. ``largest``: returns the most tokens that fit the memory."""
     limit = min(settings.n_ctx or n_ctx_train, n_ctx_train)
     if settings.n_ctx is None and (fits := largest()) < limit:
         return Limit(fits, f"{memory_hint()}: memory holds no larger context of this model")
@@ -191,8 +191,8 @@ def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], in
 
 
 def check_fits(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
-    """Raises ContextOverflowError as soon as the documents alone exceed the context. ``count``: returns the number of
-    tokens of a text."""
+    """Raises ContextOverflowError as soon as the tokens counted in the documents exceed the limit. ``count``: returns
+    the number of tokens in a text."""
     size = sum(len(document.text) for document in documents)
     seen = tokens = slack = 0
     for document in documents:
@@ -252,7 +252,7 @@ def _segment(
 
 
 def _section(document: Document, segment: Segment, heading: str) -> str:
-    """Returns a segment's section title and a blank line; empty if the heading or the segment shows the title."""
+    """Returns a segment's section title and a blank line; "" if there is no title, or heading or segment shows it."""
     section = document.place(segment.start, segment.end).section or ""
     is_shown = section.casefold() in heading.casefold() or segment.text.lstrip(" \n#").startswith(section)
     return "" if is_shown else f"{section}{BLANK_LINE}"
@@ -290,7 +290,7 @@ def source_label(document: Document, start: int, end: int, several: bool, *, lin
 def source_of(
     document: Document, segment: int, chars: events.Chars, relevance: float, text: str, quote: events.Chars | None
 ) -> events.Source:
-    """Returns the source for a segment. ``text``: the margin or quotation; ``quote``: its place, or None."""
+    """Returns the source for a segment. ``text``: a margin or quotation; ``quote``: the place of ``text``, or None."""
     place, path = document.place(*(quote or chars)), document.path
     return events.Source(
         segment, document.name, place.page, place.section, chars, relevance, text, quote, str(path) if path else None,

@@ -1,9 +1,9 @@
-"""Pointing: the short answer as a run of a passage's own words.
+"""Pointing: finds the short answer as a run of words in a passage.
 
 The second stage of MindRef (arXiv 2402.17010, section 3.3) within one segment: a beam search in which every token must
 continue a run of tokens of the segment. A run begins at a word and ends where the model ends the line. The score of a
-run is the log-probability of its tokens and this end, minus losses. No beam's bound rises as the beam grows, so the
-search stops once an ended run beats all beams. A run costs a few short batches. The model cannot invent a run.
+run is the log-probability of its tokens and this end, minus losses. A growing beam's bound never rises, so the search
+stops once an ended run beats the bounds of all beams. A run costs a few short batches. The model can't invent a run.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _ACROSS = 20.0  # nats that a run over two rows of a table loses: more than for 
 LONGEST = 40
 """The most tokens of a run. A beam of this length counts as ended even if the model would go on."""
 NONE, YES, NO = " none", " Yes", " No"
-"""The words that an adapter writes if the passage does not answer, or if the question asks for yes or no."""
+"""The words that an adapter writes: `NONE` if the passage does not answer, the others to a yes-or-no question."""
 
 
 @dataclass(frozen=True)
 class AnswerRun:
-    """A run: characters ``[start, end)`` of the document. ``logprob``: log P(run, end) - `_Ground.loss`, in nats."""
+    """Characters ``[start, end)`` of a document. ``logprob``: log P(run, end of line) - `_Ground.loss`, in nats."""
 
     start: int
     end: int
@@ -48,11 +48,11 @@ class Pointed:
     """The result of pointing into one segment. Scores are in nats."""
 
     runs: tuple[AnswerRun, ...]
-    """The best runs, best first; none if the segment has no words."""
+    """The best runs, best first; empty if no run can begin in the segment."""
     answers: float
-    """The log-odds that the segment answers; meaningful with an adapter only."""
+    """The log-odds that the segment answers the question; meaningful only with an adapter."""
     yes: float
-    """The log-odds of Yes against No."""
+    """The log-odds that the model answers Yes rather than No."""
     verdict: float
     """log P(the answer is Yes or No): high if the question asks for yes or no."""
     n_tokens: int
@@ -65,7 +65,7 @@ class RowRead:
 
     row: Row
     answers: float
-    """An adapter's log-odds, in nats, that the row answers."""
+    """An adapter's log-odds, in nats, that the row answers the question."""
     cells: tuple[tuple[int, float], ...]
     """Pairs (cell number, log P(the cell is the answer) in nats)."""
 
@@ -77,7 +77,7 @@ class _Beam:
     prefix: tuple[int, ...] = ()
     logprob: float = 0.0
     space: int | None = None
-    """The token of a space that was written before the run."""
+    """The token of the space that the model wrote before the run; None: no such token."""
 
     def bound(self, far: list[float]) -> float:
         """Returns an upper bound for the score of every run that continues the beam. ``far``: see `_Ground`."""
@@ -91,17 +91,17 @@ class _Ground:
     text: str
     tokens: tuple[int, ...]
     chars: list[int]
-    """The character offset of each token, and of the text's end."""
+    """The offset in ``text`` where each token begins, in characters; last, the length of ``text``."""
     places: tuple[int, ...]
     """The indices of the tokens with which a run may begin."""
     may_end: list[bool]
     words: list[int]
-    """The number of tokens with a letter or digit before each token, and before the end. A run needs at least one."""
+    """The number of tokens with a letter or digit before each token, and before the end. A run needs one such token."""
     far: list[float]
-    """The loss, in nats, of a run that begins at the token; one number for each token."""
+    """The nats that a run loses if it begins at the token; one number for each token."""
 
     def loss(self, place: int, n: int) -> float:
-        """Returns the loss, in nats, of the run of ``n`` tokens from token ``place``: the loss for its beginning, and
+        """Returns the nats that the run of ``n`` tokens from token ``place`` loses: ``far`` of this token, and
         `_ACROSS` if the run crosses from one row of a table to another."""
         text, start, end = self.text, self.chars[place], self.chars[place + n]
         stop = text.find("\n", start, end)
@@ -112,7 +112,7 @@ class _Ground:
 
 @dataclass
 class Pointer:
-    """Points into segments with one model. ``longest``: the most tokens of a run."""
+    """Finds, with one model, the words of a segment that answer (a run). ``longest``: the most tokens of a run."""
 
     model: Model
     context: Context
@@ -121,7 +121,7 @@ class Pointer:
     """The tokens that end a line or the text."""
     _forms: dict[int, list[int]] = field(default_factory=dict)
     _verdicts: set[tuple[int, ...]] = field(default_factory=set)
-    """The tokens of "none", "yes", "no" in all forms. Such a run is no candidate: its probability is the verdict's."""
+    """The tokens of "none", "yes" and "no" in all forms. Such a run is no answer: the adapter means its verdict."""
 
     def __post_init__(self) -> None:
         if self.model.has_adapter:
@@ -131,12 +131,12 @@ class Pointer:
         self._ends = [*lines, *self.model.eog_tokens]
 
     def log_odds(self, logits: NDArray[np.float32]) -> float:
-        """Returns the log-odds, in nats, that the text contains an answer. ``logits``: those after the prompt."""
+        """Returns the log-odds, in nats, that the text answers: "none" is not next. ``logits``: after the prompt."""
         none = float(log_softmax(logits)[self.model.tokenize(NONE)[0]])
         return float(-none + np.log(-np.expm1(min(none, -_LEAST))))
 
     def rate(self, sequence: Sequence, texts: Seq[str]) -> list[float]:
-        """Returns, for each text, the log-probability in nats that the sequence continues with this text and then ends.
+        """Returns, for each text, the log-probability in nats that the model writes this text and then ends the line.
         ``sequence``: ends with the prompt, and stays unchanged. Raises Interrupted, ContextOverflowError."""
         first, scores = log_softmax(sequence.logits), list[float]()
         forms = ([self.model.tokenize(f" {text}"), self.model.tokenize(text)] for text in texts)
@@ -156,8 +156,8 @@ class Pointer:
         return scores
 
     def read_row(self, sequence: Sequence, row: Row) -> RowRead:
-        """Rates the cells of a row as answers. ``sequence``: ends with the row and the prompt. Raises what `rate`
-        raises."""
+        """Returns how probably the row, and each of its cells, answers. Leaves out empty and long cells. ``sequence``:
+        ends with the row and the prompt. Raises Interrupted, ContextOverflowError."""
         cells = [n for n, text in enumerate(row.texts) if 0 < len(text) <= _LONGEST_CELL]
         rated = self.rate(sequence, [row.texts[n] for n in cells])
         return RowRead(row, self.log_odds(sequence.logits), tuple(zip(cells, rated, strict=True)))
@@ -166,12 +166,12 @@ class Pointer:
         self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),
         asked: Seq[tuple[int, int, float]] = (),
     ) -> Pointed:  # fmt: skip
-        """Returns the runs of the segment at which the model points.
+        """Returns the runs of words in the segment with which the model would answer (`Pointed`).
 
         Args:
             sequence: ends with the prompt, and stays unchanged. The beams are up to four forks of this sequence.
             avoid: ranges ``[start, end)`` in the segment's text where no run begins or ends, such as headings.
-            asked: triples (start, end, nats), in the same offsets: a run that begins there loses these nats.
+            asked: triples (start, end, nats) in the segment's text: a run that begins in this range loses these nats.
 
         Raises Interrupted, ContextOverflowError.
         """
@@ -200,8 +200,8 @@ class Pointer:
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, float(np.logaddexp(yes, no)), spent)
 
     def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
-        """Returns the best runs as (first token, number of tokens, score), best first; and the number of tokens
-        decoded."""
+        """Returns (runs, number of tokens decoded). A run is (index of the first token, number of tokens, score in
+        nats); the best run comes first."""
         found: list[tuple[int, int, float]] = []
 
         def advance(live: list[tuple[_Beam, Logits]]) -> list[Step[_Beam]]:
@@ -227,8 +227,8 @@ class Pointer:
         return found, spent
 
     def _grown(self, beam: _Beam, tokens: tuple[int, ...], logprobs: NDArray[np.float32]) -> Iterator[_Beam]:
-        """Yields the beam extended by each token that follows the beam in the segment, in the token's likelier form.
-        Also yields beams that begin with a space alone: tokenizers part this space from a digit."""
+        """Yields a longer beam for each token that continues the run in the segment. A run's first token may lose or
+        gain a leading space, if likelier. Also yields beams of a space alone, which tokenizers part from a digit."""
         depth = len(beam.prefix)
         following: dict[int, list[int]] = {}
         for place in beam.places:
@@ -245,8 +245,8 @@ class Pointer:
             yield _Beam(tuple(places), (), beam.logprob + float(logprobs[space]), space)
 
     def _other_form(self, token: int) -> list[int]:
-        """Returns the token without its leading space, or with one (perhaps as two tokens); the token itself if neither
-        exists."""
+        """Returns the tokens of the same text without its leading space; if it has none, with one. Returns the token
+        itself if there is no such form."""
         if token not in self._forms:
             piece = self.model.piece(token).decode("utf-8", "replace")
             other = piece[1:] if piece.startswith(" ") else " " + piece
@@ -257,7 +257,7 @@ class Pointer:
 
 
 def _is_edge(text: str, at: int) -> bool:
-    """Returns whether a word may begin or end at ``at``: not between letters or digits, except in unspaced scripts."""
+    """Returns whether a word may begin or end at offset ``at``: never within a word of a spaced script."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]
@@ -289,9 +289,9 @@ _ASTRAY = 16  # bytes to look ahead for a token's bytes that are not where they 
 def beginnings(
     piece: Callable[[int], bytes], text: str, tokens: Seq[int], longest: int
 ) -> tuple[list[int], dict[int, int]]:
-    """Returns the character offsets of the tokens and of the text's end, and {first token of a sentence: the sentence's
-    end in characters}. In a sentence of more than ``longest`` tokens, such as a table, every word counts as a
-    beginning. ``piece``: returns the bytes of a token (`wim_edge.engine.protocols.Model.piece`)."""
+    """Returns the character offsets of the tokens and of the text's end, and {index of a sentence's first token: offset
+    of the sentence's end in characters}. In a sentence of more than ``longest`` tokens, such as a table, every word
+    counts as a beginning. ``piece``: returns the bytes of a token (`wim_edge.engine.protocols.Model.piece`)."""
     chars, whole = char_offsets(piece, text, tokens)
     spans = [(bisect_right(chars, start) - 1, end) for start, end in sentences(text)]
     ends: dict[int, int] = {}

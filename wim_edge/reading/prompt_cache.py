@@ -1,6 +1,6 @@
 """The prompt cache: windows of text, restored from a saved reading or evaluated and saved.
 
-The restored part of a window is a sequence of its own. Until all of it is read, the reading's sequence is its fork.
+The restored part of a window is a sequence of its own. Until this part is read, the reading's sequence is its fork.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ class PromptCache:
     plan: Plan
     clock: Timings
     saved: SavedReading | None
-    """Loads and keeps the states of sequences on disk; None: nothing is saved."""
+    """The states of this text on disk; None: nothing is restored or saved."""
     may_be_killed: bool
-    """True if the process may be killed, as when other machines take part (RPC). It then saves more often."""
+    """True if the process may be killed, as when other machines take part (RPC). States are then saved more often."""
     number: int = -1
     """The number of the window that is being read; -1: none yet."""
     read_tokens: int = 0
-    """Document tokens evaluated for the first time."""
+    """The number of document tokens that were evaluated for the first time."""
     reread_tokens: int = 0
-    """Document tokens evaluated again, to score a segment alone or to answer from it."""
+    """The number of document tokens that were evaluated again, to score a segment alone or to answer from it."""
     reused_tokens: int = 0
-    """Document tokens restored from the saved reading."""
+    """The number of document tokens that were restored from the saved reading."""
     _sequence: Sequence | None = None
     _held: Sequence | None = None
-    """The restored part of this window; None once the reading's sequence is as long."""
+    """A sequence with the restored part of the current window; None without one, or if `sequence` is as long."""
     _grown: bool = False
-    """True if part of this window was evaluated and is not saved yet."""
+    """True if tokens of the current window were evaluated since the last save."""
     _save_at: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class PromptCache:
 
     @property
     def sequence(self) -> Sequence:
-        """The reading's sequence: the opening, and the part of this window read so far."""
+        """The reading's sequence: the opening, and the current window as far as it is read."""
         assert self._sequence is not None
         return self._sequence
 
@@ -73,7 +73,7 @@ class PromptCache:
                 self._sequence.truncate(len(self.plan.prefix))
 
     def restore(self) -> None:
-        """Restores the part of this window that the saved reading contains. `read` then takes segments from there."""
+        """Restores the part of the current window that is saved, so that `read` need not evaluate this part."""
         if self.saved is None:
             return
         with self.clock.stage("restore"):
@@ -95,7 +95,7 @@ class PromptCache:
         return self._held is not None and len(self.sequence) + piece.size <= len(self._held)
 
     def read(self, piece: PlannedSegment) -> Iterator[events.Event]:
-        """Extends the sequence by the segment ``piece``, from the restored part if possible. Yields progress events."""
+        """Appends the segment ``piece`` to the sequence; evaluates what is not restored. Yields ReadingProgress."""
         begin, held = len(self.sequence), self._held
         tokens, lead = piece.tokens, len(piece.heading_tokens)
         if held is not None:
@@ -121,7 +121,7 @@ class PromptCache:
             sequence.checkpoint()
 
     def save(self) -> None:
-        """Saves this window, if part of it was evaluated."""
+        """Saves the state of the current window on disk, if tokens were evaluated since the last save."""
         if self.saved is not None and self._grown and len(self.sequence) > len(self.plan.prefix):
             begun = time.monotonic()
             with self.clock.stage("save"):
@@ -130,7 +130,7 @@ class PromptCache:
             self._save_at = now + max(self._save_every, _SAVE_SHARE * (now - begun))
 
     def retain(self, left: Iterable[int]) -> int:
-        """Keeps the saved states of other windows. Returns how many document tokens of windows ``left`` are saved."""
+        """Keeps other windows' states on disk. Returns how many document tokens of windows ``left`` are saved."""
         if self.saved is None:
             return 0
         later = {number for number in left if number != self.number}
@@ -144,12 +144,12 @@ class PromptCache:
         )  # fmt: skip
 
     def save_when_due(self) -> None:
-        """Saves this window if the last save was long enough ago. A killed process then loses little."""
+        """Saves the current window if the last save was long ago, so that a killed process loses little."""
         if time.monotonic() > self._save_at:
             self.save()
 
     def release_restored(self) -> None:
-        """Frees the restored part of the window; the reading's sequence remains."""
+        """Closes the sequence with the restored part of the window. The reading's own sequence remains."""
         if self._held is not None:
             self._held.close()
             self._held = None
@@ -172,6 +172,6 @@ class PromptCache:
         return [*self.plan.prefix, *(token for piece in self.plan.windows[number] for token in piece.tokens)]
 
     def _ends(self, number: int) -> list[int]:
-        """Returns the positions in the sequence where the segments of window ``number`` end."""
+        """Returns the positions, in tokens of the sequence, where the segments of window ``number`` end."""
         sizes = (piece.size for piece in self.plan.windows[number])
         return list(itertools.accumulate(sizes, initial=len(self.plan.prefix)))[1:]

@@ -20,7 +20,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import package_file
 
 NOT_RELEVANT = "not relevant"
-"""A free margin that begins with these words ends there, and is empty."""
+"""The words with which a model declines to write a margin. Such a margin ends there, and counts as empty."""
 
 NAMES = (
     "system_message", "document", "extractive_summary", "quotation", "classification", "question", "query_first",
@@ -47,7 +47,7 @@ _compiled = lru_cache(_environment)  # compiled once: the shipped templates do n
 
 
 class Prompts:
-    """Renders the prompts. Raises InvalidRequestError for a template that can't be read or rendered."""
+    """Renders prompts from templates. Raises InvalidRequestError for a template that can't be read or rendered."""
 
     def __init__(self, directory: Path | None = None, *, chat: bool = True) -> None:
         if directory is not None and not os.path.isdir(directory):
@@ -119,7 +119,7 @@ class Prompts:
         return self._render("query_first", query=query)
 
     def classify(self, query: str) -> tuple[str, str]:
-        """Returns the prompt's texts before and after the margin. The first text is the same for all margins."""
+        """Returns the texts before and after the margin in the prompt that asks whether this margin helps."""
         before, after = self._pieces("classification", ("margin",), query=query)
         return before, after
 
@@ -131,7 +131,7 @@ class Prompts:
         return before
 
     def recall(self, *, paged: bool) -> list[str]:
-        """Returns the prompt's texts before query, title (only if ``paged``) and passage, without trailing spaces."""
+        """Returns the recall prompt's texts before the query, title (only if ``paged``) and passage, right-stripped."""
         variables = ("query", "title", "passage") if paged else ("query", "passage")
         return [text.rstrip(" ") for text in self._pieces("recall", variables, paged=paged)[:-1]]
 

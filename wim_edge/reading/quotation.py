@@ -1,4 +1,4 @@
-"""The quotation that carries an answer: the whole sentence, table row or list item around a run.
+"""The quotation that carries an answer: the whole sentence, table row or list item around the answering words.
 
 Headings, numbering, dot leaders and punctuation alone are not quotations.
 """
@@ -36,9 +36,9 @@ class Quotation:
 def quotation(document: Document, segment: Segment, start: int, end: int, longest: int) -> Quotation:
     """Returns the quotation around characters ``[start, end)`` of the document, within the segment.
 
-    A quotation over ``longest`` characters is cut around this range, at clauses if possible. If the line above
-    introduces the quotation ("Account:"), it is included, with as many list items as fit: one item would look like the
-    whole list.
+    A quotation of more than ``longest`` characters is cut around this range, at clauses if possible. A line above that
+    introduces the quotation ("Account:") is included. If list items follow the line, as many as fit are included: one
+    item would look like the whole list.
     """
     text, at = segment.text, start - segment.start
     spans = unit_spans(text)
@@ -62,7 +62,7 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
 
 
 def words_lost(text: str, question: str) -> list[tuple[int, int, float]]:
-    """Returns (start, end, missed points) of each sentence, item or row, in characters (`words.missed_points`)."""
+    """Returns (start, end, missed points) of each sentence, list item or row of ``text`` (`words.missed_points`)."""
     spans = unit_spans(text)
     held = [words.without_endings(text[start:end]) for start, end in spans]
     missed = words.missed_points(held, words.without_endings(question))
@@ -75,8 +75,8 @@ def on_one_line(text: str) -> str:
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
-    """Returns the ranges of bare lines in the segment's text: headings, dot leaders, and lines without words. The list
-    is empty if every line is bare."""
+    """Returns the ranges ``[start, end)`` of bare lines in the segment's text: headings, dot leaders, and lines without
+    words. If every line is bare, returns an empty list."""
     sections = {mark.section for mark in document.marks if mark.section}
     lines = list(line_spans(segment.text))
     following, found = "", []
@@ -99,8 +99,8 @@ def _is_bare(line: str, sections: set[str], following: str) -> bool:
 
 
 def _around(text: str, left: int, right: int, start: int, end: int, longest: int) -> tuple[int, int]:
-    """Returns a range around the run ``[start, end)``, within ``[left, right)``, of at most ``longest`` characters
-    unless the run is longer. It is cut at a clause or a word."""
+    """Returns a part of ``[left, right)`` around ``[start, end)``, of at most ``longest`` characters unless
+    ``[start, end)`` is longer. The part begins at a word, and ends at a clause or a word if possible."""
     spare = max(0, longest - (end - start))
     begin = max(left, start - spare // 2)
     stop = min(right, max(end, begin + longest))

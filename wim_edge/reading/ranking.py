@@ -36,7 +36,7 @@ _NEVER = -1e9  # the logit of a segment that the user rejected
 
 @dataclass
 class Ranking:
-    """The scores of all segments, from which their relevances follow.
+    """The scores of the segments, and the relevances that are computed from the scores.
 
     Without an ``outlook``, a segment's logit is its score; a segment without a score has the logit 0, like an empty
     text. ``independent``: True if each score is the log-odds of its segment alone; then there is no outlook.
@@ -45,15 +45,15 @@ class Ranking:
     n_segments: int
     independent: bool = False
     scores: dict[int, float] = field(default_factory=dict)
-    """Raw scores by segment. With ``answers``, only segments that ranked among the first when read have a score."""
+    """Raw scores by segment. If an adapter gives ``answers``, only segments that ranked high when read have a score."""
     verdicts: Mapping[int, bool] = field(default_factory=dict)
     """The user's verdicts: an accepted segment always matters, a rejected one never."""
     answers: dict[int, float] = field(default_factory=dict)
     """An adapter's log-odds that a segment answers, by segment; used only with an outlook."""
     outlook: Outlook | None = None
-    """The prior of the segments; None: uniform."""
+    """The prior for each segment; None: all segments have the same prior."""
     documents: tuple[int, ...] = ()
-    """The document number of each segment, if each document may have an answer of its own; empty: they are one text."""
+    """The document number of each segment, if each document may have its own answer. Empty: all count as one text."""
 
     @property
     def known(self) -> list[int]:
@@ -61,7 +61,7 @@ class Ranking:
         return list(self.scores) if self.outlook is None else list(dict.fromkeys([*self.answers, *self.scores]))
 
     def relevance(self, index: int) -> float:
-        """Returns the relevance of a segment, 0 to 1, given all scores so far; 0 if the segment has none."""
+        """Returns the relevance of a segment, 0 to 1, given all scores so far; 0 if the segment is not `known`."""
         if index not in self.known:
             return 0.0
         if self.independent:
@@ -101,8 +101,8 @@ class Ranking:
 
         If scores are independent, a segment matters if its relevance reaches the threshold (default 0.5). Else its
         score or its adapter's log-odds must be above 0, and its relevance must reach a share of the best one's: the
-        threshold (default 0.1, or 0.03 with an outlook). The best segment of each of the ``documents`` goes first,
-        whatever its relevance.
+        threshold (default 0.1, or 0.03 with an outlook). The best segment of each document in ``documents``
+        comes before others, whatever its relevance.
         """
         accepted = [index for index in self.order() if self.verdicts.get(index)]
         order = self.without_verdict()
@@ -118,7 +118,7 @@ class Ranking:
         return [*accepted, *(index for index in best if index in first or self.relevance(index) >= least)]
 
     def is_first(self, index: int, n: int) -> bool:
-        """Returns whether segment ``index`` is among the ``n`` best by prior and adapter; True without an outlook."""
+        """Returns whether segment ``index`` is among the ``n`` best by prior and adapter. True without an outlook."""
         if self.outlook is None:
             return True
         weight, prior = self.outlook.weights.answers, self.outlook.prior
@@ -126,7 +126,7 @@ class Ranking:
         return sum(logit >= logits[index] for one, logit in logits.items() if one != index) < n
 
     def _logits(self) -> np.ndarray:
-        """Returns the logits, of shape [n_segments]."""
+        """Returns the logit of each segment, as an array of shape [n_segments]."""
         indices, scores = list(self.scores), np.array(list(self.scores.values()))
         if self.outlook is None:
             logits = np.zeros(self.n_segments)
@@ -203,7 +203,7 @@ class Outlook:
 
 
 def outlook(texts: Sequence[str], question: str, documents: Sequence[int]) -> Outlook:
-    """Returns the outlook from the words that texts and question share. ``documents``: each text's document number."""
+    """Returns the prior from the words that texts and question share. ``documents``: each text's document number."""
     shared: dict[int, float] = {}
     with suppress(InvalidRequestError):  # without FTS5 in SQLite, the document's order stays
         shared = words.scores(texts, question)

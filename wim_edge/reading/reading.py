@@ -1,11 +1,11 @@
-"""The reading: segments are read and scored; those that may matter get a margin, which is then rolled back.
+"""The reading: segments are read and scored. A segment that may matter gets a margin on a fork of the sequence.
 
 Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep reading in one window:
 
     [opening][segment 0]                                  prefill
     [opening][segment 0][question]                        on a fork: the question's likelihood (relevance.py)
     [opening][segment 0][extract][margin 0]               on a fork, closed after the margin
-    [opening][segment 0][segment 1]                       the forks have left no trace
+    [opening][segment 0][segment 1]                       the forks are closed, the sequence is as before
     ...
     [opening][segment 0] ... [segment n][margins][query][answer]
 
@@ -60,15 +60,15 @@ class Reading:
     clock: Timings
     policy: Policy | None = None
     saved: SavedReading | None = None
-    """Loads and keeps the states of sequences on disk; None: nothing is saved."""
+    """The states of this text on disk; None: nothing is restored or saved."""
     support: SupportWeights = field(default_factory=SupportWeights)
     similarity: Similarity | None = None
-    """The scout, with the segments' similarities; None: words in common alone give the order."""
+    """The scout, with the segments' similarities to the question; None: only words in common order the segments."""
     margins: dict[int, events.MarginJudged] = field(default_factory=dict)
     pointed: dict[int, Pointed] = field(default_factory=dict)
-    """The runs that the model points at, by segment."""
+    """{segment: the runs of words at which the model points}."""
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
-    """The states of segments that an answer or a pending margin would need now; only in shallow reading."""
+    """{segment: its state}, for segments that an answer or a pending margin needs; only in shallow reading."""
     n_read: int = 0
     is_spent: bool = False
     """True if the reading ended at its limit, not at the text's end or on request."""
@@ -76,9 +76,9 @@ class Reading:
     """True if the reading continues after an answer, until another segment is the best or all are read."""
     _done_tokens: int = 0
     _at: int = -1
-    """The segment at the sequence's end, while it is assessed; -1: none."""
+    """The number of the segment that is being assessed, with which the sequence ends; -1: none."""
     _pending: dict[int, int] = field(default_factory=dict)
-    """The segments whose margins are not written yet, each with the position in the sequence where it ends."""
+    """{segment: position in the sequence where it ends}, for segments whose margin is not written yet."""
 
     def __post_init__(self) -> None:
         may_be_killed = self.resolved.settings.rpc is not None
@@ -99,8 +99,8 @@ class Reading:
         self.ranking = Ranking(len(self.plan.segments), self._method.scores_margins, outlook=prior, documents=documents)
 
     def run(self) -> Iterator[events.Event]:
-        """Reads to the text's end or to the limit (`Settings.within`). Yields the events. Raises Interrupted if a stop
-        is requested; the text read until then is saved."""
+        """Reads to the text's end or to the limit (`Settings.within`), and yields the events. If a stop is requested,
+        saves the text read so far and raises Interrupted."""
         self._begun, self._best, self.is_spent = time.monotonic(), next(iter(self.chosen()), -1), False
         try:
             while self._left and not self.is_spent:
@@ -124,7 +124,7 @@ class Reading:
                 self.saved.close(self.cache.read_tokens + self.cache.reused_tokens + self.cache.retain(self._left))
 
     def _look_ahead(self, similarity: Similarity) -> Iterator[events.Event]:
-        """Embeds the read segments and the most promising unread ones, and updates the order of reading."""
+        """Embeds the read segments and the most promising unread ones, and reorders the unread ones. Yields events."""
         read = sorted(set(range(len(self.plan.segments))).difference(self._left))
         unknown = similarity.unknown([*read, *self._left])
         texts = {number: self.plan.segments[number].text for number in unknown}
@@ -172,7 +172,7 @@ class Reading:
             yield from self._write_waiting()
 
     def is_enough(self) -> bool:
-        """Returns whether the limit is reached while segments are left to read. Sets ``is_spent`` to the result."""
+        """Returns whether the limit is reached before the text's end. Sets ``is_spent`` unless all are read."""
         if self.n_read == len(self.plan.segments):
             return False
         if self.reads_on:
@@ -186,12 +186,12 @@ class Reading:
 
     @property
     def is_stopped(self) -> bool:
-        """Returns whether the reading ended on request, before the text's end and the limit."""
+        """Returns whether the reading ended at the user's request, before the text's end and before the limit."""
         return self.n_read != len(self.plan.segments) and not self.is_spent
 
     @property
     def unread(self) -> float | None:
-        """P(an unread segment answers better than those that are read); None: unknown."""
+        """P(an unread segment answers better than those that are read); 0 if all are read; None: unknown."""
         return 0.0 if self.n_read == len(self.plan.segments) else self.ranking.unread()
 
     @property
@@ -201,7 +201,7 @@ class Reading:
 
     @property
     def may_read_on(self) -> bool:
-        """Returns whether the reading can continue after an answer: shallow reading, with segments left."""
+        """Returns whether the reading can go on after an answer: a shallow reading with scores and segments left."""
         return self.relevance is not None and not self.resolved.pattern.deep and bool(self._left)
 
     def chosen(self) -> list[int]:
@@ -228,7 +228,7 @@ class Reading:
 
     def alone(self, texts: Seq[list[int]]) -> Iterator[Sequence]:
         """Yields, for each text (tokens), a sequence of the opening, this text and the prompt for a margin. Use each
-        one before you take the next. Stops early when the context has no room for further texts. Raises Interrupted."""
+        sequence before you take the next. Stops if the context has no room for more texts. Raises Interrupted."""
         plan = self.plan
         room = self.context.n_ctx - len(self.cache.sequence) - len(plan.prefix)
         for at in range(0, len(texts), _AT_ONCE):
@@ -266,8 +266,8 @@ class Reading:
         return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone
 
     def _assess(self, index: int, piece: PlannedSegment, known: bool) -> Iterator[events.Event]:
-        """Scores the segment at the sequence's end. If the segment gets a margin, writes the margin or, if the segment
-        is ``known`` (restored), queues it."""
+        """Scores the segment at the sequence's end. If the segment should get a margin, writes the margin; queues the
+        margin if the segment is ``known`` (restored)."""
         margins = self.resolved.pattern.margins
         if margins and self._method.scores_margins:
             self._pending[index] = len(self.cache.sequence)
@@ -310,13 +310,13 @@ class Reading:
         return self.chosen() or self.nearest()
 
     def _keep_snapshot(self, index: int) -> None:
-        """Keeps the segment's state, and drops states that neither an answer nor a pending margin needs."""
+        """Keeps a snapshot of the segment, and drops snapshots that neither an answer nor a pending margin needs."""
         wanted = {*self._wanted(), *self._pending}
         self.snapshots = {segment: state for segment, state in self.snapshots.items() if segment in wanted}
         self.snapshots[index] = self.cache.sequence.snapshot()
 
     def _write_waiting(self) -> Iterator[events.Event]:
-        """Yields the events of `write_waiting_margins`, and checks for a stop request before each."""
+        """Writes the pending margins and yields the events. If a stop is requested, raises Interrupted instead."""
         with closing(self.write_waiting_margins()) as written:
             for event in written:
                 self.control.check()
@@ -340,8 +340,8 @@ class Reading:
 
     @contextmanager
     def _branch(self, index: int, end: int) -> Iterator[Sequence]:
-        """Yields a fork that ends with segment ``index``, at position ``end``. Restores the segment's state if
-        necessary."""
+        """Yields a fork of the sequence that ends with segment ``index``, at position ``end``. Restores the segment's
+        snapshot if other segments were read since."""
         sequence = self.cache.sequence
         others = not self.resolved.pattern.deep and index != self._at  # other segments were read since
         if others:

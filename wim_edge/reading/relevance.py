@@ -47,9 +47,9 @@ class Relevance:
 
     scores_margins = False
     """True if the method scores a text (the margin or, without margins, the segment) instead of the segment in the
-    cache. A score is then the log-odds of this text alone, and the answer is not judged (`answer/judged.py`)."""
+    cache. A score is the log-odds that this text alone helps, and the answer is not judged (`answer/judged.py`)."""
     needs_sequence = False
-    """True if the method needs the segment in the reading's sequence."""
+    """True if `score` needs the reading's sequence to end with the segment."""
     own_model: str | None = None
     """The name of the model that scores, if it is not the model that reads."""
     context: Context | None = None
@@ -64,21 +64,21 @@ class Relevance:
     """The most cells that the method needs in the reading's context."""
 
     def open(self, context: Context, pieces: Seq[PlannedSegment], saved: SavedReading | None) -> None:
-        """Prepares to score these segments. May take a sequence of the context, and use the saved reading."""
+        """Prepares to score the segments ``pieces``. May take a sequence of the context, and use the saved reading."""
 
     def begin_window(self, sequence: Sequence) -> None:
-        """Begins a window: the reading's sequence holds only the opening."""
+        """Prepares for the segments of a window. ``sequence``: the reading's, which holds only the opening now."""
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
-        """Returns the score of segment ``index``, at the sequence's end; None: the segment's gain was too small
-        (`Cascade`).
+        """Returns the score of segment ``index``, with which the sequence ends. Returns None if the segment's gain was
+        too small (`Cascade`).
 
         ``text``: the text to score, if `scores_margins`. Raises Interrupted, ContextOverflowError.
         """
         raise NotImplementedError
 
     def gain(self, sequence: Sequence) -> float:
-        """Returns log P(question | the sequence) - log P(question | nothing), in nats. Needs `uses_outlook`."""
+        """Returns log P(question | the sequence) - log P(question | nothing), in nats. Only if ``uses_outlook``."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class QuestionLikelihood:
 
 class InOwnSequence(Relevance):
     """Scores texts in a sequence of the method's own. The opening is evaluated once; each text is appended, then
-    removed. A model that does not read has a context of its own, too (Writing in the Margins, appendix A).
+    removed. If another model reads, the method has its own context, too (Writing in the Margins, appendix A).
 
     Args:
         opening: the tokens before each text.
@@ -168,7 +168,7 @@ class InOwnSequence(Relevance):
 
 
 class Likelihood(InOwnSequence):
-    """The score log P(question | segment alone) - log P(question | nothing), in nats.
+    """Scores a segment by log P(question | segment alone) - log P(question | nothing), in nats.
 
     Args:
         alone: True if the reading's own sequence holds each segment alone (shallow reading); else each segment is
@@ -220,7 +220,7 @@ class Likelihood(InOwnSequence):
 
 
 class LikelihoodGain(Relevance):
-    """The gain in the question's log-likelihood, in nats, when a segment enters the cache. The gain is scaled by log
+    """Scores a segment by the question's gain in log-likelihood, in nats, when the segment is read; scaled by log
     P(question | nothing) / log P(question | the cache before), because less gain is possible for later segments."""
 
     needs_sequence = True
@@ -240,7 +240,7 @@ class LikelihoodGain(Relevance):
 
 
 class Cascade(Likelihood):
-    """The `Likelihood` score of segments whose gain is among the best ``width`` so far; None for other segments."""
+    """Scores a segment as `Likelihood` does, if its `LikelihoodGain` is among the best ``width`` so far; else None."""
 
     uses_outlook = False
 
@@ -258,7 +258,7 @@ class Cascade(Likelihood):
 
 
 class BM25(Relevance):
-    """The BM25 score of each segment, with its heading, for the question (`wim_edge.words`)."""
+    """Scores a segment, with its heading, by BM25 for the question (`wim_edge.words`)."""
 
     scores_in_nats = False
 
@@ -274,13 +274,13 @@ class BM25(Relevance):
 
 
 def verdict_tokens(model: Model, word: str) -> set[int]:
-    """Returns the first token of a word in each form: upper, title and lower case, with and without a space before."""
+    """Returns the first tokens of a word's forms: upper, title and lower case, each with and without a space before."""
     forms = (word.upper(), word.capitalize(), word.lower())
     return {model.tokenize(space + form)[0] for form in forms for space in ("", " ")}
 
 
 class VerdictRelevance(InOwnSequence):
-    """The log-odds that a margin helps with the question (Writing in the Margins, section 3.2 and appendix A)."""
+    """Scores a margin by the log-odds that it helps with the question (Writing in the Margins, 3.2 and appendix A)."""
 
     scores_margins = True
 

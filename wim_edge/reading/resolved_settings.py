@@ -1,12 +1,12 @@
-"""Patterns, and resolved settings with their origins. Only this module merges the sources of settings.
+"""The patterns of reading, and the merged settings with the origin of each value. Only this module merges settings.
 
 A setting comes from the first of these sources that has a value:
 
     given         an option, an environment variable ``WIM_EDGE_*``, or a field of `Settings`
     tuned.json    the fastest value on this machine, found by `wim-edge tune` (`wim_edge.tuned`)
     models.toml   the best value for the model
-    length        for the pattern only: by text length and model speed (`wim_edge.reading.resolved_settings.automatic`)
-    pattern       the value that goes with the pattern
+    length        for the pattern only: chosen by the length of the text and the speed of the model (`automatic`)
+    pattern       the default value for the pattern
     default       the value in `wim_edge.settings`
 """
 
@@ -33,13 +33,13 @@ class ResolvedSettings:
     """The settings with every choice made, except for choices that the engine makes when it loads the model."""
 
     settings: Settings
-    """The merged settings. None: no source has a value; a field below, or the engine, holds the choice."""
+    """The merged settings. If no source has a value, the setting is None, and a field below or the engine decides."""
     origins: Mapping[str, str]
-    """The origin of each field's value, by field name (see the table above)."""
+    """{name of a setting: the source of its value, as the table in the module's docstring names it}."""
     pattern: Pattern
     relevance: str
     margins: str
-    """One of `wim_edge.settings.MARGINS`."""
+    """The kind of margins, one of `wim_edge.settings.MARGINS`."""
     margin_tokens: int
     segment_tokens: int
     max_passages: int
@@ -50,24 +50,24 @@ class ResolvedSettings:
 
     @property
     def margins_are_pointed_at(self) -> bool:
-        """Returns whether margins are quotations."""
+        """Returns whether margins are quotations, at which the model points, not the model's own words."""
         return self.margins == _POINTED
 
     @property
     def run_tokens(self) -> int:
-        """The most tokens of a run that is pointed at."""
+        """The most tokens of a run, the words of the text at which the model points."""
         return min(LONGEST, self.margin_tokens)
 
     @property
     def decoded_tokens(self) -> int:
-        """The most cells that decoding a margin takes; for a quotation, the cells of all beams together."""
+        """The most KV cells that decoding one margin takes. A quotation's cells are those of all `BEAMS` beams."""
         return BEAMS * self.run_tokens if self.margins_are_pointed_at else self.margin_tokens
 
     def explained(self) -> dict[str, dict[str, Any]]:
         """Returns {name: {"value": ..., "origin": ...}}: the effective value of each setting, as plain data for JSON.
 
-        The origin of a value from an environment variable is the variable's name. A value of None is chosen later: for
-        threads and layers when the model is loaded, for the context when the text is known.
+        The origin of a value from an environment variable is the variable's name. A value of None is chosen
+        later: threads and layers when the model is loaded, the context size when the text is known.
         """
         environment, explained = Settings.from_environment(), {}
         for name in (field.name for field in fields(Settings)):
@@ -88,9 +88,9 @@ def resolve(
 
     Args:
         settings: the user's. A field that equals its default counts as not given.
-        suggested: the model's settings in models.toml.
-        tuned: the model's settings in tuned.json.
-        automatic: the pattern that suits the text's length, and the reason. Used if no source above has a pattern.
+        suggested: the model's settings in models.toml, by name.
+        tuned: the model's settings in tuned.json, by name.
+        automatic: (pattern, reason), the result of `automatic`. Used if no other source has a pattern.
     """
     usual = Settings()
     names = [field.name for field in fields(Settings)]
@@ -128,7 +128,7 @@ def resolve(
 
 @dataclass(frozen=True)
 class Pattern:
-    """A way of reading a document.
+    """A way of reading a document. ``margins``: True if the model takes notes (margins) on relevant segments.
 
     ``deep``: True if all segments are read in one sequence, False if each is read alone after the system text.
     ``answers_from_passages``: True if the answer comes from chosen segments, False if from the whole context.
@@ -141,7 +141,7 @@ class Pattern:
 
     @property
     def scores(self) -> bool:
-        """Returns whether segments or margins are scored."""
+        """Returns whether segments or margins are scored for relevance to the question."""
         return self.margins or self.answers_from_passages
 
     @property
@@ -167,13 +167,13 @@ _BESIDE = 1024  # tokens for prompts, margins and the answer
 
 
 def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
-    """Returns (pattern, reason): `wim` if the text fits the context and takes at most `_SECONDS` to read, else
-    `wim-shallow`. If the speed is unknown, `wim` takes texts of at most `_SHORT` tokens.
+    """Returns (pattern, reason): `wim` for a text that fits the context and takes at most 30 seconds to read, else
+    `wim-shallow`. If the speed is unknown, a text of at most 2,048 tokens gets `wim`.
 
     Args:
         tokens: the approximate number of tokens in the documents.
-        n_ctx: the most tokens of a context.
-        speed: tokens per second of reading; None: unknown.
+        n_ctx: the most tokens that a context may have.
+        speed: the model's reading speed in tokens per second; None: unknown.
     """
     seconds = tokens / speed if speed else None
     if tokens + _BESIDE > n_ctx:

@@ -1,4 +1,4 @@
-"""Wall-clock seconds by stage, and peak memory."""
+"""Measurements of a request: wall-clock seconds by stage, and the process's peak memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Timings:
-    """Adds up the wall-clock seconds of named stages; ``total`` counts from the creation of the object."""
+    """Adds up wall-clock seconds by stage name. The stage ``total`` begins when this object is created."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -27,7 +27,7 @@ class Timings:
             self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - started
 
     def each(self, name: str, items: Iterator[T]) -> Iterator[T]:
-        """Yields the items. The iterator's time counts for the stage ``name``; the consumer's time does not."""
+        """Yields ``items``. The time to get each item counts for the stage ``name``; the caller's time does not."""
         while True:
             with self.stage(name):
                 try:
@@ -37,7 +37,7 @@ class Timings:
             yield item
 
     def seconds(self) -> dict[str, float]:
-        """Returns the seconds by stage and ``total``, to the millisecond."""
+        """Returns {stage: seconds}, to the millisecond. ``total``: the seconds since this object was created."""
         total = time.perf_counter() - self._started
         return {name: round(value, 3) for name, value in {**self.stages, "total": total}.items()}
 
