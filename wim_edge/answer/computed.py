@@ -22,11 +22,12 @@ _SHOWN = 6  # the most rows in the answer's text
 
 
 def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
-    """Returns (likeliest candidate cell, its table). None without one, or if the table is small, wide or unlabelled."""
-    cell = next((one for one in judged.candidates if one.row is not None), None)
-    table = rows_like(rows(cell.document), cell.start) if cell else []
-    is_worth = len(table) >= _LEAST and all(table[0].labels[1:]) and len(table[0].labels) <= _WIDEST
-    return (cell, QueryTable(table)) if cell and is_worth else None
+    """Returns (likeliest cell of a table that is not small, wide or without labels, this table); None without one."""
+    for cell in (one for one in judged.candidates if one.row is not None):
+        table = rows_like(rows(cell.document), cell.start)
+        if len(table) >= _LEAST and all(table[0].labels[1:]) and len(table[0].labels) <= _WIDEST:
+            return cell, QueryTable(table)
+    return None
 
 
 def computed_answer(
