@@ -16,11 +16,11 @@ from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.settings import Paths, package_file
 
 EMBEDDED = "smollm2-135m"
-"""The model that fits every machine: the default if no better one is on disk."""
+"""The name of the model that fits every machine: the default if no better one is on disk."""
 SCOUT = "all-minilm-l6-v2"
-"""The embedding model that chooses which segments the judge reads first."""
+"""The name of the embedding model that chooses which segments the judge reads first."""
 MEMORY_SHARE = 0.8
-"""The largest share of the machine's memory that a model may need and still fit."""
+"""A model fits a machine if it needs at most this share of the machine's memory."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Catalog:
 
     @classmethod
     def load(cls) -> Catalog:
-        """Loads the shipped models.toml, then the user's own: an entry there replaces a shipped entry of the same name
-        as a whole. Raises ModelError if a file is unreadable or wrong."""
+        """Loads the shipped models.toml, then the user's own. A user's entry replaces the whole shipped entry of the
+        same name. Raises ModelError if a file is unreadable or wrong."""
         from wim_edge.catalog.parse import read_models
 
         return cls(read_models(package_file("models.toml")) | read_models(own_file()))
@@ -77,7 +77,7 @@ def fits_machine(need: int) -> bool:
 
 
 def recommended(catalog: Catalog) -> ModelEntry:
-    """Returns the highest ranked model that fits the machine's memory together with its judge, else `EMBEDDED`."""
+    """Returns the highest ranked model that fits the machine's memory with the judge it needs, else `EMBEDDED`."""
     return next(_fitting(catalog), catalog.get(EMBEDDED))
 
 
@@ -91,8 +91,8 @@ def _fitting(catalog: Catalog) -> Iterator[ModelEntry]:
 
 
 def resolve(model: str | None) -> ResolvedModel:
-    """Returns the model to load. ``model``: a name, or a path, which need not exist; None: the highest ranked model on
-    this disk that fits the machine, else `EMBEDDED`. Raises ModelNotFoundError."""
+    """Returns the model to load. ``model``: a name, or a path (of a file that may be missing). None chooses the highest
+    ranked model on this disk that fits the machine, else `EMBEDDED`. Raises ModelNotFoundError."""
     if model is not None and (model.endswith(".gguf") or any(one in model for one in (os.sep, os.altsep) if one)):
         path = Path(os.path.expanduser(model))
         return ResolvedModel(path.stem, path, None)
@@ -118,14 +118,14 @@ def is_here(name: str) -> bool:
 
 
 def _judge_of(entry: ModelEntry, catalog: Catalog, found: Path | None) -> ModelEntry | None:
-    """Returns the judge's entry, which a writer needs, on this disk or not. Returns None for the judge and for models
-    that do not write: embedding models, and models with the setting ``prose = false``. ``found``: the entry's file."""
+    """Returns the entry of the judge that a writer needs, on this disk or not. Returns None for the judge itself and
+    for models that do not write: embedding models, and models with ``prose = false``. ``found``: the entry's file."""
     writes = entry.writes and not _embeds(entry, found)
     return catalog.get(EMBEDDED) if writes and entry.name != EMBEDDED else None
 
 
 def _embeds(entry: ModelEntry, found: Path | None) -> bool:
-    """Returns whether this is an embedding model, by its entry or its file (``found``; None: not on this disk)."""
+    """Returns whether a model embeds texts, by its entry or by its file ``found`` (None: not on this disk)."""
     from wim_edge.engine.gguf import is_embedding_model
 
     return entry.embeds or (found is not None and is_embedding_model(found))
@@ -139,7 +139,7 @@ def companions(entry: ModelEntry, catalog: Catalog) -> list[ModelEntry]:
 
 
 def facts(entry: ModelEntry, catalog: Catalog) -> dict[str, Any]:
-    """Returns a model's properties by name. ``bytes``: its file's size; ``memory_bytes``: estimated, with its judge."""
+    """Returns a model's properties by name. ``bytes``: the file's size; ``memory_bytes``: estimated, with the judge."""
     found = locate(entry)
     judge, embeds = _judge_of(entry, catalog, found), _embeds(entry, found)
     size = found.stat().st_size if found else entry.bytes
@@ -169,7 +169,7 @@ class HeldModel:
 
 
 def memory_of(machine: str) -> int:
-    """Returns the memory in bytes of a machine, by name (`MACHINES`) or size ("16GB"). Raises InvalidRequestError."""
+    """Returns the bytes of memory of a machine: a name in `MACHINES` or a size ("16GB"). Raises InvalidRequestError."""
     size = _SIZE.fullmatch(machine.strip())
     gib = MACHINES.get(machine.strip().lower()) or (float(size[1]) if size else 0)
     if not gib:
@@ -180,9 +180,9 @@ def memory_of(machine: str) -> int:
 
 
 def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
-    """Returns the models that fit in ``memory`` bytes, best first. The file, WORKING_SPACE, f16 KV cache and other
-    needs of the returned context stay within MEMORY_SHARE of the memory. A writer also leaves room for the judge, if
-    the catalog has the judge."""
+    """Returns the models that fit in ``memory`` bytes, best first, each with its longest context. The model's file,
+    WORKING_SPACE, and the context's f16 KV cache and other needs take at most MEMORY_SHARE of the memory. For a writer,
+    the judge must fit too, if the catalog has the judge."""
     entries = sorted(catalog, key=lambda entry: -entry.rank)
     judge = next((entry for entry in entries if entry.name == EMBEDDED), None)
     found = []

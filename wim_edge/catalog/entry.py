@@ -72,7 +72,7 @@ ModelSource = HubSource | PackageSource | PathSource
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One model. ``context``: in tokens; ``rank``: higher is better; ``sources``: of the same file, tried in order."""
+    """A model. ``context``: in tokens; ``rank``: higher is better; ``sources``: for the same file, tried in order."""
 
     name: str
     description: str
@@ -91,7 +91,7 @@ class ModelEntry:
     """The weights of `wim_edge.support.Confirmation`, by name."""
     embeds: bool = False  # an embedding model
     requantized: str | None = None
-    """The weight type of a copy that `fetch` makes because processors compute much faster with it; None: no copy."""
+    """The weight type of a copy that `fetch` makes, because processors compute faster with that type; None: no copy."""
     requantized_bytes: int | None = None
 
     @property
@@ -101,12 +101,12 @@ class ModelEntry:
 
     @property
     def writes(self) -> bool:
-        """True for a model that words answers; False for an embedding model or a model that only points."""
+        """True for a model that writes answers; False for an embedding model, or one that only points to passages."""
         return not self.embeds and self.settings.get("prose") is not False
 
     def memory_bytes(self, file_bytes: int | None = None, judge: ModelEntry | None = None) -> int:
-        """Estimates the bytes of memory for the file (``file_bytes``, else the entry's), the f16 KV cache of
-        USUAL_CONTEXT tokens (at most the model's context), WORKING_SPACE, and the ``judge`` with its KV cache."""
+        """Estimates the bytes of memory for the file (``file_bytes``, else ``bytes``; or the larger requantized copy),
+        the f16 KV cache of at most USUAL_CONTEXT tokens, WORKING_SPACE, and the ``judge`` with its KV cache."""
         kv = (self.kv_bytes_per_token or 0) * min(USUAL_CONTEXT, self.context)
         beside = judge.memory_bytes() - WORKING_SPACE if judge else 0
         return max(file_bytes or self.bytes, self.requantized_bytes or 0) + kv + beside + WORKING_SPACE

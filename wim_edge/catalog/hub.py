@@ -1,4 +1,4 @@
-"""Files on Hugging Face, through the huggingface_hub package, which is imported only when it is needed."""
+"""Files on Hugging Face, through the package huggingface_hub, which is imported only when needed."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _package() -> Any:
 
 
 def download(source: HubSource, models: Path, size: int, progress: Progress, *, is_last: bool = True) -> Path:
-    """Downloads a file of about ``size`` bytes below the folder ``models``; returns its path. Continues an interrupted
-    download. Raises DownloadError; unless this is the last source, also after ten seconds without a response."""
+    """Downloads the source's file, of about ``size`` bytes, to a folder below ``models``; returns its path. Continues
+    an interrupted download. Raises DownloadError; unless ``is_last``, also after ten seconds without a response."""
     package = _package()
     errors, into = package.errors, models / source.repo
     # Only a known SHA-256 identifies the part of an interrupted download
@@ -113,7 +113,7 @@ def _check_answers(package: Any, source: HubSource, is_last: bool) -> None:
 
 
 def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
-    """Returns (licence or "", bytes of each GGUF file that is not split) of a repository. Raises DownloadError."""
+    """Returns (licence or "", {GGUF file that is not split: bytes}) of a repository. Raises DownloadError."""
     check_online(f"{repo} is looked up on Hugging Face")
     package = _package()
     try:
@@ -130,7 +130,7 @@ def files_of(repo: str) -> tuple[str, dict[HubSource, int]]:
 
 
 def begun(source: HubSource, models: Path) -> Iterator[Path]:
-    """Yields partial files of interrupted downloads: of this file, or of the repository if the SHA-256 is unknown."""
+    """Yields the partial files of downloads of this file; if its SHA-256 is unknown, of the whole repository."""
     return (models / source.repo / ".cache/huggingface/download").rglob(f"*{source.sha256 or ''}.incomplete")
 
 
@@ -140,7 +140,7 @@ class _TooLongError(OSError):
 
 @contextmanager
 def _redirected(session: Any, error: type[Exception]) -> Iterator[None]:
-    """Raises ``error`` after over 20 redirects in a row: the package follows them on the same host without limit."""
+    """Raises ``error`` in the block after over 20 redirects in a row, which huggingface_hub follows without a limit."""
     in_a_row = 0
 
     def count(response: Any) -> None:
@@ -183,7 +183,7 @@ def _first_line(error: Exception) -> str:
 
 
 def discard_begun(source: HubSource, models: Path) -> None:
-    """Deletes this source's partial files; deletes the repository's folder if no model or partial file is left."""
+    """Deletes this source's partial files, and the repository's folder if no model or other partial file is in it."""
     top = models / source.repo
     for part in begun(source, models):
         part.unlink(missing_ok=True)

@@ -76,7 +76,7 @@ def _tensors(data: bytes) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _quantized(array: np.ndarray) -> bytes:
-    """Returns Q8_0 blocks as ggml's reference code makes them: per 32 weights a float16 scale and 32 signed bytes."""
+    """Quantizes weights to Q8_0 as ggml's reference code does: a float16 scale and 32 signed bytes per 32 weights."""
     rows = array.reshape(-1, _BLOCK)
     scale = np.abs(rows).max(1, keepdims=True) / np.float32(127)
     scaled = rows * np.divide(np.float32(1), scale, out=np.zeros_like(scale), where=scale > 0)

@@ -1,4 +1,4 @@
-"""Model files on disk: free space, checksums, and joining parts to a file."""
+"""Model files on disk: free space, checksums, and files joined from parts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _disk_full(folder: Path, need: int, free: int) -> DiskError:
 
 
 def check_sha256(path: Path, expected: str | None) -> None:
-    """Raises DownloadError if the file's SHA-256 is not ``expected`` (hexadecimal); None: allows any."""
+    """Raises DownloadError if the file's SHA-256 is not ``expected`` (hexadecimal). None allows any SHA-256."""
     if expected is None:
         return
     with path.open("rb") as file:
@@ -68,7 +68,7 @@ def check_sha256(path: Path, expected: str | None) -> None:
 
 
 def join(openers: Iterable[Opener], target: Path, total: int, progress: Progress) -> None:
-    """Joins the streams, one after the other, to the file ``target``, atomically. Raises DiskError."""
+    """Writes the contents of all streams, in order, to the one file ``target``, atomically. Raises DiskError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     done = 0
     try:

@@ -19,7 +19,7 @@ from wim_edge.system.atomic_files import replace_file
 _WRITTEN = ("description", "licence", "parameters", "context", "rank", "bytes", "kv_bytes_per_token", "embeds")
 """The fields of an entry that are written to models.toml."""
 _KV_CELLS = 4096
-"""The tokens over which KV cache bytes are averaged: a multiple of 256, on which rounding has no effect."""
+"""The context, in tokens, over which KV cache bytes are averaged: a multiple of 256, so that rounding has no effect."""
 
 
 def entry_of(path: Path, name: str, source: ModelSource, licence: str) -> ModelEntry:
@@ -46,7 +46,7 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str) -> ModelE
 
 
 def name_for(given: str | None, path: str) -> str:
-    """Returns a model's name: ``given``, or one made from the file's name. Raises InvalidRequestError if invalid."""
+    """Returns a model's name: ``given``, or one made from a file's path. Raises InvalidRequestError for a bad name."""
     name = given or re.sub(r"[^a-z0-9._-]+", "-", Path(path).stem.lower()).strip("-._")
     if not NAME.fullmatch(name) or name.endswith(".gguf"):
         raise InvalidRequestError(f"{name!r} is not a model name", "Lower-case letters, digits, '.', '_' and '-'.")

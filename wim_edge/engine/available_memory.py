@@ -25,7 +25,7 @@ _VERSIONS = {
 
 
 def total() -> int:
-    """Returns the most memory that this process may use, in bytes: the machine's, or the lowest limit if less."""
+    """Returns the most bytes of memory that this process may use: the machine's memory, or the lowest limit if less."""
     import psutil
 
     return min([int(psutil.virtual_memory().total), *(limit for limit, _ in _limits())])
@@ -42,7 +42,7 @@ def require_minimum() -> None:
 
 
 def memory_hint() -> str:
-    """Returns advice on how to give this process more memory, as a phrase: "close programs"."""
+    """Returns a phrase that says how to give this process more memory, such as "close programs"."""
     import psutil
 
     if any(limit - used < psutil.virtual_memory().available for limit, used in _limits()):
@@ -73,8 +73,8 @@ def _limits() -> list[tuple[int, int]]:
 
 
 def _cgroups() -> Iterator[tuple[int, int]]:
-    """Yields (limit, usage without reclaimable pages), in bytes, for this process's control group and all its parents.
-    The root is included: in a container, /proc/self/cgroup may name a path of the host, which does not exist there."""
+    """Yields (limit, usage without reclaimable pages), in bytes, of this process's control groups and all their
+    parents, up to the root: in a container, /proc/self/cgroup may name a path that exists only on the host."""
     with suppress(OSError, ValueError):  # not Linux
         for line in _OWN.read_text(encoding="utf-8").splitlines():
             _, controllers, own = line.split(":", 2)

@@ -28,8 +28,8 @@ def batches(n: int, size: int) -> list[tuple[int, int]]:
 def grouped(
     parts: Iterable[T], costs: Callable[[T], tuple[int, int]], most: int, most_others: int
 ) -> Iterator[list[T]]:
-    """Yields groups of consecutive parts. ``costs`` returns two costs of a part; in a group the first ones add up to at
-    most ``most``, the second ones to at most ``most_others``. A part above a limit is a group of its own."""
+    """Yields groups of consecutive parts. ``costs`` returns two costs of a part. In a group, the first costs add up to
+    at most ``most``, the second costs to at most ``most_others``. A part above a limit is alone in its group."""
     group: list[T] = []
     used = others = 0
     for part in parts:
@@ -45,7 +45,7 @@ def grouped(
 
 def fill(batch: Any, parts: Seq[tuple[int, int, Seq[int], int]]) -> list[int]:
     """Fills a llama_batch with parts: (sequence id, first position, tokens, number of final tokens that need logits).
-    Returns the indices, in the batch, of the tokens that need logits."""
+    Returns the indices in the batch of all tokens that need logits."""
     n, wanted = 0, []
     for seq_id, position, tokens, rows in parts:
         first_row = len(tokens) - rows

@@ -1,7 +1,7 @@
-"""The only module that imports llama_cpp: llama.cpp's log, its devices, delayed Ctrl-C, and functions for model files.
+"""The only module that imports llama_cpp. It handles llama.cpp's log and devices, delays Ctrl-C, and opens model files.
 
 A fingerprint is a hash of llama.cpp's build and a model's files: a KV cache depends on both. To save time, the hash
-covers each file's size, its header (of a later shard the first 64 KiB), and 64 evenly spaced blocks of the weights.
+covers only each file's size, header (in a later shard, the first 64 KiB) and 64 evenly spaced blocks of weights.
 
 llama.cpp's log goes to the logger `wim_edge.llama`, which is silent unless the application configures logging.
 Importing llama_cpp sets a log callback, so this module sets its own callback afterwards.
@@ -31,10 +31,10 @@ from wim_edge.system.atomic_files import replace_file
 
 @contextmanager
 def _short_spins() -> Iterator[None]:
-    """Sets GOMP_SPINCOUNT in the block, unless the user did: OpenMP libraries loaded there spin briefly at barriers.
+    """Makes OpenMP libraries that the block loads spin only briefly at barriers, unless the user has configured this.
 
     llama.cpp has a barrier after every graph node. By default GNU OpenMP spins there for milliseconds, which keeps
-    other processes off the core: two readings at once on two cores reach 0.2 tokens/s each, with this setting 23.
+    other processes off the core: two readings at once on two cores reach 0.2 tokens/s each; with GOMP_SPINCOUNT, 23.
     """
     if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
         yield
@@ -72,7 +72,7 @@ _level = logging.DEBUG
 
 @lib.llama_log_callback  # type: ignore[untyped-decorator]
 def _on_log(level: int, text: bytes, _: object) -> None:
-    """Logs llama.cpp's messages as whole lines, joined from fragments. It must not raise: its caller is C code."""
+    """Logs llama.cpp's messages as whole lines, joined from fragments. It must not raise an error: C code calls it."""
     global _line, _level
     if level != _CONTINUES:
         _level = _LEVELS.get(level, logging.DEBUG)
@@ -90,14 +90,14 @@ lib.llama_backend_init()
 
 
 def last_errors() -> str:
-    """Returns llama.cpp's last error lines, at most four, joined to one text; clears the list of these lines."""
+    """Returns the last error lines that llama.cpp logged, at most four, as one text; then forgets these lines."""
     text = "; ".join(_errors)
     _errors.clear()
     return text
 
 
 def load_weights(path: Path, params: Any) -> Any:
-    """Loads a model file; returns llama.cpp's handle of the model. Raises ModelFileError."""
+    """Loads a model file with llama.cpp's ``params``; returns the model's handle. Raises ModelFileError."""
     last_errors()
     with signals_held():
         handle = lib.llama_model_load_from_file(os.fsencode(path), params)
@@ -110,7 +110,7 @@ def load_weights(path: Path, params: Any) -> Any:
 
 
 def requantize(source: Path, target: Path, kind: str) -> None:
-    """Writes a copy of a model with weights of type ``kind`` (`gguf.WEIGHT_TYPES`). Raises OSError, EngineError."""
+    """Copies a model file, its weights converted to ``kind`` (`gguf.WEIGHT_TYPES`). Raises OSError, EngineError."""
     params = lib.llama_model_quantize_default_params()
     params.ftype, params.allow_requantize = getattr(lib, f"LLAMA_FTYPE_MOSTLY_{kind}"), True
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def requantize(source: Path, target: Path, kind: str) -> None:
 
 
 def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = False) -> list[int]:
-    """Returns a text's token ids. ``framed``: adds start and end tokens; ``special``: parses control tokens."""
+    """Returns a text's token ids. ``framed`` adds the start and end tokens; ``special`` parses control tokens."""
     data = text.encode("utf-8", "replace")
     room = len(data) + 8
     while True:
@@ -145,7 +145,7 @@ class Device:
     name: str
     description: str
     is_gpu: bool
-    """True for a GPU on which llama.cpp places layers: not for an integrated GPU beside another GPU."""
+    """True for a GPU on which llama.cpp places layers. False for an integrated GPU in a machine with another GPU."""
     free: int
     total: int
     shares_memory: bool = False
@@ -154,8 +154,8 @@ class Device:
 
 @cache
 def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns the C function ``ggml_backend_{name}`` with these result and argument types, found in libllama: a wheel's
-    libggml.so and libggml.so.0 have separate registries of devices. On Windows, ggml or ggml-base has the function."""
+    """Returns the C function ``ggml_backend_{name}`` with these result and argument types. It is taken from libllama: a
+    wheel's libggml.so and libggml.so.0 have separate device registries. On Windows, it is in ggml or ggml-base."""
     libraries = [llama_library]
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
@@ -177,7 +177,7 @@ def device_handles() -> list[tuple[int, int]]:
 
 
 def devices() -> list[Device]:
-    """Returns the devices that llama.cpp finds: the CPU, GPUs, and devices of other machines that were registered."""
+    """Returns the devices that llama.cpp finds: the CPU, GPUs, and registered devices of other machines (RPC)."""
     memory = ggml_function("dev_memory", None, c_void_p, POINTER(c_size_t), POINTER(c_size_t))
     texts = [ggml_function(f"dev_{name}", c_char_p, c_void_p) for name in ("name", "description")]
     found = []
@@ -195,10 +195,10 @@ def devices() -> list[Device]:
 
 
 def model_params(weights: Collection[int] = ()) -> Any:
-    """Returns the parameters to load a model with these weight types (enum ggml_type).
+    """Returns llama.cpp's parameters for loading a model that has these weight types (enum ggml_type).
 
     By default llama.cpp may copy the weights to another layout. The parameters forbid the copy in two cases. With AMX,
-    llama.cpp crashes if GCC before 13 built it (llama.cpp's issue 20824). With AVX-512, a model with copied Q4_K
+    llama.cpp crashes if a GCC older than 13 built it (llama.cpp's issue 20824). With AVX-512, a model with copied Q4_K
     weights computes more slowly, takes more memory and opens later (docs/choices.md, the engine).
     """
     params, features = lib.llama_model_default_params(), system_info()
@@ -214,7 +214,7 @@ def system_info() -> str:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Delays Python's handlers of SIGINT, SIGTERM and SIGHUP to the end of the block, in the main thread only."""
+    """Delays Python's handlers of SIGINT, SIGTERM and SIGHUP until the block ends. Works only in the main thread."""
     names = ("SIGINT", "SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}

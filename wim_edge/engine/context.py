@@ -24,7 +24,7 @@ _KV_TYPES = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16, "q8_0": lib.GGM
 
 
 class Context:
-    """Implements `wim_edge.engine.protocols.Context` with llama.cpp; created by `Model.context`."""
+    """A KV cache in llama.cpp (see `wim_edge.engine.protocols.Context`). `Model.context` creates it."""
 
     def __init__(self, model: Model, n_ctx: int, swa_full: bool, n_batch: int, n_sequences: int = N_SEQUENCES) -> None:
         settings, self.model, self.n_sequences = model.settings, model, n_sequences
@@ -72,7 +72,7 @@ class Context:
 
     @property
     def fingerprint(self) -> str:
-        """The model's fingerprint, the KV cache's number type and the flash-attention mode (`protocols.Context`)."""
+        """An identifier made of the model's fingerprint, the KV number type and the flash-attention mode."""
         return f"{self.model.fingerprint}-{self.model.settings.kv_type}-{self._flash}"
 
     # Sequences
@@ -84,7 +84,7 @@ class Context:
         return Sequence(self, self._free_ids.pop())
 
     def release(self, sequence: Sequence) -> None:
-        """Frees a sequence's cells and its id; does nothing if the context is closed."""
+        """Frees a sequence's cells, and its id for reuse. Does nothing if the context is closed."""
         if self._handle:
             self.rollback.erase(sequence)
             self._free_ids.append(sequence.id)
@@ -101,8 +101,8 @@ class Context:
         return np.concatenate(found)
 
     def evaluate(self, parts: Seq[tuple[Sequence, Seq[int], int]]) -> Logits:
-        """Appends tokens to sequences in one batch. A part: (sequence, tokens, number of final tokens that need
-        logits). Returns the logits, float32 (rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
+        """Appends the tokens of parts (sequence, tokens, n) to sequences, in one batch. Returns the logits after each
+        part's last n tokens, float32 (sum of n, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
         for sequence, tokens, _ in parts:
             if len(tokens) > 1:
                 self.rollback.before_prefill(sequence)
@@ -122,8 +122,8 @@ class Context:
         return nullcontext() if self.model.adapter is None else self.model.adapter.on(self.handle)
 
     def decode(self, parts: Seq[tuple[int, int, Seq[int], int]]) -> Logits:
-        """Calls `llama_decode` once. A part: (sequence id, first position, tokens, number of final tokens that need
-        logits). Returns the logits, float32 (rows, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
+        """Calls `llama_decode` once, on parts (sequence id, first position, tokens, n). Returns the logits after each
+        part's last n tokens, float32 (sum of n, n_vocab). Raises ContextOverflowError, Interrupted, EngineError."""
         if not self.memory or self.interrupted:
             raise Interrupted
         total = sum(len(tokens) for _, _, tokens, _ in parts)
@@ -148,8 +148,8 @@ class Context:
     # Interruption
 
     def _watch_flag(self) -> None:
-        """Makes llama.cpp poll the interrupt flag after every graph node, if the backend can (the CPU's can). The
-        callback is libc's `strlen` on the flag: a Python callback would take the GIL some 500 times a batch."""
+        """Makes llama.cpp poll the interrupt flag after every graph node, if the backend can poll (the CPU's can). The
+        callback is libc's `strlen`, called on the flag: a Python callback would take the GIL some 500 times a batch."""
         self._flag = ctypes.create_string_buffer(2)
         libc = ctypes.CDLL("msvcrt" if os.name == "nt" else None)
         self._callback = ctypes.cast(libc.strlen, lib.ggml_abort_callback)
@@ -174,7 +174,7 @@ class Context:
 
 
 class Sequence(AbstractContextManager["Sequence"]):
-    """Implements `wim_edge.engine.protocols.Sequence`; created by `Context.sequence` and `Sequence.fork`."""
+    """A sequence in llama.cpp's cache (see `protocols.Sequence`), created by `Context.sequence` or `Sequence.fork`."""
 
     def __init__(self, context: Context, seq_id: int) -> None:
         self.context, self.id = context, seq_id
@@ -182,7 +182,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         self.marks: dict[int, SequenceState] = {}
         """Maps positions to saved partial states, for memories that cannot be truncated by position (rollback.py)."""
         self.recovery: tuple[int, SequenceState | None] = (0, None)
-        """The position to return to after an interrupted batch, and the partial state there (None: no tokens)."""
+        """The position to return to after an interrupted batch, and the partial state there (None at position 0)."""
         self._logits: Logits | None = None
 
     def __len__(self) -> int:
@@ -198,7 +198,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         return self._logits
 
     def append(self, tokens: Seq[int], rows: int = 1) -> Logits:
-        """Implements `protocols.Sequence.append`, in batches of at most ``n_batch`` tokens."""
+        """Appends tokens in batches of at most the context's ``n_batch`` (see `protocols.Sequence.append`)."""
         n = len(tokens)
         if not 1 <= rows <= n:
             raise ValueError(f"{rows} rows of {n} tokens")
@@ -214,7 +214,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         ])  # fmt: skip
 
     def accept(self, tokens: Seq[int], logits: Logits | None) -> None:
-        """Records tokens that the cache now holds, and the logits after the last token, (n_vocab,); None: unknown."""
+        """Records tokens that the cache now holds. ``logits``: the logits after the last token, (n_vocab,), or None."""
         start = len(self)
         self.tokens.extend(tokens)
         self._logits = logits
@@ -257,7 +257,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         return self.context.rollback.append_kept(self, snapshot, at)
 
     def forget(self, to: int) -> None:
-        """Drops the recorded tokens from position ``to`` on, later marks and the logits; the caller frees the cells."""
+        """Drops the recorded tokens from position ``to`` on, later marks and the logits. The caller frees the cells."""
         del self.tokens[to:]
         self.marks = {position: state for position, state in self.marks.items() if position <= to}
         self._logits = None
@@ -269,7 +269,7 @@ class Sequence(AbstractContextManager["Sequence"]):
         return at
 
     def _check_open(self) -> None:
-        """Raises EngineError if the sequence is closed: llama.cpp would abort on the id -1."""
+        """Raises EngineError if the sequence is closed: its id is then -1, on which llama.cpp would abort."""
         if self.id < 0:
             raise EngineError("the sequence is closed", "Please report this.")
 

@@ -43,13 +43,13 @@ _INSTRUCTIONS = (
     ("qwen3-embedding", ("Instruct: Given a question, retrieve passages that answer it\nQuery:", "")),
     ("embeddinggemma", ("task: search result | query: ", "title: none | text: ")),
 )
-"""Pairs: (part of a model's name, (instruction before a question, instruction before a text)), from the models' cards.
-The first pair whose part is in the name counts. GGUF files do not contain the instructions."""
+"""Pairs (part of a model's name, (instruction before a question, instruction before a text)), from the models' cards.
+The first pair whose part is in a model's name applies. GGUF files do not contain the instructions."""
 
 
 class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
-    """Implements `wim_edge.engine.protocols.Embedder` with llama.cpp; also a context manager. The constructor raises
-    ModelFileError for an unusable file, MemoryBudgetError if the model does not fit in memory."""
+    """An embedding model in llama.cpp (see `wim_edge.engine.protocols.Embedder`); a ``with`` block closes it. The
+    constructor raises ModelFileError for an unusable file, MemoryBudgetError if the model does not fit in memory."""
 
     def __init__(self, path: Path, settings: Settings, name: str | None = None) -> None:
         check_weights(path, settings)
@@ -76,7 +76,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         )
 
     def _open(self, n_threads: int) -> Any:
-        """Returns a llama.cpp context with the pooling that the model's file names, by default mean pooling."""
+        """Returns a llama.cpp context with the pooling that the model's file names, or else with mean pooling."""
         if self._longest < _SHORTEST:
             raise ModelFileError(
                 f"{self.header.path}: it reads {self._longest} tokens at once", "Give another embedding model."
@@ -104,14 +104,14 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         return next(self.embed([self.tokenize(self._before_query + question)]))
 
     def texts(self, texts: Sequence[str], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
-        """Implements `protocols.Embedder.texts`, with the model's instruction before each text."""
+        """Yields each text's unit vector (see `protocols.Embedder`); puts the model's instruction before each text."""
         return self.embed((self.tokenize(self._before_text + text) for text in texts), check)
 
     def tokenize(self, text: str) -> list[int]:
         return self._tokenize(" ".join(text.split()))
 
     def embed(self, inputs: Iterable[Sequence[int]], check: Callable[[], None] = lambda: None) -> Iterator[Vector]:
-        """Implements `protocols.Embedder.embed`. The vector of a long text is the weighted mean over its parts."""
+        """Yields each text's unit vector (see `protocols.Embedder`); of a long text, the weighted mean of its parts."""
 
         def weighted() -> Iterator[tuple[int, Vector]]:
             parts = ((number, part) for number, tokens in enumerate(inputs) for part in self._parts(tokens))
@@ -147,7 +147,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         return tokenize(self._vocab, text, framed=framed)
 
     def _pooled(self, texts: Sequence[Sequence[int]]) -> list[Vector]:
-        """Returns one pooled vector, float32 (width,), per text, given as token ids; computes all in one batch."""
+        """Returns each text's pooled vector, float32 (width,), computed in one batch. A text is a list of token ids."""
         memory = lib.llama_get_memory(self._context)
         if memory:
             lib.llama_memory_clear(memory, True)

@@ -40,14 +40,14 @@ TENSOR_TYPES = {
 }  # fmt: skip
 _REFUSED = "This file cannot be used; fetch another model."
 WEIGHT_TYPES = ("Q8_0", "F16")
-"""The weight types to which `bindings.requantize` converts, by llama.cpp's names."""
+"""The weight types, by llama.cpp's names, to which `bindings.requantize` can convert a model."""
 _POOLING = (1, 2, 3)  # enum llama_pooling_type: mean, cls, last; 0 is none, 4 ranks pairs of texts
 _ROPE_SCALINGS = {"none", "linear", "yarn", "longrope"}
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor's entry in the header. ``shape``: innermost dimension first; ``nbytes``: None for an unknown type."""
+    """A tensor in a GGUF header. ``shape``: innermost dimension first; ``nbytes``: None for an unknown ``type``."""
 
     name: str
     shape: tuple[int, ...]
@@ -67,7 +67,7 @@ class GGUFHeader:
     nbytes: int
     """The size in bytes of the file, or of all files of a split model."""
     metadata_nbytes: int = 0
-    """The bytes before the first weight; the vocabulary takes most of them."""
+    """The number of bytes before the first weight. The vocabulary takes most of these bytes."""
 
     @property
     def architecture(self) -> str:
@@ -80,11 +80,11 @@ class GGUFHeader:
 
     @property
     def weight_types(self) -> frozenset[int]:
-        """The tensors' types (enum ggml_type)."""
+        """The weight types that the tensors have (enum ggml_type)."""
         return frozenset(tensor.type for tensor in self.tensors)
 
     def arch(self, key: str) -> MetaValue | None:
-        """Returns the metadata value of ``{architecture}.{key}``, or None if there is none."""
+        """Returns the metadata value of the key ``{architecture}.{key}``, or None if the header has no such key."""
         return self.metadata.get(f"{self.architecture}.{key}")
 
     @property
@@ -94,12 +94,12 @@ class GGUFHeader:
 
     @property
     def embeds(self) -> bool:
-        """True for a model that was trained to embed texts: it pools a text's token vectors into one vector."""
+        """True for a model trained to embed texts: the model pools a text's token vectors into one vector."""
         pooling = self.arch("pooling_type")
         return pooling in _POOLING or (pooling is None and self.reads_both_ways)
 
     def number(self, key: str, default: int = 0) -> int:
-        """Returns the value of ``{architecture}.{key}`` as an integer; of a list over layers, the largest number."""
+        """Returns the metadata value of ``{architecture}.{key}`` as an integer; if it is a list, the largest number."""
         return max(self._numbers(key, default), default=default)
 
     def _numbers(self, key: str, default: int) -> list[int]:
@@ -110,7 +110,7 @@ class GGUFHeader:
             raise ModelFileError(f"{self.path}: {key} is {value!r}, not a number", _REFUSED) from None
 
     def per_layer(self, key: str, default: int = 0) -> list[int]:
-        """Returns the value of ``{architecture}.{key}`` as one integer per layer; repeats a single number."""
+        """Returns the metadata value of ``{architecture}.{key}`` as one integer per layer; repeats a lone integer."""
         n = self.number("block_count")
         numbers = self._numbers(key, default)
         return (numbers + [numbers[-1] if numbers else default] * n)[:n]
@@ -144,7 +144,7 @@ def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
 
 
 def is_embedding_model(path: Path) -> bool:
-    """Returns whether a file holds a model that was trained to embed texts; False if unusable. Raises OSError."""
+    """Returns whether a file is a model trained to embed texts; False for an unusable file. Raises OSError."""
     state = path.stat()
     return _embeds(path, state.st_size, state.st_mtime_ns)
 
@@ -158,7 +158,7 @@ def _embeds(path: Path, _nbytes: int, _changed: int) -> bool:
 
 
 class _Cursor:
-    """Reads the header's values one by one. Raises IndexError or struct.error past the file's end."""
+    """A cursor that reads the header's values in order. Past the file's end, it raises IndexError or struct.error."""
 
     def __init__(self, data: mmap.mmap, size: int) -> None:
         self.data, self.size, self.at = data, size, 0
@@ -194,7 +194,7 @@ class _Cursor:
         raise IndexError(f"unknown value type {kind}")
 
     def array(self) -> MetaValue | None:
-        """Returns the next array as a list; skips an array of more than 4,096 elements, and returns None."""
+        """Returns the next array as a list. Skips an array of more than 4,096 elements, and returns None for it."""
         kind, n = self.count("I"), self.count()
         if kind in _SCALARS:
             code, start = _SCALARS[kind], self.at
@@ -268,7 +268,7 @@ def _tensor(cursor: _Cursor) -> Tensor:
 
 
 def shards(path: Path) -> list[Path]:
-    """Returns a model's files: ``path``, or all parts if it ends in -00001-of-00003.gguf. Raises ModelFileError."""
+    """Returns ``path``, or all parts of a model whose ``path`` ends in -00001-of-00003.gguf. Raises ModelFileError."""
     match = re.fullmatch(r"(.*)-(\d{5})-of-(\d{5})\.gguf", path.name)
     if not match:
         return [path]
@@ -283,7 +283,7 @@ def shards(path: Path) -> list[Path]:
 
 
 def _problems(header: GGUFHeader) -> Iterator[str]:
-    """Yields a message for each value on which llama.cpp aborts (llama-model.cpp, load_hparams; llama-vocab.cpp)."""
+    """Yields a message for each value on which llama.cpp aborts (load_hparams in llama-model.cpp; llama-vocab.cpp)."""
     if not isinstance(header.metadata.get("general.architecture"), str):
         yield "the header names no architecture"
     if header.metadata.get("general.type", "model") != "model":

@@ -1,7 +1,7 @@
 """A check, in a child process, that llama.cpp can load and use a model file.
 
 `gguf.py` checks the header, but llama.cpp aborts for other reasons too. So a child process first loads and uses each
-file that no catalog lists. A passed check counts until the file's path, size or time, or the build, changes.
+file that no catalog lists. A passed check counts until the file's path, size or time, or llama.cpp's build, changes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from wim_edge.settings import Paths, Settings
 from wim_edge.system import subprocesses
 
 _SECONDS, _BYTES_A_SECOND = 8, 10 * 1024**2
-"""The limit of the child's processor time: `_SECONDS` for any file, and a second more for each `_BYTES_A_SECOND` bytes.
-A Raspberry Pi 4 takes an estimated four seconds for a token with four billion weights."""
+"""The limit of the child's processor time, in seconds: `_SECONDS`, and one more for each `_BYTES_A_SECOND` bytes of the
+file. A Raspberry Pi 4 takes an estimated four seconds per token of a model with four billion weights."""
 _TOKENS = 32
 _PATIENCE = 4  # limit of elapsed time, as a multiple of the processor time: other programs may run too
 _ADDRESS_SPACE = 4 * 1024**3  # bytes of the child's address space, besides twice the file's size
@@ -34,7 +34,7 @@ _HINT = "It is damaged or not supported by this build of llama.cpp. Fetch anothe
 
 
 def check(path: Path, *, embeds: bool = False) -> None:
-    """Tests the file in a child process, unless it passed before. Raises ModelFileError, or the error of loading it."""
+    """Tests a model file in a child process, unless it passed before. Raises ModelFileError, or the child's error."""
     # os.path.exists never raises, unlike Path's
     if not subprocesses.has_python() or (os.path.exists(path) and os.path.exists(_known(path, embeds))):
         return
@@ -66,7 +66,7 @@ def check(path: Path, *, embeds: bool = False) -> None:
 
 
 def use(path: Path, *, embeds: bool = False) -> None:
-    """Loads the model file and evaluates or embeds a sample. Raises ModelFileError; llama.cpp may abort."""
+    """Loads a model file and evaluates (or embeds) a sample. Raises ModelFileError; llama.cpp may abort the process."""
     if embeds:
         from wim_edge.engine.embedding import EmbeddingModel
 
@@ -90,7 +90,7 @@ def use(path: Path, *, embeds: bool = False) -> None:
 
 
 def _known(path: Path, embeds: bool) -> Path:
-    """Returns the path of the empty file that records that the model passed with this build."""
+    """Returns the path of the empty file that exists once the model has passed with this build of llama.cpp."""
     from importlib.metadata import version
 
     state = os.stat(path)
@@ -100,7 +100,7 @@ def _known(path: Path, embeds: bool) -> Path:
 
 
 def _seconds(path: Path) -> float:
-    """Returns the limit of processor time for the file, in seconds."""
+    """Returns the limit of processor time for the check of a file, in seconds."""
     return _SECONDS + path.stat().st_size / _BYTES_A_SECOND
 
 

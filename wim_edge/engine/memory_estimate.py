@@ -24,7 +24,7 @@ _WORK = 1.15  # bytes per activation, converted for products with 4-bit weights
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """The bytes that a model and its context need, by part."""
+    """The estimated bytes for a model and its context: weights, KV cache, compute buffer and other main memory."""
 
     weights: int
     kv: int
@@ -46,10 +46,10 @@ class FreeMemory:
     offloaded: float = 0.0
     """The share of the layers on GPUs, 0 to 1."""
     in_main: float | None = None
-    """The share of the layers in main memory, 0 to 1: 1 if the GPUs use main memory. None: 1 - ``offloaded``."""
+    """The share of the layers in main memory, 0 to 1: 1 if the GPUs use main memory. None means 1 - ``offloaded``."""
 
     def shortage(self, need: MemoryNeed) -> tuple[str, int, int] | None:
-        """Returns (name of the memory that is too small, bytes needed, bytes free); None if everything fits."""
+        """Returns (name of the memory that is too small, bytes needed, bytes free), or None if ``need`` fits."""
         layers = need.weights + need.kv
         in_main = 1 - self.offloaded if self.in_main is None else self.in_main
         parts = (
@@ -70,7 +70,7 @@ def padded(n_ctx: int) -> int:
 def kv_bytes(
     header: GGUFHeader, n_ctx: int, kv_type: str = Settings.kv_type, swa_full: bool = True, n_seq_max: int = 1
 ) -> int:
-    """Returns the bytes of the KV cache (and recurrent states) for ``n_ctx`` cells."""
+    """Returns the bytes of a KV cache of ``n_ctx`` cells, plus the recurrent states of ``n_seq_max`` sequences."""
     length, shorter = _lengths(header)
     n_cells = padded(n_ctx)
     windowed = n_cells if swa_full else min(n_cells, padded(_window(header) * n_seq_max + 512))
@@ -79,7 +79,7 @@ def kv_bytes(
 
 
 def _layers(header: GGUFHeader) -> list[tuple[int, float]]:
-    """Returns (number of KV heads, probability of a sliding window) for each layer that has a cache of its own."""
+    """Returns (number of KV heads, probability of a sliding window) for each layer that has its own KV cache."""
     heads = _kv_heads(header, header.number("attention.head_count"))
     heads = heads[: len(heads) - header.number("attention.shared_kv_layers")]  # the last layers use other layers' cache
     if not _window(header):
@@ -95,7 +95,7 @@ def _window(header: GGUFHeader) -> int:
 
 
 def _lengths(header: GGUFHeader) -> tuple[int, int]:
-    """Returns a head's key length + value length: (in a layer without a sliding window, in a layer with one)."""
+    """Returns (key + value length of a head in a layer without a sliding window, the same in a layer with one)."""
     default = header.number("embedding_length") // max(1, header.number("attention.head_count", 1))
     whole = [header.number(f"attention.{one}_length", default) for one in ("key", "value")]
     windowed = [header.number(f"attention.{one}_length_swa", n) for one, n in zip(("key", "value"), whole, strict=True)]
@@ -124,7 +124,7 @@ def estimate(
     header: GGUFHeader, n_ctx: int, n_batch: int = Settings.n_batch, kv_type: str = Settings.kv_type,
     swa_full: bool = True, n_seq_max: int = 1, flash: bool = False,
 ) -> MemoryNeed:  # fmt: skip
-    """Estimates the bytes for a model and ``n_ctx`` cells. ``flash``: flash attention is on, which stores no scores."""
+    """Estimates the memory for a model and a context. ``flash`` True: flash attention, which stores no score matrix."""
     logits = 4 * N_OUTPUTS * header.n_vocab
     scores = 0 if flash or kv_type.startswith("q") else header.number("attention.head_count", 1) * padded(n_ctx)
     compute = max(_graph_bytes(header, n_ctx, n_batch, n_seq_max, scores), logits) + logits + _FIXED
@@ -145,7 +145,7 @@ def _feed_forward(header: GGUFHeader) -> int:
 
 
 def _graph_bytes(header: GGUFHeader, n_ctx: int, n_batch: int, n_seq_max: int, scores: int) -> int:
-    """Returns the bytes of the widest layer's activations and of the masks. ``scores``: attention scores per token."""
+    """Returns the bytes of the widest layer's activations and of the masks. ``scores``: attention scores of a token."""
     n_head, width = header.number("attention.head_count", 1), header.number("embedding_length")
     size = header.number("attention.key_length", width // max(1, n_head))
     # In memory together with the scores: the residual and its norm, queries and attention output, keys and values

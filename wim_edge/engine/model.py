@@ -29,8 +29,8 @@ _CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
 
 class Model(AbstractContextManager["Model"]):
-    """Implements `wim_edge.engine.protocols.Model` with llama.cpp; also a context manager. The constructor raises
-    ModelFileError for an unusable file, MemoryBudgetError if the model does not fit in memory."""
+    """A language model in llama.cpp (see `wim_edge.engine.protocols.Model`); a ``with`` block closes the model. The
+    constructor raises ModelFileError for an unusable file, MemoryBudgetError if the model does not fit in memory."""
 
     def __init__(self, path: Path, settings: Settings | None = None, name: str | None = None) -> None:
         self.settings = settings or Settings()
@@ -73,7 +73,7 @@ class Model(AbstractContextManager["Model"]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The fingerprint of the file and of llama.cpp's build (see `bindings.fingerprint`). Raises OSError."""
+        """A hash of the model's files and of llama.cpp's build (see `bindings.fingerprint`). Raises OSError."""
         return fingerprint(self.header)
 
     def _memory_kind(self) -> MemoryKind:
@@ -103,7 +103,7 @@ class Model(AbstractContextManager["Model"]):
         return [token for part in self._split_literals(text) for token in self._tokenize_exactly(part)]
 
     def _tokenize_exactly(self, text: str) -> list[int]:
-        """Returns a text's tokens, without the space that SentencePiece puts first: a segment may continue a text."""
+        """Returns a text's token ids, without SentencePiece's leading space: the text may continue an earlier one."""
         if self._line_end and text:
             tokens = tokenize(self.vocab, "\n" + text)
             if tokens[: len(self._line_end)] == self._line_end:
@@ -120,7 +120,7 @@ class Model(AbstractContextManager["Model"]):
         return (text[a:b] for a, b in itertools.pairwise(sorted(cuts)))
 
     def _reserved_tokens(self) -> frozenset[int]:
-        """Returns tokens that no document may produce: control tokens, and user-defined ones of the chat template."""
+        """Returns the ids that no document may produce: control tokens, user-defined tokens of the chat template."""
         template = self.header.chat_template or ""
 
         def is_reserved(token: int) -> bool:
@@ -171,8 +171,8 @@ class Model(AbstractContextManager["Model"]):
         return largest_n_ctx(self.header, self.settings, self.info.n_ctx_train, self._free())
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None) -> Context:
-        """Implements `protocols.Model.context`. ``swa_full`` True: a sliding-window cache keeps all cells, for rollback
-        by position; False: only the window, for rollback by saved states; None: all cells if memory allows."""
+        """Returns a context (see `protocols.Model.context`). ``swa_full`` matters for models with a sliding window:
+        True caches all tokens, False only those in the window; None caches all tokens if they fit in memory."""
         self._check_open()
         swa_full, n_batch, parts = self._layout(n_ctx, n_sequences, swa_full)
         if short := self._free().shortage(parts):
@@ -188,12 +188,12 @@ class Model(AbstractContextManager["Model"]):
         return context
 
     def need(self, n_ctx: int) -> MemoryNeed:
-        """Estimates the bytes for the model and for a context of ``n_ctx`` cells as `context` would create it."""
+        """Estimates the memory that the model and a context from `context(n_ctx)` need together."""
         return self._layout(n_ctx, N_SEQUENCES, None)[2]
 
     def _layout(self, n_ctx: int, n_sequences: int, swa_full: bool | None) -> tuple[bool, int, MemoryNeed]:
-        """Returns (``swa_full``, ``n_batch``, memory need) of the first layout that fits in memory, from large to
-        small; if none fits, of the smallest layout. A smaller batch gives the same logits at the same speed."""
+        """Returns (``swa_full``, ``n_batch``, memory need) of the largest layout that fits in memory; if no layout
+        fits, of the smallest one. A smaller ``n_batch`` gives the same logits at the same speed."""
         free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
         for whole, n_batch in itertools.product(wholes, batch_sizes(self.settings)):
             bytes_needed = context_need(self.header, self.settings, n_ctx, n_sequences, swa_full=whole, n_batch=n_batch)
@@ -212,11 +212,11 @@ class Model(AbstractContextManager["Model"]):
         self._contexts.remove(context)
 
     def _free(self) -> FreeMemory:
-        """Returns the free memory for weights and a context. Loaded weights count as free: a need includes them."""
+        """Returns the memory for weights and a context. Loaded weights count as free: `MemoryNeed` includes them."""
         return free_memory(self.header, self.n_gpu_layers, self._mapped)
 
     def close(self) -> None:
-        """Frees the contexts and the weights; does nothing if the model is closed already."""
+        """Frees the model's contexts and weights. Does nothing if the model is already closed."""
         for context in list(self._contexts):
             context.close()
         if self.handle:
@@ -228,7 +228,7 @@ class Model(AbstractContextManager["Model"]):
 
 
 def physical_cores() -> int:
-    """Returns the number of cores that this process may use, at most OMP_NUM_THREADS; hyper-threads don't count."""
+    """Returns the number of physical cores (not hyper-threads) that this process may use, at most OMP_NUM_THREADS."""
     import psutil
 
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
@@ -239,8 +239,8 @@ def physical_cores() -> int:
 
 
 class Adapter:
-    """A LoRA adapter of one model, freed with the model. A saved reading made without the adapter can be used with it
-    (activated LoRA). Raises ModelFileError if the file is no adapter of the model."""
+    """A LoRA adapter of one model, freed with the model. As an activated LoRA, the adapter works on a KV cache computed
+    without it. The constructor raises ModelFileError if the file is no adapter of the model."""
 
     def __init__(self, model_handle: object, path: Path) -> None:
         try:
@@ -258,7 +258,7 @@ class Adapter:
 
     @contextmanager
     def on(self, context_handle: object) -> Iterator[None]:
-        """Applies the adapter to tokens that this context evaluates in the block."""
+        """Applies the adapter to the tokens that a llama.cpp context evaluates inside the ``with`` block."""
         adapters = (lib.llama_adapter_lora_p_ctypes * 1)(self.handle)
         lib.llama_set_adapters_lora(context_handle, adapters, 1, (ctypes.c_float * 1)(1.0))
         try:

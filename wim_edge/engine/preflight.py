@@ -1,4 +1,4 @@
-"""Checks before a model's weights are loaded: free memory, layers on a GPU, the longest context, tokens of a text."""
+"""Checks before a model's weights are loaded: free memory, layers on a GPU, the longest context, a text's tokens."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def context_need(
     header: GGUFHeader, settings: Settings, n_ctx: int, n_sequences: int = N_SEQUENCES, *, swa_full: bool = False,
     n_batch: int | None = None,
 ) -> MemoryNeed:  # fmt: skip
-    """Estimates the bytes for a model and a context; by default with the smallest batch and a window-sized cache."""
+    """Estimates the memory for a model and a context, by default with the smallest batch and a window-sized cache."""
     n_batch = n_batch or batch_sizes(settings)[-1]
     flash = bool(settings.flash_attn)
     return estimate(header, n_ctx, n_batch, settings.kv_type, swa_full, n_sequences, flash)
 
 
 def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
-    """Returns the number of layers to put on GPUs, -1 for all. ``wanted`` None: as many as fit in free GPU memory."""
+    """Returns the number of layers to put on GPUs (-1: all): ``wanted`` or, if None, as many as fit in GPU memory."""
     gpus = [device for device in devices() if device.is_gpu]
     if not gpus or wanted == 0:
         return 0
@@ -78,8 +78,8 @@ def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
 
 
 def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> FreeMemory:
-    """Returns the free memory for a model's weights and a context; loaded weights count as free. ``mapped``: bytes of
-    the model's files in main memory, as mapped pages; None: the weights are not loaded yet."""
+    """Returns the memory that a model's weights and a context may use. Loaded weights count as free. ``mapped``: the
+    bytes of the model's files that are mapped into main memory; None if the weights are not loaded yet."""
     n_layers = max(1, header.number("block_count"))
     offloaded = 1.0 if n_gpu_layers < 0 else min(1.0, n_gpu_layers / n_layers)
     loaded = 0 if mapped is None else header.nbytes
@@ -100,7 +100,7 @@ def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free
 
 @contextmanager
 def vocabulary(path: Path) -> Iterator[Callable[[str], int]]:
-    """Yields a function that counts a text's tokens; loads only the file's vocabulary. Raises ModelFileError."""
+    """Loads only a model's vocabulary, and yields a function that counts a text's tokens. Raises ModelFileError."""
     params = model_params()
     params.vocab_only = True
     handle = load_weights(path, params)

@@ -1,4 +1,4 @@
-"""The features of this machine and of this build of llama.cpp, and those of the machine that the build does not use."""
+"""The features of this machine, those that this build of llama.cpp uses, and those that it leaves unused."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FLAGS = {
     "AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "AVX512_VNNI": "avx512_vnni", "FMA": "fma", "F16C": "f16c",
     "AVX_VNNI": "avx_vnni", "NEON": "asimd", "DOTPROD": "asimddp", "MATMUL_INT8": "i8mm", "SVE": "sve",
 }  # fmt: skip
-"""Maps llama.cpp's names of processor features that make it faster to the flags in Linux's /proc/cpuinfo."""
+"""Maps processor features that speed up llama.cpp, by llama.cpp's names, to their flags in Linux's /proc/cpuinfo."""
 _REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
 
 
 def machine() -> dict[str, Any]:
-    """Returns this machine's system, Python, llama.cpp build, cores, free memory (bytes) and devices, as JSON."""
+    """Returns a JSON object: this machine's system, Python, llama.cpp build, cores, free memory (bytes) and devices."""
     from wim_edge.engine.bindings import devices, lib, system_info
     from wim_edge.engine.model import physical_cores
 
@@ -45,8 +45,8 @@ def machine() -> dict[str, Any]:
 
 
 def build_of(info: str, backends: list[str], flags: frozenset[str], *, has_nvidia: bool) -> dict[str, list[Any]]:
-    """Returns what llama.cpp is built with. ``info``: its list of features (`system_info`); ``backends``: names of
-    GPUs. In the result, ``unused`` lists (feature of this machine, command that builds llama.cpp for it)."""
+    """Returns a dict of the build's ``features``, ``libraries``, ``backends`` and ``unused``: (feature of this machine,
+    command that builds llama.cpp for it). ``info``: the text of `system_info`; ``backends``: the names of the GPUs."""
     found = [name for name, value in _FEATURE.findall(info.rpartition("CPU :")[2]) if value != "0"]
     missing = [name for name, flag in _FLAGS.items() if flag in flags and name not in found]
     for_cuda, has_cuda = f'CMAKE_ARGS="-DGGML_CUDA=on" {_REBUILD}', any(one.startswith("CUDA") for one in backends)
@@ -63,7 +63,7 @@ def build_of(info: str, backends: list[str], flags: frozenset[str], *, has_nvidi
 
 
 def processor_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
-    """Returns the processor's flags as Linux lists them; an empty set on other systems."""
+    """Returns the processor's flags from Linux's /proc/cpuinfo; on other systems, an empty set."""
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_SEQUENCES = 8
-"""The default number of sequences open at once in a context."""
+"""The default for the maximum number of sequences that are open at once in a context."""
 
 PLAIN_LETTERS = {
     code: unicodedata.normalize("NFKC", chr(code))
     for code in (*range(0xFB00, 0xFB07), *range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800))
     if unicodedata.category(chr(code))[0] in "LN" or chr(code) in "－．／"
 }
-"""Maps ligatures, full-width and mathematical letters, which tokenizers would split into bytes, to plain letters."""
+"""Maps ligatures, full-width and mathematical letters and digits, which tokenizers split into bytes, to plain ones."""
 
 Logits = NDArray[np.float32]
 Vector = NDArray[np.float32]
@@ -64,7 +64,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class StateFile:
-    """A file that begins with a sequence's state. Check it before a restore: llama.cpp aborts on a damaged file."""
+    """A file whose first ``nbytes`` bytes are a sequence's state. Check the file: llama.cpp aborts on a damaged one."""
 
     path: Path
     nbytes: int
@@ -72,8 +72,8 @@ class StateFile:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A sequence saved outside the cache: tokens, state as llama.cpp writes it, partial states by position (``marks``),
-    and last logits. Recurrent and windowed memories fork from ``marks``. Arrays are shared, not copied."""
+    """A sequence saved outside the cache: tokens, llama.cpp's state, and the logits after the last token. ``marks``:
+    partial states by position, from which recurrent and windowed memories fork. The sequence shares the arrays."""
 
     tokens: tuple[int, ...]
     state: SequenceState | StateFile
@@ -104,7 +104,7 @@ class Sequence(Protocol):
         """Removes the tokens from position ``to`` on, as if they had never been evaluated."""
 
     def checkpoint(self) -> None:
-        """Makes it cheap to fork at the current end, or truncate to it, later on; free with plain attention."""
+        """Makes later forks at the current end, and truncations to it, cheap. Costs nothing with plain attention."""
 
     @property
     def nbytes(self) -> int:
@@ -129,18 +129,18 @@ class Sequence(Protocol):
 
 
 class Context(Protocol):
-    """A KV cache, shared by its sequences. Only one thread at a time may use it, except for `interrupt`."""
+    """A KV cache, shared by its sequences. Only one thread at a time may call its methods, except for `interrupt`."""
 
     @property
     def n_ctx(self) -> int:
-        """The number of cells. All sequences share them; a shared prefix takes cells only once."""
+        """The number of cells, one per token. All sequences share them; forks share the cells of a common prefix."""
 
     @property
     def n_batch(self) -> int: ...
 
     @property
     def fingerprint(self) -> str:
-        """An identifier of model, build and cache type. A snapshot fits every context with an equal identifier."""
+        """An identifier of model, build and cache type. A snapshot fits every context that has an equal identifier."""
 
     def sequence(self) -> Sequence:
         """Returns a new, empty sequence."""
@@ -185,7 +185,7 @@ class Model(Protocol):
 
     @property
     def has_adapter(self) -> bool:
-        """True if the model has an adapter for pointing, which finds answers in the text (`Context.adapted`)."""
+        """True if the model has a LoRA adapter for pointing (finding answers in the text); see `Context.adapted`."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Returns a text's token ids, without BOS. ``special`` True: parses control tokens in the text."""
@@ -205,13 +205,13 @@ class Model(Protocol):
         """The BOS token in a list; an empty list if the model expects none before a text."""
 
     def largest_n_ctx(self) -> int:
-        """Returns the largest context, in cells, that fits in free memory, at most the model's training length."""
+        """Returns the size, in cells, of the largest context that fits in free memory, at most `n_ctx_train`."""
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES) -> Context:
         """Returns a context of at least ``n_ctx`` cells, for ``n_sequences`` sequences. Raises MemoryBudgetError."""
 
     def grammar(self, schema: object) -> Grammar:
-        """Returns the grammar that allows only JSON of a schema. Raises InvalidRequestError if it is unsupported."""
+        """Returns a grammar that allows only JSON of the schema. Raises InvalidRequestError for unsupported schemas."""
 
     def close(self) -> None: ...
 
@@ -221,7 +221,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """The key of stored vectors. It identifies the model's file and the build, which determine the vectors."""
+        """The key of stored vectors. It identifies the model's file and llama.cpp's build, which determine vectors."""
 
     def query(self, question: str) -> Vector:
         """Returns the question's unit vector, float32 (width,)."""
@@ -233,7 +233,7 @@ class Embedder(Protocol):
         """Returns the text's token ids, without the model's start and end tokens."""
 
     def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
-        """Yields the unit vector of each text, given as token ids; adds no instruction. ``check``: as for `texts`.
-        Raises InvalidRequestError for a number that is not a token id."""
+        """Yields the unit vector of each text, a list of token ids, without adding an instruction. ``check``: see
+        `texts`. Raises InvalidRequestError for a number that is not a token id."""
 
     def close(self) -> None: ...

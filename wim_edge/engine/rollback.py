@@ -6,7 +6,7 @@ ByHeldPosition  sliding windows with a full-size cache: also by position. A seco
 ByState         recurrent and hybrid memories, and window-sized caches: the attention part by position, the rest from
                 a saved partial state. The tokens after the saved state are evaluated again.
 
-llama.cpp does not reject a bad fork, but computes wrong logits. So `verify` checks the last position each time.
+llama.cpp does not reject a bad fork, but computes wrong logits. So `verify` checks a sequence's end after a change.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 
 def choose(kind: MemoryKind, swa_full: bool, n_swa: int) -> ByPosition:
-    """Returns the strategy for a kind of memory. ``n_swa``: window in tokens; ``swa_full``: older cells are kept."""
+    """Returns the strategy for a kind of memory. ``swa_full`` True: cells outside a window (``n_swa`` tokens) stay."""
     if kind is MemoryKind.ATTENTION:
         return ByPosition()
     return ByHeldPosition(n_swa) if kind is MemoryKind.WINDOW and swa_full else ByState()
 
 
 class ByPosition:
-    """Forks by `seq_cp` and truncates by `seq_rm`: only metadata changes, no cell is copied."""
+    """A strategy that forks by `llama_memory_seq_cp` and truncates by `llama_memory_seq_rm`; neither copies a cell."""
 
     ids_per_sequence = 1
 
     def before_prefill(self, seq: Sequence) -> None:
-        """Prepares the sequence for a batch of several tokens; here a no-op."""
+        """Saves what `recover` will need, before a batch of several tokens. Does nothing in this class."""
 
     def after_decode(self, seq: Sequence, start: int) -> None:
-        """Protects the new cells, from position ``start`` on, so that llama.cpp does not reuse them; here a no-op."""
+        """Protects the cells from position ``start`` on against reuse by llama.cpp. Does nothing in this class."""
 
     def fork(self, source: Sequence, target: Sequence, at: int) -> None:
-        """Gives the empty ``target`` the first ``at`` tokens of ``source``."""
+        """Appends the first ``at`` tokens of ``source`` to the empty sequence ``target``, with their cells."""
         if at:
             lib.llama_memory_seq_cp(source.context.memory, source.id, target.id, 0, at)
         target.tokens = source.tokens[:at]
@@ -61,10 +61,10 @@ class ByPosition:
         verify(seq)
 
     def checkpoint(self, seq: Sequence) -> None:
-        """Saves a state at the current end, if the memory needs one to return there later; here a no-op."""
+        """Saves a state at the sequence's end, for later forks and truncations there. Does nothing in this class."""
 
     def recover(self, seq: Sequence, tokens: Seq[int]) -> None:
-        """Makes the sequence usable after an interrupted batch of ``tokens``; keeps the evaluated ones if possible."""
+        """Makes the sequence usable after an interrupted batch of ``tokens``; keeps evaluated tokens if possible."""
         evaluated = lib.llama_memory_seq_pos_max(seq.context.memory, seq.id) + 1 - len(seq)
         if evaluated > 0:
             seq.accept(tokens[:evaluated], None)
@@ -75,7 +75,7 @@ class ByPosition:
         _remove(seq, seq.id, 0)
 
     def restore(self, seq: Sequence, snapshot: Snapshot) -> None:
-        """Replaces the sequence's content with a snapshot."""
+        """Replaces the sequence's content with a snapshot's. Raises EngineError."""
         self.erase(seq)
         seq.forget(0)
         try:
@@ -91,7 +91,7 @@ class ByPosition:
         verify(seq)
 
     def append_kept(self, seq: Sequence, snapshot: Snapshot, at: int) -> bool:
-        """Implements `protocols.Sequence.append_kept`. The next batch rotates the moved keys to their new positions."""
+        """Appends a snapshot's tokens from ``at`` on (see `protocols.Sequence`). The next batch rotates their keys."""
         memory, end = seq.context.memory, len(seq)
         if not lib.llama_memory_can_shift(memory):
             return False
@@ -109,7 +109,7 @@ class ByPosition:
 
 
 class ByState(ByPosition):
-    """Forks and truncates by saved partial states (the recurrent part, or the window)."""
+    """A strategy that forks and truncates by saved partial states (the recurrent part, or the window)."""
 
     def before_prefill(self, seq: Sequence) -> None:
         # An interrupted batch damages a recurrent state for good, so a copy is kept to return to
@@ -165,9 +165,9 @@ class ByState(ByPosition):
 
 
 class ByHeldPosition(ByState):
-    """Forks and truncates by position. Sequence id + n_sequences also owns the cells, so llama.cpp keeps them.
-
-    A restored state contains only the last window. If earlier cells are missing, this class works as ByState does.
+    """A strategy that forks and truncates by position. A second sequence id (id + n_sequences) owns the same cells, so
+    llama.cpp keeps them. After a restore, the cache holds only the last window. If an operation needs earlier cells,
+    this class works as ByState does.
     """
 
     ids_per_sequence = 2
@@ -217,7 +217,7 @@ def verify(seq: Sequence) -> None:
 
 
 def _nearest(seq: Sequence, at: int) -> int:
-    """Returns the last position, at most ``at``, that has a saved state or is the end; 0 if there is none."""
+    """Returns the last position up to ``at`` that has a saved state or is the sequence's end; 0 if no position has."""
     if at == len(seq):
         return at
     return max((p for p in seq.marks if p <= at), default=0)
@@ -236,13 +236,13 @@ _LARGE = 1 << 26  # bytes: a smaller state is saved without checking the free me
 
 
 def state_size(seq: Sequence, *, partial: bool = False) -> int:
-    """Returns the bytes of a sequence's state. ``partial``, here and below: only the recurrent part or the window
+    """Returns the bytes of a sequence's state. ``partial`` True: only of the recurrent part or of the window
     (LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)."""
     return int(lib.llama_state_seq_get_size_ext(seq.context.handle, seq.id, int(partial)))
 
 
 def get_state(seq: Sequence, *, partial: bool = False) -> SequenceState:
-    """Returns a copy of the sequence's state. Raises MemoryBudgetError, EngineError."""
+    """Returns a copy of the sequence's state. ``partial``: see `state_size`. Raises MemoryBudgetError, EngineError."""
     n = state_size(seq, partial=partial)
     if n > _LARGE and n > available_memory.available():
         raise MemoryBudgetError(
@@ -256,14 +256,14 @@ def get_state(seq: Sequence, *, partial: bool = False) -> SequenceState:
 
 
 def put_state(seq: Sequence, state: SequenceState, *, partial: bool = False) -> None:
-    """Replaces the sequence's state. Raises EngineError."""
+    """Replaces the sequence's state with ``state``. ``partial``: see `state_size`. Raises EngineError."""
     n = state.size
     if lib.llama_state_seq_set_data_ext(seq.context.handle, _pointer(state), n, seq.id, int(partial)) != n:
         _refuse(seq)
 
 
 def write_state(seq: Sequence, path: Path) -> StateFile:
-    """Writes the sequence's state to a file, layer by layer, in place of the file's content. Raises OSError."""
+    """Replaces the content of the file ``path`` with the sequence's state, written layer by layer. Raises OSError."""
     last_errors()
     n = lib.llama_state_seq_save_file(seq.context.handle, _file_name(path), seq.id, None, 0)
     # llama.cpp does not notice if its last flush fails

@@ -1,4 +1,4 @@
-"""llama.cpp's RPC: the devices of other machines, in addition to or instead of this machine's.
+"""llama.cpp's RPC: models run on devices of other machines, in addition to or instead of this machine's devices.
 
 llama.cpp aborts if a server disappears, is no RPC server, or has another version (ggml-rpc.cpp, RPC_STATUS_ASSERT). So
 servers are registered only in a separate process, which calls `allow_rpc`.
@@ -33,14 +33,14 @@ _apart = False
 
 
 def allow_rpc() -> None:
-    """Allows RPC in this process. The process may then abort at any time; its parent must report that."""
+    """Allows RPC in this process. llama.cpp may then abort the process; the parent process must report an abort."""
     global _apart
     _apart = True
 
 
 def register(endpoints: str | None) -> None:
-    """Adds the devices of RPC servers ("host:port,host:port"); None adds none. llama.cpp aborts if a version differs.
-    Raises InvalidRequestError without `allow_rpc` or RPC in the build, EngineError if a server does not respond."""
+    """Adds the devices of RPC servers ("host:port,host:port"). llama.cpp aborts if a server has another version. Raises
+    InvalidRequestError before `allow_rpc` or if the build has no RPC, EngineError if a server does not respond."""
     if endpoints is None:
         return
     if not _apart:
@@ -58,8 +58,8 @@ def register(endpoints: str | None) -> None:
 
 
 def serve(host: str, port: int, n_threads: int, cache: Path | None) -> None:
-    """Serves this machine's GPUs, or its CPU if there are none, to one client at a time. ``cache``: a folder that keeps
-    the weights received. Raises InvalidRequestError if the build has no RPC, EngineError when the server stops."""
+    """Runs an RPC server that lends this machine's GPUs, or else its CPU, to one client at a time. ``cache``: a folder
+    for received weights. Raises InvalidRequestError if the build has no RPC, EngineError when the server stops."""
     require()
     start = _function("start_server", None, c_char_p, c_char_p, c_size_t, c_size_t, POINTER(c_void_p))
     every = device_handles()
@@ -86,8 +86,8 @@ def require() -> None:
 
 
 def probe(endpoint: str) -> None:
-    """Raises EngineError if no RPC server responds at ``endpoint`` ("host:port"). A server that closes the connection
-    after our greeting passes: it may have another version, which llama.cpp reports."""
+    """Raises EngineError if no RPC server responds at ``endpoint`` ("host:port"). A server may close the connection
+    after our greeting without an error here: it may have another version, which llama.cpp reports."""
     try:
         line = connect(endpoint, _SECONDS)
     except (OSError, ValueError) as error:
@@ -125,7 +125,7 @@ def remote_endpoints(endpoints: Iterable[str]) -> list[str]:
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns the function ``ggml_backend_rpc_{name}`` of the RPC backend, which may be a separate library."""
+    """Returns the C function ``ggml_backend_rpc_{name}`` of the RPC backend, which may be in a separate library."""
     registry = ggml_function("reg_by_name", c_void_p, c_char_p)(b"RPC")
     find = ggml_function("reg_get_proc_address", c_void_p, c_void_p, c_char_p)
     found = find(registry, f"ggml_backend_rpc_{name}".encode()) if registry else None

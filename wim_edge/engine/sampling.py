@@ -1,4 +1,4 @@
-"""Decoding: greedy, sampled (temperature, min-p, top-p, seed), by a beam search, or constrained by a JSON schema.
+"""Decoding methods: greedy, sampling (temperature, min-p, top-p, seed), beam search, and grammars from JSON schemas.
 
 The beam search finds runs of tokens in a segment (pointing) or in a library (recall). llguidance compiles the schemas.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", np.float32, np.float64)
 Beam = TypeVar("Beam")
 _OPTIONS: JsonCompileOptions = {"whitespace_flexible": True, "whitespace_pattern": r"(?: |\n {0,16})"}
-"""Options that allow little white space between JSON values; with more, small models would repeat it forever."""
+"""Options of llguidance that limit the white space between JSON values: small models may repeat white space forever."""
 
 
 def log_softmax(logits: NDArray[F]) -> NDArray[F]:
@@ -37,7 +37,8 @@ def log_softmax(logits: NDArray[F]) -> NDArray[F]:
 
 
 def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> list[float]:
-    """Appends tokens to sequences; returns log P(tokens | sequence) per part, in nats. Raises like `append_each`."""
+    """Appends the tokens of each part (sequence, tokens) to its sequence. Returns log P(tokens | sequence) of each
+    part, in nats. Raises ContextOverflowError, Interrupted."""
     before = [sequence.logits for sequence, _ in parts]
     rows, found, begin = context.append_each(parts, all_rows=True), [], 0
     for first, (_, tokens) in zip(before, parts, strict=True):
@@ -48,8 +49,8 @@ def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> 
 
 
 class Sampler:
-    """Chooses the next token by top-p, min-p and temperature, in the order of llama.cpp's default chain. Temperature 0
-    is greedy; the same seed gives the same choices."""
+    """A sampler of the next token: by top-p, then min-p, then temperature, in the order of llama.cpp's default chain.
+    Temperature 0 takes the likeliest token. The same seed gives the same choices."""
 
     def __init__(
         self, temperature: float = Settings.temperature, top_p: float = Settings.top_p, min_p: float = Settings.min_p,
@@ -59,7 +60,7 @@ class Sampler:
         self._random = np.random.default_rng(seed)
 
     def __call__(self, logits: Logits) -> int:
-        """Returns the chosen token id; ``logits`` is (n_vocab,)."""
+        """Returns the id of the chosen token. ``logits`` has the shape (n_vocab,)."""
         if self.temperature == 0:
             return int(np.argmax(logits))
         order = np.argsort(-logits, kind="stable")
@@ -74,7 +75,7 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Step(Generic[Beam]):
-    """A beam that extends a live beam (one that the previous step evaluated) by ``tokens``, at least one."""
+    """A step of a beam search: ``beam`` extends a live beam (one that was just evaluated) by one or more ``tokens``."""
 
     beam: Beam
     parent: int
@@ -85,14 +86,13 @@ class Step(Generic[Beam]):
 def search_beams(
     context: Context, prompt: Sequence, first: Beam, advance: Callable[[list[tuple[Beam, Logits]]], list[Step[Beam]]]
 ) -> int:
-    """Runs a beam search until no beam continues; returns the number of evaluated tokens.
-
-    Each live beam has a sequence of its own, forked from the prompt. Raises Interrupted, ContextOverflowError.
+    """Runs a beam search until ``advance`` returns no steps; returns the number of evaluated tokens. Each live beam has
+    its own sequence, forked from ``prompt``. Raises Interrupted, ContextOverflowError.
 
     Args:
         first: the beam without tokens.
-        advance: returns the beams that continue the live beams. It gets each live beam with the logits after every
-            token of its last step, (tokens, n_vocab); for the first beam, after the prompt, (1, n_vocab).
+        advance: returns the steps that extend live beams. It gets pairs (live beam, logits after each token of the
+            beam's last step, (tokens, n_vocab)); at first (``first``, logits after the prompt, (1, n_vocab)).
     """
     spent = 0
     with ExitStack() as stack:
@@ -116,7 +116,7 @@ def search_beams(
 
 
 def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
-    """Returns a model's vocabulary in llguidance's form. Raises InvalidRequestError if llguidance is not installed."""
+    """Returns a model's vocabulary as llguidance's tokenizer. Raises InvalidRequestError if llguidance is missing."""
     with required("a JSON schema needs the package llguidance", "pip install 'wim-edge[server]'"):
         from llguidance.llamacpp import lltokenizer_from_vocab
     with warnings.catch_warnings():
@@ -125,8 +125,8 @@ def open_vocabulary(vocab: Any, eog_tokens: list[int]) -> LLTokenizer:
 
 
 class Grammar:
-    """Implements `wim_edge.engine.protocols.Grammar`; never allows the ``hidden`` tokens. Raises InvalidRequestError
-    for a schema that is too large or has an unsupported keyword."""
+    """A grammar that allows only JSON that fits ``schema``, and no token id in ``hidden`` (see `protocols.Grammar`).
+    The constructor raises InvalidRequestError if the schema is too large or has an unsupported keyword."""
 
     def __init__(self, vocabulary: LLTokenizer, schema: object, hidden: Iterable[int]) -> None:
         from llguidance import LLMatcher

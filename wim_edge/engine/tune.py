@@ -1,4 +1,4 @@
-"""A search for the fastest configuration of a model on this machine: measures one setting after another."""
+"""The search for a model's fastest settings on this machine, which measures one change of settings after another."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _BETTER = 0.97  # a better cost is at most this share of the best cost: a smalle
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A model file with settings to compare, under a label, and its measured speeds in tokens per second."""
+    """A configuration to compare: a model file with settings, a label, and the measured speeds in tokens per second."""
 
     label: str
     path: Path
     settings: Settings
     prefill: float = 0.0
-    """Tokens read per second, measured over at most 1,536 tokens."""
+    """The speed of prefill in tokens per second, measured over at most 1,536 tokens."""
     decode: float = 0.0
     error: str | None = None
 
     @property
     def cost(self) -> float:
-        """The seconds to read 4,096 tokens and write 150; infinite if the measurement failed."""
+        """The seconds to read 4,096 tokens and write 150; infinite if a speed was not measured."""
         return PREFILL / self.prefill + DECODE / self.decode if self.prefill and self.decode else float("inf")
 
 
 def search(path: Path, settings: Settings) -> Iterator[tuple[RunConfig, RunConfig]]:
-    """Measures one configuration after another; yields (this configuration, the best so far), which may be the same.
-    Raises EngineError or CapacityError if the first configuration cannot be measured."""
+    """Measures one configuration after another; after each, yields (this configuration, the best configuration so far).
+    Raises EngineError or CapacityError if the first configuration, with ``settings`` unchanged, cannot be measured."""
     with Model(path, settings) as model:
         n_threads, gpu = model.n_threads, model.n_gpu_layers != 0
     best = _measure("as it is", path, settings)
@@ -67,13 +67,13 @@ def search(path: Path, settings: Settings) -> Iterator[tuple[RunConfig, RunConfi
 
 
 def speedup(before: RunConfig, after: RunConfig) -> float:
-    """Returns how many times faster ``after`` is than ``before``. Measures both again: other work may slow one down."""
+    """Returns how many times faster ``after`` is than ``before``. Measures both again, and uses the lower costs."""
     costs = [min(one.cost, _measure(one.label, one.path, one.settings).cost) for one in (before, after)]
     return costs[0] / costs[1]
 
 
 def _measure(label: str, path: Path, settings: Settings) -> RunConfig:
-    """Returns the configuration with its measured speeds, or with the error."""
+    """Returns a configuration with the measured speeds, or with the error if the measurement fails."""
     try:
         with Model(path, settings) as model:
             speed = measure_speed(model, 1536, warm_up=64)  # enough tokens that attention takes time
@@ -84,7 +84,7 @@ def _measure(label: str, path: Path, settings: Settings) -> RunConfig:
 
 
 def machine() -> str:
-    """Returns an identifier of the processor, the devices and the build; measurements hold for these only."""
+    """Returns an identifier of processor, devices and build of llama.cpp, on which the measurements depend."""
     return repr((platform.machine(), system_info(), os.cpu_count(), [one.description for one in devices()], BUILD))
 
 
@@ -104,8 +104,8 @@ class Speed:
 
 
 def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
-    """Measures a prefill of at most ``n_tokens`` tokens, then decoding, in about ten seconds. The speed of the first
-    ``warm_up`` tokens decides how many tokens are measured."""
+    """Measures the speed of a prefill of at most ``n_tokens`` tokens, then of decoding, in about ten seconds at most.
+    If the first ``warm_up`` tokens are slow, the prefill has fewer tokens."""
     sample = Path(__file__).with_name("sample.txt").read_text(encoding="utf-8")
     tokens = list(islice(cycle(model.tokenize(sample)), n_tokens))
     with closing(model.context(n_tokens + 512)) as context, context.sequence() as sequence:
@@ -120,7 +120,7 @@ def measure_speed(model: Model, n_tokens: int, *, warm_up: int = 8) -> Speed:
 
 
 def _timed(context: Context, sequence: Sequence, parts: Seq[list[int]], seconds: float) -> tuple[float, int]:
-    """Appends parts for about ``seconds``; returns (tokens per second, number of evaluated tokens)."""
+    """Appends parts in turn for about ``seconds`` at most. Returns (tokens per second, number of evaluated tokens)."""
     before = len(sequence)
     watchdog = threading.Timer(seconds + _OVERTIME, context.interrupt)
     watchdog.start()

@@ -35,14 +35,14 @@ Listed = tuple[str, str, int, int]
 
 
 class DamagedError(Exception):
-    """A file is no regular file, is cut short, changed or of another format, or has another ``about`` than expected."""
+    """The error for a file that is not regular, cut short, changed, or of another format or ``about`` than expected."""
 
 
 def append_parts(
     path: Path, kind: tuple[bytes, int], about: Mapping[str, Any], parts: Mapping[str, NDArray[Any]],
     listed: Seq[Listed] = (),
 ) -> int:  # fmt: skip
-    """Appends the arrays ``parts`` and a header to an existing file; returns the new file size in bytes. ``listed``:
+    """Appends the arrays ``parts`` and a header to an existing file; returns the file's new size in bytes. ``listed``:
     the parts that the file already contains. ``kind``: (16 bytes, format number). Raises OSError."""
     all_listed = list(listed)
     with open(path, "r+b") as file:
@@ -64,8 +64,8 @@ def open_regular_file(path: Path) -> FileIO:
 
 
 def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> list[Listed]:
-    """Returns the parts that a file's header lists, after checks of the header and of the file's length; seeks to byte
-    0. ``about``: the value that the header must contain; None: any value. Raises DamagedError, OSError."""
+    """Checks a file's header and length, seeks to byte 0, and returns the parts that the header lists. ``about``: the
+    value that the header must contain; None allows any value. Raises DamagedError, OSError."""
     size = os.fstat(file.fileno()).st_size
     if size < _TAIL.size:
         raise DamagedError("cut short")
@@ -145,7 +145,7 @@ def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> t
 
 
 def read_state(path: Path, about: Mapping[str, Any]) -> Snapshot:
-    """Returns a snapshot whose state stays in the file. ``about``: see `parts_of`. Raises DamagedError, OSError."""
+    """Returns the saved snapshot; its state stays on disk. ``about``: see `parts_of`. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         listed = parts_of(file, _KIND, about)
         parts: dict[str, NDArray[Any]] = {}

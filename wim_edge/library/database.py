@@ -13,7 +13,7 @@ _WAIT = 10.0  # seconds for another process's transaction
 
 @contextmanager
 def connected(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
-    """Yields a connection, and closes it after the block. ``create``: False raises sqlite3.Error for a missing file."""
+    """Yields a connection, and closes it after the block. ``create`` False: raises sqlite3.Error for a missing file."""
     # Even a reader needs the database's log (-wal): it exists, or can be created
     is_writable = os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists()
     where = str(path) if create else path.absolute().as_uri() + ("?mode=rw" if is_writable else "?immutable=1")
@@ -35,7 +35,7 @@ def transaction(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connecti
 
 
 def is_corrupt(error: Exception) -> bool:
-    """Returns whether an error means a damaged database, rather than a locked or inaccessible one."""
+    """Returns whether an error means that the database is damaged, rather than locked or inaccessible."""
     if isinstance(error, sqlite3.OperationalError):
         return "Could not decode" in str(error)  # a text in it is no longer valid
     # Exactly this class: a broken constraint, for example, means that another process dropped the row

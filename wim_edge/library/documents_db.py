@@ -61,7 +61,7 @@ class FileState:
     mtime_ns: int = 0
     size: int = 0
     stamp: int = 0
-    """A checksum of modification time, change time (ctime), size and inode; 0: unknown."""
+    """A checksum of modification time, change time (ctime), size and inode; 0 if unknown."""
     digest: bytes = b""
     """The SHA-256 of the file's bytes; empty if unknown."""
 
@@ -124,7 +124,7 @@ def bring_up_to_date(db: sqlite3.Connection) -> None:
 
 
 def change(db: sqlite3.Connection) -> None:
-    """Replaces the library's version id with a new random one, which no other library and no older copy of it has."""
+    """Gives the library a new random version id, which no other library and no older copy of this library has."""
     db.execute("DELETE FROM version")
     db.execute("INSERT INTO version VALUES (?)", (uuid.uuid4().hex,))
 
@@ -132,7 +132,7 @@ def change(db: sqlite3.Connection) -> None:
 def replace_documents(
     db: sqlite3.Connection, path: str, state: FileState, documents: Iterable[tuple[str, Document]], restored: bool
 ) -> int:
-    """Replaces a file's documents with (title, document) pairs; returns how many. ``restored``: True in a restore."""
+    """Replaces a file's documents with (title, document) pairs; returns their number. ``restored``: by a restore."""
     before = db.execute(
         "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
         "ORDER BY document.id", (path,),
@@ -158,7 +158,7 @@ def replace_documents(
 
 
 def _insert(db: sqlite3.Connection, source: int | None, name: str, number: int, title: str, document: Document) -> None:
-    """Inserts a document, its passages, their words. ``source``: the file's row id. ``number``: see `_unused_name`."""
+    """Inserts a document, its passages and their words. ``source``: a file's row id; ``number``: see `_unused_name`."""
     marks = json.dumps([mark.values() for mark in document.marks])
     inserted = db.execute(
         "INSERT INTO document (source, name, title, number, text, marks, digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -174,7 +174,7 @@ def _insert(db: sqlite3.Connection, source: int | None, name: str, number: int, 
 
 
 def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -> bool:
-    """Removes a file and its documents from the tables; returns whether it was there. ``keep``: allows a restore."""
+    """Removes a file and its documents from the tables; returns whether it was there. ``keep`` allows a restore."""
     db.execute("DELETE FROM removed WHERE path = ? OR at < ?", (path, oldest()))
     if keep:
         db.execute(
@@ -191,7 +191,7 @@ def delete_documents(db: sqlite3.Connection, path: str, *, keep: bool = False) -
 
 
 def _unused_name(db: sqlite3.Connection, title: str) -> tuple[str, int]:
-    """Returns a free name for a document, and its number: (title, 1), or if taken ("title (2)", 2), and so on."""
+    """Returns an unused name and a number for a document: (title, 1), or if taken ("title (2)", 2), and so on."""
     if not _is_taken(db, title):
         return title, 1
     copies = "SELECT coalesce(max(number), 1) FROM document WHERE title = ? AND number > 1"
@@ -205,19 +205,19 @@ def _is_taken(db: sqlite3.Connection, name: str) -> bool:
 
 
 def document_digest(*texts: object) -> bytes:
-    """Returns a BLAKE2b digest (16 bytes) of a document's title, text and marks as JSON, in this order."""
+    """Returns a BLAKE2b digest (16 bytes) of a document. ``texts``: title, text and marks as JSON, in this order."""
     data = "\0".join(map(str, texts)).encode("utf-8", "replace")
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 def passage_sum(*numbers: object) -> int:
-    """Returns a checksum (CRC-32) of a passage's numbers, in this order: document id, start, end, passage id."""
+    """Returns the CRC-32 of a passage. ``numbers``: document id, start, end and passage id, in this order."""
     return zlib.crc32(repr(numbers).encode())
 
 
 def passages(document: Document) -> Iterator[tuple[int, int]]:
-    """Yields the [start, end) of a document's passages in characters, each at most `PASSAGE_CHARS` long. A passage ends
-    where its section ends, unless the section is shorter than `_SECTION_CHARS`."""
+    """Yields the [start, end) of a document's passages in characters, each at most `PASSAGE_CHARS` long. A passage also
+    ends with its section, unless the section is shorter than `_SECTION_CHARS`."""
     starts = [0]
     for mark in document.marks:
         if mark.section and mark.start - starts[-1] >= _SECTION_CHARS:
@@ -228,7 +228,7 @@ def passages(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def removed_texts(db: sqlite3.Connection, path: str) -> tuple[FileState, list[tuple[str, Document]]]:
-    """Returns (state, [(title, document), ...]) of a removed file; the list is empty if nothing can be restored."""
+    """Returns (state, [(title, document), ...]) of a removed file; no pairs if the file cannot be restored."""
     rows = db.execute(
         "SELECT title, text, marks, mtime_ns, size, digest FROM removed WHERE path = ? ORDER BY id", (path,)
     ).fetchall()

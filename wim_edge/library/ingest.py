@@ -26,10 +26,10 @@ from wim_edge.settings import Limits
 
 ROWS = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz")
 _TAKEN = (*(ending for one in FORMATS for ending in one.endings), *ROWS[:3])
-"""The name endings of files that are read in a folder. A file that is named by its own path may have any ending."""
+"""The name endings of files that are read in folders. A file that the user names itself may have any ending."""
 _LAYOUT = "{title, text}"
 _SPEED, _SPEEDS = 300_000, dict.fromkeys((*TEXT.endings, *MARKDOWN.endings, *ROWS), 3_000_000)
-"""Approximate bytes that two cores read in a second: usually (`_SPEED`), and of plain text, by ending (`_SPEEDS`)."""
+"""The approximate bytes of a file that two cores read in a second: of most formats, and of plain text by ending."""
 _HASHED = 200_000_000  # approximate bytes that are hashed in a second
 
 
@@ -41,10 +41,10 @@ class IngestResult:
     state: Literal[
         "added", "changed", "moved", "unchanged", "failed", "skipped", "gone", "removed", "waiting", "recognised"
     ]
-    """``gone``: missing, but its documents stay. ``waiting``: not read yet. ``recognised``: one page of a scan."""
+    """``gone``: not found, but its documents stay. ``waiting``: not read yet. ``recognised``: one page of a scan."""
     documents: int = 0
     note: str = ""
-    """The reason for a failure, or a remark, such as on text that is missing; may be empty."""
+    """The reason for a failure, or a remark, for example that text is missing; may be empty."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def sync(
         remove_missing: True to remove the documents of empty and missing folders, too.
         seconds: the time limit. Files that would take longer wait for the next call. While a file waits, nothing is
             removed, because the waiting file may be a missing one under another name.
-        written: paths of files that were just written: they are compared even if size and times are unchanged.
+        written: paths of files that were just written. These are compared even if their size and times are unchanged.
     """
     options = _Options(True, remove_missing, limits, time.monotonic() + seconds, written)
     for root in library.roots():
@@ -182,7 +182,7 @@ def _one(
     library: Library, path: Path, known: Mapping[str, SourceFile], missing: Container[str], options: _Options
 ) -> Generator[IngestResult, None, tuple[IngestResult, str]]:
     """Updates the library from one file. Yields a result for each recognised page of a scan. Returns (the file's
-    result, the path under which the library already had the same bytes, else an empty text)."""
+    result, the path under which the library already had a file with the same bytes, or an empty text)."""
     name = str(path)
     had = known.get(name)
     n_had = had.documents if had else 0
@@ -231,8 +231,8 @@ def _one(
 
 
 def documents_in(path: Path, limits: Limits | None = None) -> tuple[list[tuple[str, Document]], str]:
-    """Returns a file's (title, document) pairs, and a note on text that is missing (may be empty). ``limits``: None
-    sets no limit on rows. Raises DocumentError, InvalidRequestError."""
+    """Returns a file's (title, document) pairs, and a note on text that is missing (may be empty). ``limits`` None: no
+    limit on rows. Raises DocumentError, InvalidRequestError."""
     if path.name.lower().endswith(ROWS):
         try:
             rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
@@ -261,7 +261,7 @@ LEFT_OUT = ".wimignore"
 
 
 class LeftOut:
-    """The patterns in the `LEFT_OUT` files read so far. A file's patterns apply to the content of its folder."""
+    """The patterns of the `LEFT_OUT` files read so far. The patterns of a file apply to the content of its folder."""
 
     def __init__(self) -> None:
         self._rules: list[tuple[str, Any]] = []
@@ -301,7 +301,7 @@ class InStep:
 
     def bring(self, library: Library, limits: Limits) -> str:
         """Updates a library from its files with `sync`, for about `SECONDS`. Returns a message about changed files and
-        about files that are not read yet; empty if there is nothing to say."""
+        about files that are not read yet; empty if there are no such files."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""

@@ -63,7 +63,7 @@ class StoredDocument:
     title: str
     document: Document
     digest: bytes
-    """A digest of the title, the text and the marks."""
+    """The digest of title, text and marks (`documents_db.document_digest`)."""
     file: FileState
 
 
@@ -129,7 +129,7 @@ class Library:
         return int(self._rows("SELECT count(*) FROM document")[0][0])
 
     def roots(self, within: Path | None = None) -> list[Path]:
-        """Returns the added paths: those outside all other added folders, or all those inside the folder ``within``."""
+        """Returns the added paths that are in no other added folder; given ``within``, all added paths inside it."""
         found = [Path(path) for (path,) in self._rows("SELECT path FROM root ORDER BY path")]
         known = set(found)
         return [path for path in found if (within in path.parents if within else known.isdisjoint(path.parents))]
@@ -144,7 +144,7 @@ class Library:
         return {path: SourceFile(path, FileState(*state), bool(flag), n) for path, *state, flag, n in rows}
 
     def details(self) -> list[dict[str, Any]]:
-        """Returns a dict per file: path, mtime_ns, size, documents, chars; title and name (empty unless 1 document)."""
+        """Returns a dict per file: path, mtime_ns, size, documents, chars; title and name, if it has one document."""
         rows = self._rows(
             "SELECT path, mtime_ns, size, count(document.id), coalesce(sum(length(text)), 0), "
             "CASE WHEN count(document.id) = 1 THEN max(title) ELSE '' END, "
@@ -172,7 +172,7 @@ class Library:
         return found
 
     def entries(self) -> list[DocumentEntry]:
-        """Returns an entry for each document, in the order of their ids. Damaged documents are included."""
+        """Returns an entry for each document, in the order of the ids. Damaged documents are included."""
         found = self._rows(
             "SELECT document.id, CAST(title AS BLOB), CAST(name AS BLOB), CAST(path AS BLOB), length(text), "
             f"CAST(marks AS BLOB) FROM {_DOCUMENTS} ORDER BY document.id"
@@ -183,7 +183,7 @@ class Library:
         ]
 
     def documents(self, ids: Sequence[int]) -> list[StoredDocument]:
-        """Returns the documents with these ids, in this order; skips unknown ids. Raises LibraryError if damaged."""
+        """Returns the documents with these ids, in this order; skips unknown ids. Damage raises LibraryError."""
         found: dict[int, StoredDocument] = {}
         for number in dict.fromkeys(ids):
             rows = self._rows(
@@ -200,7 +200,7 @@ class Library:
         return [found[number] for number in ids if number in found]
 
     def search(self, query: str, most: int) -> list[Hit]:
-        """Returns up to ``most`` passages with words of a query, best BM25 first (Robertson and Zaragoza 2009)."""
+        """Returns up to ``most`` passages with words of a query, best BM25 score first (Robertson, Zaragoza 2009)."""
         expression = any_of_its_words(query)
         if expression is None:
             return []
@@ -215,7 +215,7 @@ class Library:
         return [Hit(row[0], row[1], row[2], row[5]) for row in rows]
 
     def removed_documents(self) -> list[RemovedDocument]:
-        """Returns the documents that can be restored, the latest removed first."""
+        """Returns the documents that can be restored, the last removed ones first."""
         absent = "path NOT IN (SELECT path FROM source)"  # a file that is in the library again needs no restoring
         query = f"SELECT path, name, title, length(text), at FROM removed WHERE at >= ? AND {absent}"
         return [RemovedDocument(*row) for row in self._rows(f"{query} ORDER BY at DESC, id", documents_db.oldest())]
@@ -228,12 +228,12 @@ class Library:
             db.execute("INSERT OR IGNORE INTO root VALUES (?)", (str(path),))
 
     def put(self, path: str, documents: Iterable[tuple[str, Document]], state: FileState | None = None) -> int:
-        """Replaces a file's documents with (title, document) pairs; returns how many. ``state``: None if unknown."""
+        """Replaces a file's documents with (title, document) pairs; returns their number. ``state`` may be unknown."""
         with self._write() as db:
             return documents_db.replace_documents(db, path, state or FileState(), documents, restored=False)
 
     def move(self, path: str, new: str, state: FileState) -> None:
-        """Records that the file ``path`` is now at ``new``, in this state, with the same bytes."""
+        """Records that the file ``path`` is now at ``new``, with ``state`` and unchanged bytes; keeps its documents."""
         with self._write() as db:
             db.execute(
                 "UPDATE source SET path = ?, mtime_ns = ?, stamp = ? WHERE path = ?",
@@ -241,13 +241,13 @@ class Library:
             )
 
     def remove(self, path: str, *, keep: bool = False) -> bool:
-        """Removes a file from the library; returns whether it was there. ``keep``: allows `restore` for `DAYS` days."""
+        """Removes a file from the library; returns whether it was there. ``keep`` allows `restore` for `DAYS` days."""
         with self._write() as db:
             db.execute("DELETE FROM root WHERE path = ?", (path,))
             return documents_db.delete_documents(db, path, keep=keep)
 
     def restore(self, path: str) -> int:
-        """Restores the documents of a removed file; returns their number. Later syncs keep them without the file."""
+        """Restores a removed file's documents; returns their number. Later syncs keep them without the file."""
         with self._write() as db:
             state, documents = documents_db.removed_texts(db, path)
             return documents_db.replace_documents(db, path, state, documents, restored=True) if documents else 0
@@ -293,7 +293,7 @@ class Library:
 
 
 def open_library(name: str) -> Library:
-    """Returns the library of this name. Raises LibraryError if it is missing or has no documents."""
+    """Returns the library of this name. Raises LibraryError if the library is missing or has no documents."""
     library = Library(name)
     if not len(library):
         raise LibraryError(f"library {name} holds no documents", f"wim-edge library add --to {name} FILE...")
@@ -317,7 +317,7 @@ def known_libraries(paths: Paths | None = None) -> list[str]:
 
 
 def remove_library(name: str) -> int:
-    """Deletes a library from disk, with its indexes, even if damaged; returns the bytes freed. Raises LibraryError."""
+    """Deletes a library (damaged or not) and its indexes from disk; returns the bytes freed. Raises LibraryError."""
     folder = folder_of(name)
     if not folder.is_dir():
         raise LibraryError(f"there is no library {name}", "wim-edge library list")

@@ -57,7 +57,7 @@ class ReadingStore:
 
     @classmethod
     def of(cls, settings: Settings) -> ReadingStore:
-        """Returns the store for these settings. Raises LibraryError."""
+        """Returns the store in the folder that the settings name. Raises LibraryError if the folder is unusable."""
         folder = settings.readings or Paths.from_environment().cache / "readings"
         try:
             return cls(folder, settings.readings_bytes)
@@ -68,7 +68,7 @@ class ReadingStore:
             ) from error
 
     def recreate_index(self, damage: Exception) -> None:
-        """Replaces a damaged index with an empty one, renames the old one, deletes all states, and adds a note."""
+        """Renames the damaged index, begins an empty one, deletes all saved states, and adds a note for the user."""
         path = self.folder / "index.sqlite"
         aside = path.with_name(path.name + ".damaged")
         self.notes.append(f"the index of the saved readings was damaged ({damage}); a new one begins, the old one is "
@@ -98,7 +98,7 @@ class ReadingStore:
         self.remove(*(one.id for one in found if path is None or source in one.source.split("\n")))
 
     def sweep(self, keeping: int | None = None) -> None:
-        """Deletes unused files, and the least recently used readings above the limit (not the reading ``keeping``)."""
+        """Deletes unused files and, over the limit, the least recently used readings (the id ``keeping`` excepted)."""
         limit = self.limit
         self.delete(self.index.drop_unreferenced())
         for oldest in reversed(self.index.readings()):
@@ -114,7 +114,7 @@ class ReadingStore:
                     self.delete([name])
 
     def delete(self, names: list[str]) -> None:
-        """Deletes the files with these names from the folder; ignores names that `write_state` does not give."""
+        """Deletes the files with these names from the folder, but only those named as `write_state` names its files."""
         for name in filter(is_state_file, names):
             with suppress(OSError):  # another process has the file open (Windows); a later sweep deletes it
                 (self.folder / name).unlink(missing_ok=True)
@@ -142,7 +142,7 @@ class SavedReading:
         )
 
     def find(self, tokens: Sequence[int], ends: Sequence[int], most: int, *, aside: bool = False) -> Snapshot | None:
-        """Returns a saved state of at most ``most`` tokens with the longest prefix of ``tokens``, or None. A prefix
+        """Returns a saved state of at most ``most`` tokens that has the longest prefix of ``tokens``, or None. A prefix
         ends at one of the ascending ``ends``. ``aside``: True if the reading does not continue from the state."""
         hashes = digests(tokens, ends)
         while not self._broken:
@@ -169,11 +169,11 @@ class SavedReading:
         return None
 
     def refused(self, error: Exception) -> None:
-        """Adds a note that a state which `find` returned could not be restored."""
+        """Adds a note for the user that a state which `find` returned could not be restored."""
         self._note(f"a saved reading cannot be used ({error}); the text is read again")
 
     def save(self, sequence: Cached, ends: Sequence[int], *, aside: bool = False) -> None:
-        """Saves a sequence. ``ends``: the token positions from which a reading may continue. ``aside``: see `find`."""
+        """Saves a sequence's state. ``ends``: positions from which a reading may continue. ``aside``: see `find`."""
         if self._broken:
             return
         tokens = tuple(sequence.tokens)
@@ -196,8 +196,8 @@ class SavedReading:
             self._taken += size
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
-        """Keeps states that earlier questions saved for ``windows`` and that this question did not load. A window is
-        (number, tokens, ascending ends of prefixes). Returns {window number: number of its saved tokens}."""
+        """Makes `close` keep states that earlier questions saved for ``windows`` and this question did not load. A
+        window is (number, tokens, ascending ends of prefixes). Returns {window number: number of its saved tokens}."""
         known: dict[int, int] = {}
         held: dict[str, int] = {}
         if self._states and not self._broken:  # otherwise `close` drops no states
@@ -213,7 +213,7 @@ class SavedReading:
         return known
 
     def vectors(self, fingerprint: str, texts: Mapping[int, str]) -> dict[int, Vector]:
-        """Returns saved unit vectors of texts, by the text's number. ``fingerprint`` identifies the embedding model."""
+        """Returns {number: saved unit vector} of numbered texts. ``fingerprint`` identifies the embedding model."""
         digests = {number: _digest(text) for number, text in texts.items()}
         found: dict[str, bytes] = {}
         if digests and not self._broken:
@@ -224,7 +224,7 @@ class SavedReading:
         return {number: vector.astype(np.float32) for number, vector in known.items()}
 
     def save_vectors(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
-        """Saves vectors of texts for as long as the reading is kept. ``fingerprint`` identifies the embedding model."""
+        """Saves {text: unit vector} as long as the reading is kept. ``fingerprint`` identifies the embedding model."""
         if self._broken:
             return
         with self._guarded("saved"):
@@ -232,7 +232,7 @@ class SavedReading:
             self._store.index.add_vectors(self._open(), fingerprint, made)
 
     def close(self, tokens: int) -> None:
-        """Records the reading's states, and enforces the size limit. ``tokens``: the document tokens read or found."""
+        """Records the reading's states and enforces the size limit. ``tokens``: number of document tokens in them."""
         if self._broken:
             return
         if self._taken > _LARGE:
@@ -251,7 +251,7 @@ class SavedReading:
 
     @contextmanager
     def _guarded(self, done: str) -> Iterator[None]:
-        """Turns a disk failure into the note "the reading cannot be {done}"; later reads and saves do nothing."""
+        """Turns a disk failure into a note (the reading cannot be ``done``), after which nothing is found or saved."""
         try:
             yield
         except FAILURES as error:
@@ -264,7 +264,7 @@ class SavedReading:
             self._note(self._store.notes[-1])
 
     def _note_state(self, state: int, tokens: tuple[int, ...], aside: bool) -> None:
-        """Adds a state. Unless ``aside``, drops the last state if the new state begins with the last one's tokens."""
+        """Adds a state. Unless ``aside``, drops the previous state if its tokens are a prefix of the new state's."""
         last, held = self._last
         if not aside and held and last != state and last in self._states and held == tokens[: len(held)]:
             self._states.remove(last)
@@ -283,12 +283,12 @@ def common_prefix_length(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def os_reason(error: Exception) -> str:
-    """Returns an error's message; an OSError's message does not include the path."""
+    """Returns an error's message; for an OSError, without the path."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def digests(tokens: Sequence[int], ends: Sequence[int]) -> list[str]:
-    """Returns a digest of the first ``end`` tokens, for each of the ascending ``ends``."""
+    """Returns the digests of the tokens before each position in ``ends``, which are ascending."""
     data, found, done = np.asarray(tokens, np.int32), [], 0
     digest = hashlib.blake2b(digest_size=16)
     for end in ends:

@@ -50,7 +50,7 @@ _OLD, _VERSION = 1, 2  # format 1 is of wim-edge 0.1: its states begin with othe
 
 @dataclass(frozen=True)
 class ReadingRecord:
-    """A saved reading. ``source``: its documents' paths or text digests, one a line; ``shape``: deep or shallow."""
+    """A saved reading. ``source``: the documents' paths or text digests, one a line; ``shape``: "deep" or "shallow"."""
 
     id: int
     title: str
@@ -60,7 +60,7 @@ class ReadingRecord:
     tokens: int
     """The number of document tokens that are saved."""
     of_tokens: int
-    """The number of document tokens, saved or not."""
+    """The number of all document tokens, saved or not."""
     bytes: int
     created: float
     used: float
@@ -91,8 +91,8 @@ class ReadingsDatabase:
     # Queries
 
     def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> tuple[int, str] | None:
-        """Returns (id, file) of a state that begins with the longest possible prefix and has at most ``most`` tokens,
-        or None. ``digests``: the digests of the prefixes to try, from the shortest prefix to the longest."""
+        """Returns (id, file) of a saved state, of at most ``most`` tokens, that has the longest prefix in common with a
+        text, or None. ``digests``: the digests of the text's prefixes, from the shortest prefix to the longest."""
         with connected(self._path) as db:
             for digest in reversed(digests):
                 row: tuple[int, str] | None = db.execute(
@@ -123,7 +123,7 @@ class ReadingsDatabase:
         return {file for (file,) in self._rows("SELECT file FROM state")}
 
     def vectors(self, fingerprint: str, digests: Sequence[str]) -> dict[str, bytes]:
-        """Returns saved vectors (float16 bytes) by text digest. ``fingerprint`` identifies the embedding model."""
+        """Returns {text digest: saved vector as float16 bytes}. ``fingerprint`` identifies the embedding model."""
         with connected(self._path) as db:
             found = ((digest, db.execute(
                 "SELECT data FROM vector WHERE fingerprint = ? AND digest = ?", (fingerprint, digest)
@@ -139,13 +139,13 @@ class ReadingsDatabase:
     # Changes
 
     def add_vectors(self, reading: int, fingerprint: str, vectors: Mapping[str, bytes]) -> None:
-        """Saves vectors (bytes) by text digest with a reading. ``fingerprint`` identifies the embedding model."""
+        """Saves {text digest: float16 bytes} with a reading. ``fingerprint`` identifies the embedding model."""
         rows = [(reading, fingerprint, digest, data) for digest, data in vectors.items()]
         with transaction(self._path) as db:
             db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)", rows)
 
     def open_reading(self, fingerprint: str, source: str, shape: str, *, title: str, model: str, of_tokens: int) -> int:
-        """Returns the id of a reading, which is created if missing; sets the reading's time of last use to now."""
+        """Returns the id of a reading, which is created if missing. Sets the reading's time of last use to now."""
         now = time.time()
         with transaction(self._path) as db:
             db.execute(
@@ -162,7 +162,7 @@ class ReadingsDatabase:
         self, reading: int, fingerprint: str, file: str, size: int, prefixes: Sequence[tuple[str, int]]
     ) -> tuple[int, bool]:
         """Adds a state's file to a reading. ``prefixes``: (digest, number of tokens), from short to long. Returns
-        (state id, True). If the same tokens are saved already, adds that state instead, and returns (its id, False)."""
+        (state id, True). If a saved state has the same tokens, adds that state instead, and returns (its id, False)."""
         longest, tokens = prefixes[-1]
         with transaction(self._path) as db:
             known = db.execute(
@@ -181,7 +181,7 @@ class ReadingsDatabase:
         return int(state), True
 
     def keep(self, reading: int, states: Iterable[int], tokens: int) -> int:
-        """Sets a reading's states (ids) and its number of saved tokens. Returns the number; 0 if a state is missing."""
+        """Sets a reading's states (ids) and its number of saved tokens: 0 if a state is missing. Returns the number."""
         held = set(states)
         with transaction(self._path) as db:
             known = {state for (state,) in db.execute("SELECT id FROM state")}
@@ -200,7 +200,7 @@ class ReadingsDatabase:
             db.execute("DELETE FROM state WHERE file = ?", (file,))
 
     def drop_unreferenced(self) -> list[str]:
-        """Removes the states that no reading refers to from the index; returns the names of their files."""
+        """Removes from the index the states that no reading refers to; returns the names of their files."""
         with transaction(self._path) as db:
             unused = "FROM state WHERE id NOT IN (SELECT state FROM part)"
             files = [file for (file,) in db.execute(f"SELECT file {unused}")]
@@ -214,7 +214,7 @@ _YOUNG = 5.0  # seconds: a younger folder may not be locked yet
 
 @contextmanager
 def kept_meanwhile(settings: Settings) -> Iterator[Settings]:
-    """Yields settings that save readings; if saving is off, to a temporary folder that is deleted after the block."""
+    """Yields settings that save readings. If saving was off, readings go to a folder deleted after the block."""
     if settings.save:
         yield settings
         return

@@ -1,10 +1,10 @@
-"""The index of a library for recall with one model: its tokens, and the places where titles and sentences begin.
+"""The index of a library for recall with one model: the library's tokens, and where its titles and sentences begin.
 
     tokens   for each document: title, end mark, text, end mark (see `end_of`); uint16 or uint32
     ids      the documents' ids, int64; ``digests``: 16 bytes for each document's title, text and marks
     heads    indices in ``tokens`` where titles begin, then the length of ``tokens``; ``bodies``: where texts begin
-    starts   indices in ``tokens`` where sentences begin; ``chars``: the character offset of each in its document
-    titles   ``heads`` sorted by the tokens from there on; ``sentences``: ``starts`` sorted in the same way
+    starts   indices in ``tokens`` where sentences begin; ``chars``: each sentence's character offset in its document
+    titles   ``heads`` sorted by the tokens from each index on; ``sentences``: ``starts`` sorted in the same way
 
 The index is one file, checked when it is opened (`library.array_file`), then mapped into memory. It records the
 library's version. When the library changes, a new index takes over the tokens of unchanged documents.
@@ -35,7 +35,7 @@ _LONG = 128  # tokens: in a longer sentence (a table, a list) every word counts 
 _AT_ONCE = 256  # documents read from the library at a time
 
 Told = Callable[[int, int], None]
-"""A callback for progress: (documents tokenized so far, all documents)."""
+"""A callback for progress: (number of documents tokenized so far, number of all documents)."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class TokenIndex:
         return int(self.chars[np.searchsorted(self.starts, place)])
 
     def sentence_end(self, place: int, n_tokens: int) -> int | None:
-        """Returns the character offset of the first sentence at ``place + n_tokens`` or later; None: there is none."""
+        """Returns the character offset of the document's first sentence at ``place + n_tokens`` or later, or None."""
         at = int(np.searchsorted(self.starts, place + n_tokens))
         document = int(self.document_at(np.array([place]))[0])
         is_inside = at < len(self.starts) and self.starts[at] < self.heads[document + 1]
@@ -88,7 +88,7 @@ class TokenIndex:
 
 
 def load_index(library: Library, model: Model) -> TokenIndex | None:
-    """Returns the library's index for a model; None if it is missing, damaged or of another version of the library."""
+    """Returns the library's index for a model; None if it is missing, damaged or made for another library version."""
     return _opened(_path(library, model), {"version": library.version})
 
 
@@ -99,7 +99,7 @@ def _opened(path: Path, about: dict[str, str] | None) -> TokenIndex | None:
 
 
 def load_or_build_index(library: Library, model: Model, told: Told = lambda done, of: None) -> TokenIndex:
-    """Returns the library's index for a model; builds and saves it if none is current. Raises LibraryError."""
+    """Returns the library's index for a model; builds and saves one if `load_index` finds none. Raises LibraryError."""
     known = load_index(library, model)
     if known is not None:
         return known
@@ -117,7 +117,7 @@ def load_or_build_index(library: Library, model: Model, told: Told = lambda done
 
 
 def without_tokens(library: Library) -> TokenIndex:
-    """Returns an index without tokens, for a retriever that needs no model."""
+    """Returns an index of the library's documents without tokens, for BM25, which needs no model."""
     listed = library.digests()
     none = np.zeros(0, np.uint32)
     digests = np.frombuffer(b"".join(digest for _, digest in listed), np.uint8)
@@ -190,7 +190,7 @@ def _taken(index: TokenIndex, at: int) -> _IndexArrays:
 
 
 LONGEST = 64
-"""The maximum number of tokens of a run."""
+"""The maximum number of tokens of a run that a `SuffixArray` finds."""
 _MANY = 1024  # the successors of a run with more places are cached
 
 Ints = NDArray[Any]
@@ -198,7 +198,7 @@ Ints = NDArray[Any]
 
 
 def end_of(tokens: Ints) -> int:
-    """Returns the end mark after titles and texts, which no run crosses: the largest number of the tokens' type."""
+    """Returns the mark at the end of each title and text: the largest number of the tokens' type. No run crosses it."""
     return int(np.iinfo(tokens.dtype).max)
 
 
@@ -216,12 +216,12 @@ class TokenRange:
 
 
 class SuffixArray:
-    """The runs of ``tokens`` that begin at the indices ``order``, sorted by the `LONGEST` tokens from each index."""
+    """A suffix array: ``order`` has indices of ``tokens``, sorted by the `LONGEST` tokens that begin at each index."""
 
     def __init__(self, tokens: Ints, order: Ints) -> None:
         self.tokens, self.order, self.end = tokens, order, end_of(tokens)
         self.all = TokenRange(0, len(order), 0)
-        """The empty run, which begins everywhere."""
+        """The empty run, which occurs at every place."""
         self._kept: dict[TokenRange, tuple[Ints, Ints]] = {}
 
     def inside(self, *spans: tuple[int, int]) -> SuffixArray:
@@ -242,7 +242,7 @@ class SuffixArray:
         return found
 
     def find(self, tokens: list[int]) -> TokenRange | None:
-        """Returns the run of these tokens, or None if it does not occur."""
+        """Returns the run of these tokens, or None if the run does not occur."""
         run = self.all
         for token in tokens:
             following, edges = self.successors(run)

@@ -48,13 +48,13 @@ class Beam:
 
     @property
     def score(self) -> float:
-        """The mean log-probability of a token, in nats: long titles are not penalized."""
+        """The mean log-probability per token, in nats, so that long titles are not penalized."""
         return self.logprob / max(1, len(self.tokens) + self.ended)
 
 
 @dataclass(frozen=True)
 class Search:
-    """A beam search among the runs of a suffix array."""
+    """A beam search for runs of tokens that occur in a suffix array."""
 
     runs: SuffixArray
     width: int
@@ -62,11 +62,11 @@ class Search:
     longest: int = LONGEST - 1
     """The number of tokens at which a beam is complete."""
     ends: tuple[int, ...] = ()
-    """The tokens that end a title and complete its beam. If empty, a run that occurs at only one place is complete."""
+    """The ids of tokens that end a title and so its beam. If empty, a run that occurs at one place completes a beam."""
     whole: bool = False
-    """True if a run that occurs at only one place is not complete yet; for comparison with short prefixes."""
+    """True if a beam goes on although its run occurs at only one place; for comparison with short prefixes."""
     form: Callable[[int], int] = int
-    """Maps a token to its form after a space (" The" for "The"). A run begins with the likelier of both forms."""
+    """Maps a token id to the id of its text after a space (" The" for "The"). A run begins with the likelier one."""
 
     def find(self, context: Context, prompt: Sequence) -> tuple[list[Beam], int]:
         """Returns the best beams after the prompt, best first, and the number of evaluated tokens. During the search
@@ -92,8 +92,8 @@ class Search:
         return found, spent
 
     def _grown(self, beam: Beam, rows: Logits) -> Iterator[Beam]:
-        """Yields the beam extended by each of the likeliest next tokens, and the beam ended here if possible. ``rows``:
-        the logits after each token of the beam's last step; ``logprob`` includes the first of these tokens already."""
+        """Yields the beam extended by each of the likeliest next tokens, and the beam as ended if its run may end here.
+        ``rows``: the logits after each token of the last step, of which `Beam.logprob` already includes the first."""
         if more := list(beam.tokens[len(beam.tokens) - len(rows) + 1 :]):
             beam = replace(beam, logprob=beam.logprob + float(log_softmax(rows[:-1])[np.arange(len(more)), more].sum()))
         logprobs = log_softmax(rows[-1])
@@ -123,7 +123,7 @@ class Search:
         return len(tokens) == 1 and bool(tokens[0] == self.runs.end)
 
     def _step(self, beam: Beam, parent: int) -> Step[Beam]:
-        """Returns the step that evaluates a beam's last token and, in a title, the next tokens that leave no choice."""
+        """Returns the step that evaluates a beam's last token and, in a title, the next tokens while only one fits."""
         stretch, run = [beam.tokens[-1]], beam.run
         while self.ends and run.length < self.longest:
             tokens, _ = self.runs.successors(run)
@@ -149,10 +149,10 @@ class Candidate:
     """A passage: characters ``[start, end)`` of a document, with its signals by name (see `WEIGHTS`)."""
 
     document: int
-    """An index of `TokenIndex.ids`."""
+    """The document, as an index of `TokenIndex.ids`."""
     start: int
     end: int
-    """The end in characters; -1: the document's end."""
+    """The end in characters; -1 stands for the document's end."""
     scores: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -175,16 +175,16 @@ class MindRef:
         self.decoded_tokens = 0
 
     def cells(self, query: str) -> int:
-        """Returns the maximum number of cells of the context that a question takes."""
+        """Returns the maximum number of the context's cells that recall for this question takes."""
         fixed = 2 * sum(map(len, self._paged)) + len(self._model.tokenize(query))
         return fixed + (TITLE_WIDTH + 1) * LONGEST + PASSAGE_WIDTH * self._prefix
 
     def positions(self, query: str) -> int:
-        """Returns the maximum number of tokens of one sequence while the question is recalled."""
+        """Returns the maximum length of a sequence, in tokens, during recall for this question."""
         return sum(map(len, self._paged)) + len(self._model.tokenize(query)) + LONGEST + self._prefix
 
     def forget(self) -> None:
-        """Forgets the sequences, because their context was closed."""
+        """Forgets all sequences; must be called after their context was closed."""
         self._sequences.clear()
         self._asked = None
 
@@ -193,8 +193,8 @@ class MindRef:
     def titles(self, context: Context, query: str, most: int) -> list[Title]:
         """Returns up to ``most`` titles that the beams find, sorted by how much the question raises their probability.
 
-        The paper sorts by mean log-probability, which also favours titles that are likely for any question. With it the
-        first title was right for 27% of questions; with the order here, for 40%. Raises Interrupted.
+        The paper sorts by mean log-probability, which also favours titles that are likely for any question. With that
+        order the first title was right for 27% of questions; with this order, for 40%. Raises Interrupted.
         """
         runs = self.index.title_runs
         search = Search(runs, TITLE_WIDTH, ends=(self._paged[2][0],))
@@ -207,7 +207,7 @@ class MindRef:
         return sorted(found, key=lambda title: -title.score)[:most]
 
     def log_odds(self, context: Context, query: str, documents: Seq[int]) -> list[float]:
-        """Returns log P(title | question) - log P(title) for each document, in nats."""
+        """Returns log P(title | question) - log P(title), in nats, for each document (an index of `TokenIndex.ids`)."""
         index = self.index
         titles = [index.tokens[index.heads[at] : index.bodies[at] - 1].tolist() for at in documents]
         after = self._log_likelihoods(context, self._after_question(context, query), titles)
@@ -228,7 +228,7 @@ class MindRef:
     # Parts
 
     def _prefixes(self, runs: SuffixArray, context: Context, sequence: Sequence, most: int) -> list[Candidate]:
-        """Returns the passages with the likeliest beginnings, each at the first place where its beginning occurs."""
+        """Returns up to ``most`` passages with the likeliest beginnings, each where its beginning occurs first."""
         found = []
         for beam in self._find(self._search(runs), context, sequence)[:most]:
             place = int(runs.places(beam.run)[0])
@@ -246,7 +246,7 @@ class MindRef:
         return beams
 
     def _log_likelihoods(self, context: Context, sequence: Sequence, titles: Seq[Seq[int]]) -> list[float]:
-        """Returns log P(title and its end | the sequence's tokens) per title, in nats; the sequence is unchanged."""
+        """Returns log P(title and its end | ``sequence``) of each title, in nats; leaves ``sequence`` unchanged."""
         found: list[float] = []
         for at in range(0, len(titles), TITLE_WIDTH):
             some = [[*title, self._paged[2][0]] for title in titles[at : at + TITLE_WIDTH]]
@@ -282,14 +282,14 @@ class MindRef:
         return self._standing(context, "neutral", [*self._paged[0], *self._paged[1]])
 
     def _standing(self, context: Context, name: str, tokens: list[int]) -> Sequence:
-        """Returns a sequence that all questions share, prefilled on first use."""
+        """Returns the sequence ``name``, shared by all questions; the first call fills it with ``tokens``."""
         if name not in self._sequences:
             self._sequences[name] = prefilled(context.sequence(), tokens)
             self._sequences[name].checkpoint()
         return self._sequences[name]
 
     def _with_space(self, token: int) -> int:
-        """Returns the id of the token's text after a space (" The" for "The"), or ``token`` if there is none."""
+        """Returns the token id of the same text after a space (" The" for "The"); if there is none, ``token``."""
         piece = self._model.piece(token).decode("utf-8", "replace")
         tokens = [] if piece[:1].isspace() else self._model.tokenize(" " + piece)
         return tokens[0] if len(tokens) == 1 else token

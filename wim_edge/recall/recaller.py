@@ -41,15 +41,15 @@ from wim_edge.settings import Settings
 
 _HITS, _TITLES = 10, 5  # the most passages from BM25, and the most titles from recall
 _READ, _NEAR = 8, 3.0
-"""The most candidates that are read, and the widest gap of one's score to the best: a wider gap finds no more."""
+"""The most candidates that are read, and how far a candidate's score may be below the best to be read or chosen."""
 _LONGEST_READ = 512  # the most tokens of a candidate that are read to rank it
 _SLACK = 64
 _WHOLE = 512  # a document of fewer tokens is read whole for the answer, not only its recalled passages
 
 
 class Recaller:
-    """Recalls passages of one library for one model, one question at a time. Raises LibraryError, MemoryBudgetError,
-    Interrupted."""
+    """A recaller of passages from one library with one model, for one question at a time. Its methods raise
+    LibraryError, MemoryBudgetError, Interrupted."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
@@ -66,7 +66,7 @@ class Recaller:
         """The number of tokens of passages that were read to rank them."""
 
     def open(self, query: str) -> Context:
-        """Returns a context with enough cells for this question. Raises InvalidRequestError if it is too long."""
+        """Returns a context with enough cells for ``query``. Raises InvalidRequestError if the query is too long."""
         question = len(self._model.tokenize(query))
         own = len(self._opening) + _LONGEST_READ + question + _SLACK  # a candidate, and the question after it
         need, positions = self.mindref.cells(query) + own + question, max(own, self.mindref.positions(query))
@@ -91,10 +91,10 @@ class Recaller:
         self, query: str, retriever: str = Settings.retriever, *, most: int = 4, listed: int = 10,
         documents: int = _TITLES, read: bool | None = None,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Yields events; the last, `events.PassagesRecalled`, has up to ``listed`` passages and chooses up to ``most``.
+        """Yields events. The last one, `PassagesRecalled`, has up to ``listed`` passages; up to ``most`` are chosen.
 
         ``documents``: the number of titles whose documents are searched for passages. ``read``: True to read candidates
-        and rank them by the question's likelihood too; None: only with the retriever hybrid.
+        and rank them by the question's likelihood too; None reads them only with the retriever hybrid.
         """
         listed = max(listed, most)
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
@@ -140,7 +140,7 @@ class Recaller:
     # Signals
 
     def _with_titles(self, query: str, candidates: list[Candidate], titles: Seq[Title]) -> list[Candidate]:
-        """Gives the candidates the signal ``title``, and adds a passage for each recalled title that BM25 missed."""
+        """Sets the candidates' signal ``title``, and adds a passage of each recalled title that BM25 did not find."""
         context = self.open(query)
         odds = {document: title.score for title in titles for document in title.documents}
         found = {candidate.document for candidate in candidates}
@@ -157,7 +157,7 @@ class Recaller:
         return candidates
 
     def _rerank(self, query: str, candidates: list[Candidate]) -> tuple[list[Candidate], int]:
-        """Reranks the best candidates, each read alone after the system text. Returns (candidates, number read)."""
+        """Reads each of the best candidates alone, and ranks them again. Returns (all candidates, number read)."""
         near = [one for one in candidates[:_READ] if _near(one, candidates)]
         question = QuestionLikelihood(self._model, self._prompts, query)
         with ExitStack() as stack:
@@ -195,7 +195,7 @@ class Recaller:
         return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
 
     def _distinct(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Returns the candidates without repeated texts: the library may contain copies of a file."""
+        """Returns the first candidate of each text: the library may contain copies of a file."""
         by_text: dict[str, Candidate] = {}
         for candidate in candidates:
             start, end = self._chars(candidate)
@@ -213,7 +213,7 @@ class Recaller:
 
 
 def _notes(kept: StoredDocument) -> tuple[str, ...]:
-    """Returns a note if a document's file has changed since it was added; none if the file is missing."""
+    """Returns a note if a document's file has changed since it was added; no note if the file is missing."""
     with suppress(OSError, ValueError):
         if has_changed(Path(kept.document.path or ""), kept.file):
             return ("its file has changed since it was added; the text and its places are from before",)
@@ -225,7 +225,7 @@ def _best_first(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _merged(spans: list[events.Chars]) -> tuple[events.Chars, ...]:
-    """Returns the spans in order, merged where they overlap."""
+    """Returns the spans in order, with overlapping and adjoining spans merged into one."""
     merged: list[events.Chars] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -241,7 +241,7 @@ def _near(candidate: Candidate, candidates: Seq[Candidate]) -> bool:
 
 
 class LibraryRecall:
-    """Recalls passages from libraries with one model; keeps the `Recaller` of the last library."""
+    """A recaller for several libraries with one model. It keeps the `Recaller` of the last library for reuse."""
 
     def __init__(self) -> None:
         self._recaller: Recaller | None = None
@@ -252,7 +252,7 @@ class LibraryRecall:
         self, library: Library, query: str, model: Model, chat: ChatFormat, settings: Settings, control: Control,
         clock: Timings,
     ) -> Generator[events.Event, None, tuple[Recaller, tuple[events.RecalledPassage, ...]]]:  # fmt: skip
-        """Yields events; returns (recaller, recalled passages). Raises LibraryError, CapacityError, Interrupted."""
+        """Yields a recall's events; returns (recaller, passages). Raises LibraryError, CapacityError, Interrupted."""
         recaller = yield from self._open(library, model, chat, settings, control)
         if settings.retriever != "bm25":  # bm25 asks no model
             control.attach(recaller.open(query))
@@ -267,7 +267,7 @@ class LibraryRecall:
     def _open(
         self, library: Library, model: Model, chat: ChatFormat, settings: Settings, control: Control
     ) -> Generator[events.Event, None, Recaller]:
-        """Returns the last recaller, whose prompts are in the cache, or a new one for another or changed library."""
+        """Returns the last recaller, whose prompts are cached; a new one if the library is another or has changed."""
         key = (str(library.folder), library.version, settings.retriever == "bm25")
         if self._recaller is None or self._key != key:
             self.close()
@@ -280,7 +280,7 @@ class LibraryRecall:
         return self._recaller
 
     def close(self) -> None:
-        """Frees the recaller's context."""
+        """Drops the last recaller and frees its context."""
         if self._recaller is not None:
             self._recaller.close()
             self._recaller = None

@@ -21,8 +21,8 @@ _ABANDONED = 3600.0  # seconds without a change after which a part belongs to a 
 
 @contextmanager
 def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Yields the path of an empty file, which replaces ``path`` after the block; an error removes the file instead.
-    ``private``: no other user may read it. Also removes old parts of killed processes. Raises OSError."""
+    """Yields the path of a new empty file. It replaces ``path`` after the block; if the block raises, it is deleted.
+    ``private``: no other user may read it. Also deletes new files that killed processes left. Raises OSError."""
     _sweep(path.parent)
     part = path.with_name(uuid.uuid4().hex + PART)
     try:
@@ -37,7 +37,7 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a UTF-8 file atomically. Escapes what UTF-8 cannot encode, such as parts of some paths. Raises OSError."""
+    """Writes a UTF-8 file atomically; escapes characters that UTF-8 cannot encode, as in some paths. Raises OSError."""
     with replace_file(path) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
@@ -48,7 +48,7 @@ def write_json(path: Path, data: object) -> None:
 
 
 def move_over(source: Path, target: Path) -> None:
-    """Moves a file over ``target``. Retries for a second: Windows refuses while one of them is open. Raises OSError."""
+    """Moves ``source`` over ``target``. Retries for a second: Windows refuses while either is open. Raises OSError."""
     for seconds in (*_WAITS, None):
         try:
             source.replace(target)

@@ -21,7 +21,7 @@ _NOUNS = {"str": "a text", "int": "a whole number", "float": "a number", "bool":
 
 
 def convert(data: Any, kind: type[T], where: str = "", error: type[WimEdgeError] = InvalidRequestError) -> T:
-    """Returns the data as an instance of ``kind``. Raises ``error``, whose message begins with ``where``."""
+    """Converts data to ``kind``. If the data do not fit, raises ``error`` with a message that begins with ``where``."""
     try:
         return msgspec.convert(data, kind, str_keys=True, dec_hook=_path)
     except msgspec.ValidationError as mismatch:
@@ -35,7 +35,7 @@ def _path(kind: type[Any], value: Any) -> Path:
 
 
 def _explain(message: str, data: Any, kind: Any, where: str) -> tuple[str, str]:
-    """Returns the message (what is wrong) and the hint (what is accepted) for one of msgspec's messages."""
+    """Returns (message, hint) for one of msgspec's messages: what is wrong, and what is accepted instead."""
     found = _MESSAGE.fullmatch(message)
     what, place = (found[1], found[2] or "") if found else (message, "")
     if field := _FIELD.fullmatch(what):

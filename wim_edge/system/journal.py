@@ -1,4 +1,4 @@
-"""The journal of a run that can be stopped and continued: one file identifies the run, another has a row per line."""
+"""The journal of a run that can be stopped and continued: one file identifies the run, another holds a row per line."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Journal(Generic[R]):
 
 
 def settings_identity(settings: Settings, but: Container[str]) -> dict[str, Any]:
-    """Returns the settings that identify a run (all but the names in ``but``) and the templates' digest, as JSON."""
+    """Returns the settings that identify a run, as JSON: all but those named in ``but``, and the templates' digest."""
     found = {
         name: value if isinstance(value, bool | int | float | str | None) else str(value)
         for name, value in asdict(settings).items()
@@ -165,7 +165,7 @@ def _line(row: JournalRow) -> bytes:
 
 
 def read_rows(path: Path, kind: type[R]) -> tuple[dict[Hashable, R], int]:
-    """Returns the latest row for each key, and the file's length in bytes without an incomplete last line."""
+    """Returns ({key: latest row}, bytes of the file up to its last line end). Raises InvalidRequestError if damaged."""
     data = path.read_bytes() if path.exists() else b""
     sound = data.rfind(b"\n") + 1
     rows: dict[Hashable, R] = {}

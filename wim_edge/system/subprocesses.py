@@ -19,12 +19,12 @@ _runs_modules = False
 
 
 def has_python() -> bool:
-    """Returns whether a child can run a module: always, except in a frozen program that did not call `run_if_asked`."""
+    """Returns whether a child process can run a module: not in a frozen program that did not call `run_if_asked`."""
     return _runs_modules or not getattr(sys, "frozen", False)
 
 
 def run_if_asked() -> None:
-    """Runs a module and exits, if a frozen program started this process for the module; otherwise returns."""
+    """Runs a module and exits, if a frozen program started this process for that module; otherwise returns."""
     global _runs_modules
     _runs_modules = True
     if sys.argv[1:2] == [_MODULE]:
@@ -46,14 +46,14 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def pip() -> list[str]:
-    """Returns the command that runs this environment's pip, or uv's pip if it has none (as when uv made it)."""
+    """Returns the command that runs this environment's pip, or uv's pip if the environment (made by uv) has none."""
     if find_spec("pip") is None and (uv := shutil.which("uv")):
         return [uv, "tool", "run", "--quiet", "--python", sys.executable, "pip"]
     return [sys.executable, "-m", "pip"]
 
 
 def run_pip(command: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a pip command with these extra environment variables; returns its status and output. Raises OSError."""
+    """Runs a pip command with extra environment variables; returns its exit status and output. Raises OSError."""
     whole = [*pip(), command, "--quiet", "--disable-pip-version-check", "--no-input", *arguments]
     return subprocess.run(
         whole, capture_output=True, encoding="locale", errors="replace", env=os.environ | variables, check=False
@@ -61,12 +61,12 @@ def run_pip(command: str, *arguments: str, **variables: str) -> subprocess.Compl
 
 
 def environment() -> dict[str, str]:
-    """Returns a child's environment variables: the same import path, and no backtrace if llama.cpp aborts."""
+    """Returns this process's environment variables for a child, with its import path and no llama.cpp backtraces."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "GGML_NO_BACKTRACE": "1"}
 
 
 def limit(address_space: int, seconds: int) -> None:
-    """Limits this process, except on Windows: bytes of address space, processor seconds per core, no core dump."""
+    """Limits this process, except on Windows: address space in bytes, processor seconds per core, and no core dumps."""
     if sys.platform != "win32":
         import resource
 
@@ -79,7 +79,7 @@ def limit(address_space: int, seconds: int) -> None:
 
 
 def own_group() -> dict[str, Any]:
-    """Returns Popen's arguments for a child in its own process group: Ctrl-C misses it, so its parent must end it."""
+    """Returns Popen's arguments for a child in its own process group. Ctrl-C does not end it, so its parent must."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     else:  # noqa: RET505  # mypy takes code after it for unreachable on Windows
