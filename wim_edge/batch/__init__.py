@@ -1,1 +1,1 @@
-"""Batches: many questions about many documents, in a run that can stop and continue."""
+"""Asks many questions about many documents, in a run that can be stopped and continued."""

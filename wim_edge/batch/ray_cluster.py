@@ -1,7 +1,7 @@
 """Runs work on a Ray cluster. Ray Data distributes and limits the work, and repeats the work of a lost machine.
 
-An actor is one model instance. Results arrive one by one, in any order; a lost machine's results may arrive twice. Ray
-always restarts an actor whose process ends, so code that may end a process belongs in a `wim_edge.worker`.
+An actor is a process with one model. Results arrive one by one, in any order; those of a lost machine may arrive twice.
+Ray always restarts an actor whose process ends. So code that may crash runs in a `wim_edge.worker` of the actor.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from wim_edge.settings import Settings
 from wim_edge.system.addresses import connect
 
 _IN_FLIGHT = 2
-"""The most items that an actor has at a time: the current item and the next."""
+"""The most items that Ray sends to an actor at a time: the current item and the next."""
 _LOADERS = 2
-"""The number of processes that load items. Without a limit, Ray starts one per item, each with seconds of imports."""
+"""The number of processes that load items. Without this limit Ray starts one per item; each needs seconds to import."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -39,22 +39,22 @@ class Cluster:
     address: str = "auto"
     """``auto`` for this machine's cluster, HOST:PORT, or ``local`` for a new cluster on this machine only."""
     cpus: float | None = None
-    """The CPUs of an actor; None: as many as the smallest machine has, so that equal machines get one actor each."""
+    """The CPUs of an actor; None: those of the smallest machine, so that equal machines get one actor each."""
     gpus: float = 0
     memory: int | None = None
     """The memory of an actor, in bytes; None: no memory is reserved."""
     actors: int | None = None
-    """The number of actors; None: as many as the machines hold."""
+    """The number of actors; None: as many as fit on the machines."""
 
     def run(
         self, items: Sequence[T], load: Callable[[T], U], actor: Callable[[], Callable[[U], Iterable[R]]],
         log: Callable[[str], None] = lambda _: None,
     ) -> Generator[R, None, None]:  # fmt: skip
-        """Yields the results of all items; closing the generator ends the work.
+        """Yields the results of all items. Closing the generator ends the work.
 
-        ``load`` prepares an item on this machine, ahead of the actors. ``actor`` makes an actor in its own process.
-        ``log`` receives a line about the actors and the machines. Raises the WimEdgeError that an actor raises,
-        InvalidRequestError if there is no such cluster or no room in the cluster, EngineError if Ray fails.
+        ``load`` prepares an item on this machine, ahead of the actors. ``actor``, called in an actor's process, returns
+        the function from an item to its results. ``log`` gets a line that counts actors and machines. Raises an actor's
+        WimEdgeError, InvalidRequestError if there is no such cluster or no room, EngineError if Ray fails.
         """
         ray = _require_ray()
         if not items:
@@ -114,7 +114,7 @@ class _Act:
 
     @cached_property
     def act(self) -> Callable[[Any], Iterable[Any]]:
-        """The actor, created with the first item: from an error in a constructor, Ray would pass on only the text."""
+        """The actor. It is created with the first item: if a constructor fails, Ray passes on only the error's text."""
         return self.actor()
 
     def __call__(self, batch: dict[str, Any]) -> Iterator[dict[str, list[bytes]]]:
@@ -125,7 +125,7 @@ class _Act:
 
 @contextmanager
 def _connected(ray: Any, address: str) -> Iterator[None]:
-    """Connects to the cluster for the block. A program that is connected already keeps its own connection."""
+    """Connects to the cluster for the `with` block. A program that has a connection keeps using it."""
     if ray.is_initialized():
         yield
         return
@@ -167,7 +167,7 @@ def _row_by_row() -> Any:
 
 
 def threads(settings: Settings) -> int:
-    """Returns how many threads a model in this actor uses: the setting, else its CPUs, at most the physical cores."""
+    """Returns the number of threads of this actor's model: as set, or else its CPUs (at most the physical cores)."""
     from wim_edge.engine.model import physical_cores
 
     given = _require_ray().get_runtime_context().get_assigned_resources().get("CPU", 1)
@@ -194,7 +194,7 @@ def _require_ray() -> Any:
 
 
 def _cause(error: Exception) -> WimEdgeError:
-    """Returns the WimEdgeError that an actor raised, else an EngineError with the message of Ray or of the bug."""
+    """Returns the WimEdgeError that an actor raised; for another error, an EngineError with its message or Ray's."""
     ours = getattr(error, "cause", None)
     if isinstance(ours, WimEdgeError):
         return type(ours)(str(ours).split("\n")[0], ours.hint)  # Ray adds lines of its own

@@ -1,4 +1,4 @@
-"""The questions and results of a batch. Questions are rows of a file, or the same questions on each document of a
+"""The questions and results of a batch. Questions are the rows of a file, or the same questions for each document of a
 folder. A result is a line of ``results.jsonl`` and a row of ``results.parquet``."""
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _OF_ANSWER = ("status", "short", "support", "confidence", "finish_reason", "patt
               "read_segments", "segments", "unread_probability")  # fmt: skip
 """The fields that a result copies from `events.AnswerFinished`."""
 _ROWS = {"quotes": events.Quote, "margins": events.MarginJudged, "sources": events.Source}
-"""The result's fields that are lists of dicts, with the class of event that each dict copies."""
+"""The fields of a result that are lists of dicts, each with the class of event that its dicts copy."""
 _OF_DOCUMENT = ("document", "path")
-"""The fields of events that the dicts in `_ROWS` omit, because a result is about one document."""
+"""The fields of events that the dicts in `_ROWS` leave out, because a result is about one document."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class DocumentGroup:
     path: Path
     questions: tuple[BatchQuestion, ...]
     data: bytes = b""
-    """The bytes of the file, which `run.fetch` reads; ``error``: the error if they could not be read."""
+    """The bytes of the document's file, which `run.fetch` reads. ``error``: the error if they could not be read."""
     error: DocumentError | None = None
 
 
 def read_questions(path: Path) -> list[BatchQuestion]:
-    """Returns the questions in a file of CSV (by its ending), JSON lines, or a JSON list. Document paths are relative
-    to the file's folder. A row without an id gets its row number, from 1. Raises InvalidRequestError."""
+    """Returns the questions in a file: CSV (by its ending), JSON lines or a JSON list. Document paths are relative to
+    the file's folder. A row without an id gets its row number, from 1. Raises InvalidRequestError."""
     rows = _csv_rows(path) if path.name.lower().endswith(_CSV) else read_rows(path)
     found: dict[str, BatchQuestion] = {}
     for number, row in enumerate(rows, 1):
@@ -82,7 +82,7 @@ def read_questions(path: Path) -> list[BatchQuestion]:
 
 def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuestion]:
     """Returns each question on each document in a folder and its subfolders. Takes the files that `library add` takes,
-    without files of rows. An id is the document's path in the folder and, for several questions, a number."""
+    but no files of rows. An id is the document's path in the folder; for several questions, "#" and a number follow."""
     if not all(map(str.strip, questions)):
         raise InvalidRequestError("the question is empty", "Give a question with --question.")
     if not folder.is_dir():
@@ -108,7 +108,7 @@ def questions_of_each(folder: Path, questions: Sequence[str]) -> list[BatchQuest
 
 
 def grouped(questions: Iterable[BatchQuestion]) -> list[DocumentGroup]:
-    """Returns the questions grouped by document, in the order in which the documents first occur."""
+    """Groups questions by document. The groups are in the order in which their documents first occur."""
     groups: dict[Path, list[BatchQuestion]] = {}
     for question in questions:
         groups.setdefault(question.path, []).append(question)
@@ -166,7 +166,7 @@ class Result:
     short: str | None = None
     """The answer in a few words."""
     support: float | None = None
-    """The probability, 0 to 1, that the document answers the question; None if nothing was scored, or on failure."""
+    """The probability, 0 to 1, that the document answers the question; None if unknown or if the question failed."""
     confidence: float | None = None
     """The probability, 0 to 1, that the short answer is right; None if unknown."""
     unsupported: list[str] = field(default_factory=list)
@@ -180,12 +180,12 @@ class Result:
     margins: list[dict[str, Any]] = field(default_factory=list)
     """The margins in the order of writing, with their relevance at that time."""
     sources: list[dict[str, Any]] = field(default_factory=list)
-    """The sources, the most relevant first."""
+    """The passages that the answer draws on, the most relevant first."""
     pattern: str | None = None
     relevance: str | None = None
     model: str | None = None
     judge: str | None = None
-    """The model that judged which passages answer; None: the same model."""
+    """The model that judged which passages answer; None: the model that answered."""
     usage: dict[str, Any] | None = None
     read_segments: int | None = None
     segments: int | None = None
@@ -195,7 +195,7 @@ class Result:
     """The process that answered: machine, Ray node and process id, or ``local``."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError unless either ``answer`` or ``error`` is set, and the counts in ``usage`` are integers."""
+        """Raises ValueError unless exactly one of ``answer`` and ``error`` is set, and all counts are integers."""
         if (self.answer is None) == (self.error is None):
             raise ValueError("neither answered nor failed")
         if any(type((self.usage or {}).get(name, 0)) is not int for name in _COUNTS):
@@ -207,13 +207,13 @@ class Result:
 
 
 def failed(question: BatchQuestion, error: Exception, worker: str) -> Result:
-    """Returns the result of a question that failed with ``error``. ``worker``: the process that tried."""
+    """Returns the result of a question that failed with ``error``. ``worker``: the name of the process that asked."""
     why = f"{type(error).__name__}: {error}"
     return Result(id=question.id, document=question.document, question=question.question, error=why, worker=worker)
 
 
 def observed(question: BatchQuestion, found: Iterable[events.Event], worker: str) -> Result:
-    """Returns the result of a question from the events of its reading. Raises the errors of reading."""
+    """Runs a reading (``found``: its events); returns the result. Raises its errors, and EngineError if cancelled."""
     told = list(found)
     last = told[-1]
     assert isinstance(last, events.AnswerFinished)
@@ -251,7 +251,7 @@ def write_parquet(path: Path, results: Iterable[Result]) -> None:
 
 
 def require_pyarrow() -> Any:
-    """Returns the package pyarrow. Raises InvalidRequestError with the command that installs it."""
+    """Imports and returns pyarrow. If it is missing, raises InvalidRequestError with the command that installs it."""
     with required("Parquet needs the package pyarrow", "pip install 'wim-edge[parquet]'"):
         import pyarrow
     return pyarrow

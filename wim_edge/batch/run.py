@@ -23,15 +23,15 @@ from wim_edge.worker import Worker
 
 RESULTS, PARQUET = "results.jsonl", "results.parquet"
 _MAX_ALIKE = 5
-"""The number of documents in a row after which a batch stops, if all fail with the same error of the machine."""
+"""A batch stops after this number of documents in a row if they all fail with the same error of the machine."""
 _OF_MACHINE = ("EngineError", "MemoryBudgetError")
 """The classes of errors that the machine causes, not a question or a document."""
 _ANYWHERE = ("model", "save", "readings", "readings_bytes", "n_threads", "n_gpu_layers", "rpc", "n_batch",
              *Limits.__dataclass_fields__)  # fmt: skip
-"""Settings that do not change the answers: a run may continue with other values."""
+"""The settings that do not change the answers. A run may be continued with other values of these."""
 
 Executor = Callable[[Sequence[DocumentGroup]], Generator[Result, None, None]]
-"""Asks the questions of document groups: `run_local` or `run_on_cluster`, with all arguments bound but the last."""
+"""A function that asks the questions of document groups: `run_local` or `run_on_cluster`, with the settings bound."""
 
 
 def run(
@@ -39,7 +39,7 @@ def run(
     parquet: bool = False, watcher: Watcher[Result] = lambda rows, total: None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
     """Asks the questions that have no result in ``folder`` or failed before. Returns (results in the questions' order,
-    whether Ctrl-C stopped the run). Raises InvalidRequestError at once if the folder holds another batch, and
+    True if Ctrl-C stopped the run). Raises InvalidRequestError at once if the folder holds another batch. Raises
     ModelError or EngineError if no question can be asked."""
     identity = {
         "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
@@ -67,7 +67,7 @@ def run(
 
 
 def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
-    """Yields the results. Raises EngineError if `_MAX_ALIKE` documents in a row fail with the same machine error."""
+    """Yields the results. Raises EngineError if five documents in a row fail with the same error of the machine."""
     last: str | None = None
     alike: set[str] = set()
     for row in found:
@@ -80,7 +80,7 @@ def _while_not_all_fail(found: Iterable[Result]) -> Iterator[Result]:
 
 
 def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> list[Result]:
-    """Returns the results in the order of the questions, and rewrites the journal in that order, other results last."""
+    """Returns the results in the order of ``questions``. Writes the journal in this order, other results last."""
     found = {row.key: row for row in journal.rows}
     results = [replace(found[one.key], id=one.id) for one in questions if one.key in found]
     keys = {one.key for one in questions}
@@ -89,7 +89,7 @@ def _in_order(journal: Journal[Result], questions: Sequence[BatchQuestion]) -> l
 
 
 def fetch(group: DocumentGroup, limits: Limits) -> DocumentGroup:
-    """Returns the group with its document's bytes, or with the error of reading the file."""
+    """Returns the group with the bytes of its document's file, or with the error if the file cannot be read."""
     try:
         if os.path.exists(group.path) and not os.path.isfile(group.path):  # reading a pipe may block forever
             raise DocumentError(f"{group.path.name}: not a file", "Name a file.")
@@ -99,8 +99,8 @@ def fetch(group: DocumentGroup, limits: Limits) -> DocumentGroup:
 
 
 def answers(asker: Any, given: DocumentGroup, limits: Limits, worker: str) -> Iterator[Result]:
-    """Asks a `Runtime` or a `Worker` the questions of one document; yields each result, also for a question that
-    failed. Raises ModelError, which affects all questions."""
+    """Asks ``asker``, a `Runtime` or a `Worker`, the questions of one document. Yields each result, also for a question
+    that failed. Raises ModelError, which affects all questions."""
     try:
         if given.error is not None:
             raise given.error
@@ -120,8 +120,8 @@ def answers(asker: Any, given: DocumentGroup, limits: Limits, worker: str) -> It
 def run_local(
     settings: Settings, check: Callable[[], None], groups: Sequence[DocumentGroup]
 ) -> Generator[Result, None, None]:
-    """Asks the questions of one document after the other, in a child process; yields the results. ``check`` is called
-    if the child process has ended, and may raise an error that stops the batch."""
+    """Asks the questions, document by document, in a child process; yields the results. ``check`` is called if the
+    child process has ended; it may raise an error to stop the batch."""
     with kept_meanwhile(settings) as used, Worker(**used.to_dict()) as worker:
         for group in groups:
             for result in answers(worker, fetch(group, settings), settings, "local"):
@@ -133,7 +133,7 @@ def run_local(
 def run_on_cluster(
     settings: Settings, model: Identity, cluster: Cluster, log: Callable[[str], None], groups: Sequence[DocumentGroup]
 ) -> Generator[Result, None, None]:
-    """Asks each document's questions on any free machine of the cluster; yields the results."""
+    """Asks the questions on a cluster, those of one document together on any free machine; yields the results."""
     try:
         yield from cluster.run(groups, partial(fetch, limits=settings), partial(_BatchActor, settings, model), log)
     finally:

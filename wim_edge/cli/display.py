@@ -270,7 +270,7 @@ class WordWrap:
         self._width, self._column, self._word = max(width, 10), 0, ""
 
     def __call__(self, text: str) -> str:
-        """Takes the next piece of the text, and returns the text to print now."""
+        """Takes the next piece of the text, and returns what can be printed now, with line breaks."""
         out = ""
         for c in text:
             if not c.isspace():
@@ -287,7 +287,7 @@ class WordWrap:
         return out
 
     def rest(self) -> str:
-        """Returns the word that was held back, after a line break if the line has no room for it."""
+        """Returns the word that was held back; puts a line break before it if it does not fit on the line."""
         word, self._word = self._word, ""
         width = cell_len(word)
         fresh = self._column and self._column + width > self._width

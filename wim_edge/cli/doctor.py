@@ -67,7 +67,7 @@ def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
 
 
 def _show_held(machine_name: str, as_json: bool) -> None:
-    """Prints the models of the catalog that fit a machine, the best first."""
+    """Prints the catalog's models that fit the machine ``machine_name``, the best first."""
     from wim_edge.catalog.catalog import Catalog, held_by, memory_of
 
     memory = memory_of(machine_name)
@@ -127,7 +127,7 @@ def _roles(roles: Roles) -> dict[str, Any]:
 
 
 def _with_rpc(settings: Settings) -> dict[str, Any]:
-    """Returns the remote devices and the result of `_use`, from a child process, which a lost RPC server would end."""
+    """Returns the remote devices and `_use`'s result, from a child process: a lost RPC server ends only the child."""
     check_rpc(settings)
     command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.to_dict()))
     # runpy warns because wim_edge.cli has already imported the module that it runs
@@ -148,7 +148,7 @@ def _with_rpc(settings: Settings) -> dict[str, Any]:
 
 
 def _in_child(given: dict[str, Any]) -> dict[str, Any]:
-    """Returns, in the child process of `_with_rpc`, its result or an error's fields. ``given``: the settings."""
+    """Computes what `_with_rpc` returns, in its child process; returns that or an error. ``given``: the settings."""
     from wim_edge.engine import bindings, rpc
 
     rpc.allow_rpc()

@@ -14,14 +14,14 @@ from wim_edge.settings import AUTO, UNLIKELY
 from wim_edge.support import ANSWERED, NOT_FOUND, SupportWeights
 
 _MIN_SHOWN = 0.05
-"""The lowest relevance that is shown as a number; lower ones say little early in a reading."""
+"""The lowest relevance that is shown as a number. Lower values say little early in a reading."""
 _ENDS = {"length": "answer cut at its longest", "repeated": "answer ended where it repeated itself",
          "early_exit": "stopped early", "cancelled": "cancelled"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ShownLine:
-    """A finished line. ``style``: rich's style for a terminal; ``is_result``: True if it belongs on standard output."""
+    """A line to show. ``style``: rich's style for a terminal. ``is_result``: True if it belongs on standard output."""
 
     text: str
     style: str = "dim"
@@ -29,7 +29,7 @@ class ShownLine:
 
 
 def lines_of(event: events.Event) -> Iterator[ShownLine]:
-    """Yields the lines for an event that all displays share; no line for an event that each display formats itself."""
+    """Yields the lines of an event that all displays show alike; none for an event that each display formats itself."""
     match event:
         case events.QuestionSettled():
             yield ShownLine(f"asked as: {clean(event.asked_as)}", is_result=True)
@@ -52,8 +52,8 @@ def lines_of(event: events.Event) -> Iterator[ShownLine]:
 
 
 def format_place(event: events.SegmentRead | events.MarginJudged | events.Source | events.Quote, several: bool) -> str:
-    """Returns a place such as "page 12" or "Costs, line 14", or only the document's name if nothing else is known.
-    ``several``: True if there are several documents; the result then begins with a name: "report.pdf, page 12"."""
+    """Returns a place such as "page 12" or "Costs, line 14"; without page, section or line, the document's name.
+    ``several``: True to begin with the document's name, because there are several: "report.pdf, page 12"."""
     parts = [clean(event.document)] if several else []
     if event.page is not None:
         parts.append(page_text(event.page, event.page_label))
@@ -73,17 +73,17 @@ def format_scan(event: events.PagesRecognised) -> str:
 
 @dataclass(frozen=True)
 class ShownSource:
-    """A place that the answer draws on. ``relevance``: the highest relevance of a source at this place."""
+    """A place that the answer draws on. ``relevance``: the highest relevance of the sources at this place."""
 
     where: str
     relevance: float
     opens: str
-    """The address that opens the file at this place: "report.pdf#page=12"; ``link``: the same as a URL. Or empty."""
+    """The place in the file, as programs open it: "report.pdf#page=12". ``link``: its URL. Both may be empty."""
     link: str
 
 
 def format_sources(event: events.AnswerFinished, several: bool) -> list[ShownSource]:
-    """Returns the answer's sources, each place once. For the status not_found, only the nearest quotation's place."""
+    """Returns the places of the answer's sources, each once. For the status not_found, only the nearest quotation's."""
     found: dict[str, ShownSource] = {}
     for source in event.sources if event.status != "not_found" else event.sources[: len(event.quotes[:1])]:
         sure = None if source.confidence is None else f"recognised with {source.confidence:.2f}"
@@ -102,12 +102,12 @@ def format_margin(event: events.MarginJudged) -> str:
 
 
 def format_relevance(event: events.MarginJudged) -> str:
-    """Returns a margin's relevance with two decimals; empty below `_MIN_SHOWN`."""
+    """Returns a margin's relevance with two decimals; empty if it is below 0.05."""
     return f"{event.relevance:.2f}" if event.relevance >= _MIN_SHOWN else ""
 
 
 def short_answer_of(event: events.MarginJudged) -> str:
-    """Returns the short answer inside a margin's quotation, on one line; empty if there is none."""
+    """Returns the short answer inside a margin's quotation, on one line; empty if the margin has none."""
     if event.short is None or event.quote is None:
         return ""
     start = event.quote[0]
@@ -119,7 +119,7 @@ def format_provisional(event: events.AnswerProvisional, several: bool) -> str:
 
 
 def format_outcome(event: events.AnswerFinished) -> str:
-    """Returns a line with the answer's status, models, pattern and cost."""
+    """Returns a line with the answer's status, the models and pattern that answered, and the cost."""
     parts = [_ENDS[event.finish_reason]] if event.finish_reason in _ENDS else []
     of_whole = not event.read_segments and event.finish_reason == "stop"  # answered without reading a passage
     if event.support is not None and event.finish_reason != "cancelled":
@@ -144,8 +144,8 @@ def _agreed(event: events.AnswerFinished) -> float | None:
 
 
 def format_candidates(event: events.AnswerFinished, weights: SupportWeights) -> list[str]:
-    """Returns the lines of `--explain`. One per candidate answer, best first: its share, and its score as weighted
-    terms in nats. Then one with the support as a sum of log-odds. Then one with the status and the reason for it."""
+    """Returns the lines of `--explain`. The first lines have a candidate answer each, the best first: its share, and
+    its score as weighted terms in nats. Then come the support as a sum of log-odds, and the status with its reason."""
     lines, first = [], {key(one.text): one for one in reversed(event.candidates)}
     for one in (one for one in event.candidates if first[key(one.text)] is one):
         terms = _sum({name: getattr(WEIGHTS, name) * value for name, value in one.terms.items()})

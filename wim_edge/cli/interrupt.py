@@ -1,5 +1,5 @@
-"""Ctrl-C while the engine works: the first one asks for the answer, the second one cancels. SIGTERM and SIGHUP exit
-cleanly. After an answer from part of the text, Enter continues the reading."""
+"""Handles Ctrl-C while the engine works: the first Ctrl-C asks for the answer, the second cancels. SIGTERM and SIGHUP
+exit cleanly. After an answer from part of the text, Enter continues the reading."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Interruptible:
     """Runs a stream of events in a thread, so that Ctrl-C takes effect before llama.cpp returns.
 
     While text is read, the first Ctrl-C shows the warning ``says`` and asks for the answer; the second cancels. Before
-    any text is read, and during the answer, the first one cancels. Before the first event it raises KeyboardInterrupt.
+    text is read, and during the answer, the first Ctrl-C cancels. Before the first event, it raises KeyboardInterrupt.
     """
 
     def __init__(self, runtime: Runtime | Worker, start: Callable[[], Iterator[Event]], says: str = STOPPING) -> None:
@@ -74,7 +74,7 @@ class Interruptible:
         return EXIT_NOT_FOUND if getattr(last, "status", "") == "not_found" else 0
 
     def show(self, display: Display) -> Event | None:
-        """Shows all events, and returns the last one; None if there was no event."""
+        """Shows all events of the stream, and returns the last event; None if there was no event."""
         last = None
         with display, closing(self.events()) as found:
             for last in found:
@@ -83,7 +83,7 @@ class Interruptible:
         return last
 
     def events(self) -> Generator[Event, None, None]:
-        """Yields the stream's events. Before the generator ends, it waits until the thread has left the engine."""
+        """Yields the stream's events. At its end, the generator waits until the thread has left the engine."""
         worker = threading.Thread(target=self._work, daemon=True)
         before = signal.signal(signal.SIGINT, self._on_sigint)
         worker.start()

@@ -51,7 +51,7 @@ _ingest_options = together(
 
 
 def check_library(documents: tuple[str, ...], library: str | None, options: dict[str, Any]) -> None:
-    """Raises InvalidRequestError if there is nothing to ask, or if options need a library that is not named."""
+    """Raises InvalidRequestError without any document or library, or for library options without a library."""
     if not documents and library is None:
         hint = "Name at least one file, or - for standard input, or --library NAME."
         raise InvalidRequestError("no document is given", hint)
@@ -152,7 +152,7 @@ def sync_library(
 def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: bool) -> None:
     """Restore documents that sync or add --prune removed in the last 30 days; without DOCUMENT or FILE, all of them.
 
-    Restored documents, all of a file at once, stay though their files are missing, until `wim-edge library remove`.
+    All documents of a file are restored together. They stay, though the file is missing, until `library remove`.
     """
     from wim_edge.library.library import Library
 
@@ -172,7 +172,7 @@ def restore(name: str, documents: tuple[str, ...], only_list: bool, as_json: boo
 
 
 def _watched(library: Library) -> Iterator[set[tuple[Any, str]]]:
-    """Yields sets of changes (kind, path) in the files and folders of a library, until Ctrl-C."""
+    """Waits for changes in the files and folders of a library, until Ctrl-C. Yields them in sets of (kind, path)."""
     with required("--watch needs the package watchfiles", "pip install watchfiles"):
         from watchfiles import watch
     roots = [root for root in library.roots() if root.exists()]
@@ -182,7 +182,7 @@ def _watched(library: Library) -> Iterator[set[tuple[Any, str]]]:
 
 
 def _ingested(results: Iterable[IngestResult], as_json: bool) -> list[IngestResult]:
-    """Prints each result. Returns the results of whole files, without those of single pages (state recognised)."""
+    """Prints the results of an add or sync. Returns those of whole files, without those of recognised pages."""
     found = []
     for one in results:
         if one.state != "recognised":
@@ -206,8 +206,8 @@ def _finish(
     library: Library, total: int, found: list[IngestResult], index: bool | None, model: str | None, as_json: bool,
     removing: str = "--prune",
 ) -> None:  # fmt: skip
-    """Prints the totals. Builds the index if ``index`` is True, or if it is None and a model is named or the retriever
-    needs an index. ``removing``: the name of the option that removes the documents of missing files."""
+    """Prints a library's totals. ``index``: True to build the index; None to build it if a model is named or the
+    retriever needs an index. ``removing``: the name of the option that removes the documents of missing files."""
     if not as_json:
         counts = {state: sum(one.state == state for one in found) for state in _STATES}
         files = ", ".join(f"{n:,} {state}" for state, n in counts.items() if n) or "none"

@@ -68,7 +68,7 @@ class CommandGroup(click.Group):
 
 
 def _as_ours(error: WimEdgeError | OSError | MemoryError) -> WimEdgeError:
-    """Returns the error as a WimEdgeError. Raises a broken pipe again, which click handles: nobody reads our output."""
+    """Converts an error to a WimEdgeError. Raises a broken pipe (nobody reads our output) again: click handles it."""
     if isinstance(error, WimEdgeError):
         return error
     if isinstance(error, MemoryError):

@@ -174,7 +174,7 @@ def remove(name: str, yes: bool) -> None:
 
 
 def _header(path: Path) -> dict[str, Any]:
-    """Returns facts from a GGUF file's header, by name: architecture, layers, context and others; JSON values."""
+    """Returns values of a GGUF file's header by name: architecture, layers, context, vocabulary and others."""
     from wim_edge.engine.gguf import TENSOR_TYPES, read_header
 
     header = read_header(path)

@@ -33,7 +33,7 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def _debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    """Handles --debug: shows llama.cpp's log on standard error, and tracebacks of errors."""
+    """Handles the option --debug: shows llama.cpp's log, and the tracebacks of errors, on standard error."""
     if value:
         import logging
 
@@ -166,7 +166,7 @@ def check_display(as_json: bool, quiet: bool) -> None:
 
 
 def open_runtime(settings: Settings) -> Runtime | Worker:
-    """Returns a runtime with these settings. With --rpc it is a child process, which a lost RPC server would end."""
+    """Returns a runtime with these settings; with --rpc, a child process: a lost RPC server ends only the child."""
     if settings.rpc is None:
         from wim_edge.runtime import Runtime
 
@@ -189,7 +189,7 @@ def check_rpc(settings: Settings) -> None:
 
 
 def cluster_from(options: dict[str, Any]) -> Cluster | None:
-    """Pops the cluster's options from ``options``. Returns the cluster, with each actor's resources; or None."""
+    """Removes the --ray options from ``options``. Returns the cluster that they describe; None without --ray."""
     address, actors, cpus, gpus = (options.pop(name) for name in ("ray", "ray_actors", "ray_cpus", "ray_gpus"))
     if address is None:
         if actors or cpus or gpus:

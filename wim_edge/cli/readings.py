@@ -99,7 +99,7 @@ def _opened() -> Iterator[ReadingStore]:
 
 @contextmanager
 def _freed(opened: ReadingStore) -> Iterator[None]:
-    """Prints the number of bytes that the `with` block freed."""
+    """Prints how much disk space the `with` block freed."""
     before = opened.index.total()
     yield
     click.echo(f"{megabytes(max(0, before - opened.index.total()))} freed")

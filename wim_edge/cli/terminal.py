@@ -79,7 +79,7 @@ def print_table(
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Asks ``question`` unless ``yes``. Raises click.Abort for a no, InvalidRequestError if stdin is closed."""
+    """Asks the user to confirm, unless ``yes``. Raises click.Abort for a no, InvalidRequestError if stdin is closed."""
     if not yes and sys.stdin is None:
         raise InvalidRequestError("standard input is closed, so there is nobody to ask", "Give --yes.")
     if not yes:
@@ -92,7 +92,7 @@ def confirm(question: str, yes: bool) -> None:
 class Progress:
     """Shows how much of some work is done, on standard error: as a bar on a terminal, else as lines.
 
-    ``before``, ``after``: texts around the amount, which ``size`` formats. A context manager, which stops the bar.
+    ``before``, ``after``: texts around the amount. ``size`` formats an amount. The end of a `with` block stops the bar.
     """
 
     def __init__(self, before: str = "", after: str = "", size: Callable[[int], str] = str) -> None:
@@ -140,14 +140,14 @@ class Progress:
 
 
 class RunProgress(Progress):
-    """Shows how many questions of a run were asked. ``tally``: returns a text about the rows, which is shown too."""
+    """Shows how many questions of a run were asked. ``tally``: turns the results so far into a text to show."""
 
     def __init__(self, tally: Callable[[Sequence[Any]], str]) -> None:
         super().__init__(after=" asked")
         self._tally, self._has_begun = tally, False
 
     def watch(self, rows: Sequence[Any], total: int) -> None:
-        """Shows the progress, given the rows so far and the number of jobs (a `system.journal.Watcher`)."""
+        """Shows the progress. ``rows``: the results so far; ``total``: the number of questions (a `Watcher`)."""
         if not self._has_begun:
             self._has_begun = True
             if rows:
@@ -167,7 +167,7 @@ def tally_scores(metric: str, rows: Iterable[Record]) -> str:
 
 
 def tally_failures(rows: Sequence[Result]) -> str:
-    """Returns a text with the number of failed questions and, if there are several, of the workers that ask."""
+    """Returns a text with the number of failed questions, and the number of workers if there are several."""
     n_workers = len({row.worker for row in rows})
     places = f", {n_workers} workers" if n_workers > 1 else ""
     return f"{sum(row.error is not None for row in rows)} failed{places}"

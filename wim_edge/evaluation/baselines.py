@@ -1,4 +1,4 @@
-"""The prompts and the retrieval of the baselines, taken from elsewhere: the results do not depend on our wording.
+"""The prompts and retrieval of the baselines, taken from elsewhere so that the results do not depend on our wording.
 
     rag:embed    the usual pipeline: chunks, an embedding model, the three nearest chunks, a common prompt
     llm:source   the prompts of "Lost in the Middle" (Liu et al. 2023, figures 2 and 7) with the whole context;
@@ -32,13 +32,13 @@ _SMALLEST_BREAK = 0.5  # the share of a chunk after which it may end at white sp
 
 @dataclass(frozen=True)
 class Chunks:
-    """Chunks of documents, with their embeddings as unit vectors: ``vectors``, float32, shape (chunks, dimensions)."""
+    """Chunks of documents. ``vectors``: their embeddings as unit vectors (float32, shape: chunks x dimensions)."""
 
     spans: tuple[Span, ...]
     texts: tuple[str, ...]
     vectors: npt.NDArray[np.float32]
     seconds: float
-    """The seconds that it took to cut and embed the chunks."""
+    """The time to cut the documents and embed the chunks, in seconds."""
 
     n_threads: int | None
 
@@ -67,8 +67,8 @@ def embed_documents(documents: Sequence[Document], n_threads: int | None) -> Chu
 
 
 def chunk_spans(text: str) -> list[tuple[int, int]]:
-    """Returns the offsets [start, end) of a text's chunks, each at most 1,000 characters and not blank. A chunk ends at
-    the last white space in its second half, if there is any. Neighbours overlap by 100 to 200 characters."""
+    """Returns the offsets [start, end) of a text's chunks: at most 1,000 characters each, and none blank. A chunk ends
+    at the last white space in its second half, if there is any. Consecutive chunks overlap by 100 to 200 characters."""
     spans, start = [], 0
     while start < len(text):
         end = min(start + CHUNK_CHARS, len(text))
@@ -135,7 +135,7 @@ _KV = "Extract the value corresponding to the specified key in the JSON object b
 
 
 def qa_prompt(documents: Sequence[Document], question: str, *, random_order: bool) -> str:
-    """Returns the prompt of "Lost in the Middle" (figure 2; with ``random_order``, plus the sentence of appendix B)."""
+    """Returns the prompt of "Lost in the Middle", figure 2. ``random_order``: True to add appendix B's sentence."""
     shown = [f"Document [{n}](Title: {one.title or one.name}) {one.text}" for n, one in enumerate(documents, 1)]
     results, about_order = "\n".join(shown), _RANDOM if random_order else ""
     return f"{_QA}{about_order}\n\n{results}\n\nQuestion: {question}\nAnswer:"

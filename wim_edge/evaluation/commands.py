@@ -37,7 +37,7 @@ def run_task(
     task: Task, patterns: Sequence[Condition], options: TaskOptions, settings: Settings, folder: Path, command: str,
     watcher: Watcher[Record], *, report: bool, cluster: Cluster | None,
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
-    """Asks the examples that have no result in ``folder``. Returns (summary, True if Ctrl-C stopped the run)."""
+    """Asks the examples that have no answer in ``folder`` yet. Returns (summary, True if Ctrl-C stopped the run)."""
     stopped = False
     with Runtime(settings) as runtime:
         model = runtime.open()
@@ -58,8 +58,8 @@ def run_recall(
     retrievers: Sequence[str], options: TaskOptions, size: int | None, limits: recall.SearchLimits, settings: Settings,
     folder: Path, command: str, watcher: Watcher[Record], on_index: Callable[[int, int], None], *, report: bool,
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
-    """Compares retrievers; returns the same as `run_task`. ``size``: the number of passages in the library; None: all.
-    ``on_index`` is called with (number of indexed passages, number of all passages)."""
+    """Compares retrievers. Returns (summary, True if Ctrl-C stopped the run). ``size``: the number of passages in the
+    library; None: all. ``on_index`` is called with (number of indexed passages, number of all passages)."""
     if options.data is None or options.library is None:
         raise InvalidRequestError("recall needs queries and passages", "Add --data FILE and --library FILE.")
     queries = take_part(load_queries(options.data), options.part or "all", key=lambda row: row.question)

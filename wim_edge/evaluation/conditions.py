@@ -47,7 +47,7 @@ class Condition:
 
     @property
     def is_control(self) -> bool:
-        """Returns True for oracle and closed-book. They are asked each question once, whatever the swept value is."""
+        """Returns True for oracle and closed-book. Under these, a question is asked once, not for each swept value."""
         return self.name in CONTROLS
 
     @property
@@ -58,7 +58,7 @@ class Condition:
         return named | ({"relevance": self.relevance} if self.relevance else {})
 
     def ignores_order(self, settings: Settings) -> bool:
-        """Returns True for controls, rag:embed and shallow patterns. The documents' order cannot change the answer."""
+        """Returns True if the order of documents cannot change the answer: controls, rag:embed, shallow patterns."""
         if self.name == EMBED:
             return True
         return self.is_control or not resolve(settings.with_changes(**self.changes)).pattern.deep
@@ -96,10 +96,10 @@ _BASE_STOPS = ("\n\n", "\nQuestion:", "\nNote:", "\nKey:")
 
 @dataclass
 class ConditionAsker:
-    """Asks examples of a task, each with a new KV cache. The time to open the cache does not count.
+    """Asks examples of a task, each with a new KV cache. The measured time does not include opening the cache.
 
-    A context manager. Until it exits, it saves the readings of examples with a shelf (`Example.shelf`), in a folder for
-    each condition: conditions do not share readings. It does not save other readings.
+    A context manager. Until its end it saves the readings of examples with a shelf (`Example.shelf`), and of no others.
+    Each condition has a folder of its own for them: conditions do not share readings.
     """
 
     runtime: Runtime
@@ -107,7 +107,7 @@ class ConditionAsker:
     _stack: ExitStack = field(default_factory=ExitStack)
     _folders: dict[str, dict[str, object]] = field(default_factory=dict)
     _chunks: dict[str, Chunks] = field(default_factory=dict)
-    """The chunks of the last shelf, by the shelf's name."""
+    """The chunks of the shelf that was asked last, by the shelf's name."""
 
     def ask(self, condition: Condition, example: Example) -> Reply:
         """Returns the reply to an example. Raises WimEdgeError, and KeyboardInterrupt if the reading was cancelled."""
@@ -135,7 +135,7 @@ class ConditionAsker:
         return self._folders[condition.label]
 
     def _ask_embedded(self, runtime: Runtime, example: Example) -> Reply:
-        """Asks with the three chunks nearest to the question as the context. Chunks are embedded once per shelf."""
+        """Asks with the three chunks nearest to the question as context. A shelf's chunks are embedded once."""
         chunks, indexing = self._chunks.get(example.shelf or ""), 0.0
         if chunks is None:
             chunks = embed_documents(example.documents, runtime.settings.n_threads)

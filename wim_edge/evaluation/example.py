@@ -28,7 +28,7 @@ class Example:
     documents: tuple[Document, ...]
     question: str
     answers: tuple[str, ...]
-    """The right answers, of which most tasks want any one. Empty if unknown (see `is_asked`) or unanswerable."""
+    """The right answers; in most tasks one is enough. Empty if they are unknown, or the question is unanswerable."""
     gold: tuple[int, ...] = ()
     """The indices of the documents that contain the answer; empty if unknown."""
     gold_chars: tuple[int, int] | None = None
@@ -50,7 +50,7 @@ class Example:
 
     @property
     def gold_documents(self) -> tuple[Document, ...]:
-        """Returns the documents that contain the answer, cut to `gold_chars` if these are known."""
+        """Returns the documents that contain the answer. If `gold_chars` are known, their texts are cut to these."""
         place = slice(*(self.gold_chars or (None,)))
         return tuple(replace(one, text=one.text[place], marks=()) for one in map(self.documents.__getitem__, self.gold))
 
@@ -70,8 +70,8 @@ class Passage:
 def as_documents(passages: Iterable[Passage]) -> tuple[tuple[Document, ...], tuple[int, ...]]:
     """Returns the passages as documents with unique names, and the indices of the gold documents.
 
-    The title is set to the name. A prompt shows the title of a lone document but the names of several: so a document
-    has the same heading alone (condition oracle) as among others.
+    A prompt shows the title of a single document, but the names of several. So that a document has the same heading in
+    both cases (condition oracle shows it alone), its title is set to its name.
     """
     passages = tuple(passages)
     found = with_unique_names(Document(passage.title.strip() or "Untitled", passage.text) for passage in passages)
@@ -123,9 +123,9 @@ T = TypeVar("T")
 
 
 def take_part(rows: Iterable[T], part: Part, key: Callable[[T], Hashable]) -> list[T]:
-    """Returns the rows of a part, in order. ``choose`` is the first third of the keys, ``report`` the rest.
+    """Returns the rows of ``part`` in order: all, those of the first third of the keys (choose), or the rest (report).
 
-    Rows with the same key are in the same part. Raises InvalidRequestError for an empty part.
+    Rows with the same key are in the same part. Raises InvalidRequestError if the part has no rows.
     """
     rows = list(rows)
     if part == "all":
@@ -139,7 +139,7 @@ def take_part(rows: Iterable[T], part: Part, key: Callable[[T], Hashable]) -> li
 
 
 def list_of(value: Any) -> list[Any]:
-    """Returns the value if it is a list. Raises TypeError for any other value, such as a string."""
+    """Returns ``value`` if it is a list. Raises TypeError for anything else, such as a string."""
     if not isinstance(value, list):
         raise TypeError(f"{value!r:.40} where a list should be")
     return value
@@ -156,7 +156,7 @@ def answers_of(value: Any) -> tuple[str, ...]:
 
 
 def flag_of(value: Any) -> bool:
-    """Returns the value (true, false, 1 or 0) as a bool. Raises TypeError for any other value, such as "false"."""
+    """Returns ``value`` (true, false, 1 or 0) as a bool. Raises TypeError for anything else, such as "false"."""
     if value not in (0, 1):
         raise TypeError(f"{value!r:.40} where true or false should be")
     return bool(value)

@@ -42,8 +42,8 @@ _LABELS = (
     frozenset({"yes", "no", "maybe"}),
     frozenset({"none", "one", "two", "three"}),
 )
-"""The labels that answer BABILong's tasks, in sets. The first two sets are as in BABILong's script. The script lacks
-the other two sets; their labels are matched as whole words."""
+"""The labels that answer BABILong's tasks, a set for each kind of task. The first two sets are those of BABILong's
+script. The script lacks the other two; their labels must be whole words."""
 
 
 def normalize(text: str) -> str:
@@ -65,7 +65,7 @@ def contains(text: str, answers: Iterable[str]) -> float:
     """Returns 1 if any answer occurs in the text as whole words, without case, articles and punctuation, else 0.
 
     In scripts with spaces between words, an answer inside a longer word or number does not count ("4" in 1847). Numbers
-    keep their decimal points. An answer that is empty without articles and punctuation ("a") is never found.
+    keep their decimal points. An answer of articles and punctuation alone ("a") is never found.
     """
     shown = _plain(text)
     return float(any(re.search(_whole(wanted), shown) for wanted in map(_plain, answers) if wanted))
@@ -77,21 +77,21 @@ def exact(output: str, answers: Iterable[str]) -> float:
 
 
 def f1(output: str, answers: Iterable[str]) -> float:
-    """Returns the best token F1 of the output against any answer, in SQuAD's normal form; 0 without answers."""
+    """Returns the output's token F1 against the nearest answer, both in SQuAD's normal form; 0 without answers."""
     said = words_of(normalize(output))
     return max((_f1(said, words_of(normalize(answer))) for answer in answers), default=0.0)
 
 
 def literal(output: str, value: str) -> float:
-    """Returns 1 if the output contains the value, ignoring case, else 0."""
+    """Returns 1 if the output contains ``value``, ignoring case, else 0."""
     return float(value.lower() in output.lower())
 
 
 def one_label(output: str, question: str, target: str) -> float:
     """Returns 1 if the output's first sentence names the target and no other label of the target's task, else 0.
 
-    ``target``: one label, or several with commas; it determines the task's set of `_LABELS`. Labels of the first two
-    sets do not count if the question names them. A target in no set only has to be in the sentence.
+    ``target``: a label, or several with commas. The set of `_LABELS` that contains it has the other labels. A label of
+    the first two sets does not count if the question names it. A target in no set only has to be in the sentence.
     """
     sentence, targets = output.lower().split(".")[0], {one.strip() for one in target.lower().split(",")}
     labels = next((labels for labels in _LABELS if targets <= labels), frozenset(targets))
@@ -109,7 +109,7 @@ def string_match_all(output: str, wanted: Iterable[str]) -> float:
 
 
 def words_f1(output: str, wanted: Iterable[str]) -> float:
-    """Returns the F1 of the output's set of words against the wanted words. Any other word lowers the score.
+    """Returns the F1 of the set of words in the output against the wanted words. Words that are not wanted lower it.
 
     Words that begin with a digit do not count, such as the numbers of a list ("1. word").
     """
@@ -151,11 +151,11 @@ _Z = 1.959964  # the normal quantile for 95%
 
 
 def interval(scores: Sequence[tuple[str, float]]) -> list[float] | None:
-    """Returns the 95% confidence interval [low, high] of the mean, from (question, score) pairs; None without scores.
+    """Returns the 95% confidence interval [low, high] of the mean of (question, score) pairs; None if there are none.
 
-    Several scores of one question are not independent, so they count as their mean. If all these means are 0 or 1, or
-    all are equal, the interval is Wilson's (1927), which has a width even if all answers are right. Otherwise it is the
-    percentile bootstrap over questions, with 2,000 resamples and a fixed seed.
+    Scores of the same question are not independent, so their mean counts as one score. If all these means are 0 or 1,
+    or all are equal, the interval is Wilson's (1927), which has a width even if all answers are right. Otherwise it is
+    the percentile bootstrap over questions, with 2,000 resamples and a fixed seed.
     """
     means = list(mean_by_question(scores).values())
     if not means:
@@ -182,7 +182,7 @@ def mean_by_question(scores: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
-    """Returns the area under the ROC curve: P(positive > negative), ties as half; None if either list is empty."""
+    """Returns the area under the ROC curve, P(positive > negative) + P(equal) / 2; None if either list is empty."""
     if not positive or not negative:
         return None
     above = np.subtract.outer(np.asarray(positive), np.asarray(negative))
@@ -220,7 +220,7 @@ _LABEL = re.compile(
 
 
 def has_loop(text: str) -> float:
-    """Returns 1 if any eight consecutive words occur twice in the text, else 0; each Chinese character is a word."""
+    """Returns 1 if a run of eight words occurs twice in the text, else 0. Each Chinese character is a word."""
     words = words_of(text.lower())
     runs = [tuple(words[at : at + LOOP_WORDS]) for at in range(len(words) - LOOP_WORDS + 1)]
     return float(len(set(runs)) < len(runs))
@@ -228,7 +228,7 @@ def has_loop(text: str) -> float:
 
 def has_echo(text: str, documents: Sequence[str]) -> float:
     """Returns 1 if the text repeats four consecutive words of a prompt, or has a line that begins with a label such as
-    "Question:"; else 0. Words and labels that also occur in a document do not count."""
+    "Question:"; else 0. Words and labels that occur in one of the ``documents`` do not count."""
     found = [label.group().strip() for label in _LABEL.finditer(text)]
     if any(all(label not in document for document in documents) for label in found):
         return 1.0

@@ -48,7 +48,7 @@ ABLATIONS = ("titles", "flat", "whole", "free")
 _READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}
 KNOWN = (*RETRIEVERS, *_READ, *(f"recall:{name}" for name in ABLATIONS))
 LISTED, IN_CONTEXT = 10, 5
-"""The number of passages that a retriever returns, and the number of the best ones that are searched for an answer."""
+"""A retriever returns `LISTED` passages. An answer is searched for in the best `IN_CONTEXT` of them."""
 SCORES = ("r_precision", "recall_at_1", "recall_at_5", "answer_in_context")
 
 
@@ -65,7 +65,7 @@ def parse_retrievers(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """Limits: ``prefix`` tokens of a passage are decoded, and the documents of ``documents`` titles are searched."""
+    """Limits of recall: the tokens of a passage to decode, and the number of titles whose documents are searched."""
 
     prefix: int = 16
     documents: int = 5
@@ -73,14 +73,14 @@ class SearchLimits:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A retriever's passages. ``decoded_titles``: titles that the model wrote (recall:titles, recall:free), or None."""
+    """A retriever's passages. ``decoded_titles``: those that recall:titles or recall:free wrote; None for others."""
 
     recalled: events.PassagesRecalled
     decoded_titles: tuple[str, ...] | None = None
 
 
 class RetrieverComparison:
-    """Runs the compared retrievers on one library, with one model."""
+    """Runs the retrievers that are compared, on one library and with one model."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
@@ -91,7 +91,7 @@ class RetrieverComparison:
         self._recallers: dict[bool, Recaller] = {}
 
     def retrieve(self, retriever: str, query: str) -> Retrieved:
-        """Returns what a retriever finds for the query. ``retriever``: a name in `KNOWN`."""
+        """Returns the passages that a retriever (a name in `KNOWN`) finds for the query."""
         name, _, variant = retriever.partition(":")
         recaller = self._recaller(whole=variant == "whole")
         if variant in ABLATIONS and variant != "whole":
@@ -133,7 +133,7 @@ class RetrieverComparison:
         return short(b"".join(map(self._model.piece, title.tokens)).decode("utf-8", "replace"))
 
     def _beginnings(self, titles: Sequence[Title]) -> list[Candidate]:
-        """Returns the beginnings of the titles' documents as candidates: `PASSAGE` tokens, to a sentence's end."""
+        """Returns the beginnings of the titles' documents: each to the first sentence end after `PASSAGE` tokens."""
         found = []
         for title in titles:
             for at in title.documents:
@@ -144,14 +144,14 @@ class RetrieverComparison:
 
 def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequence[Query],
              retrievers: Sequence[str], store: RecordStore, watcher: Watcher[Record]) -> None:  # fmt: skip
-    """Gives each query to all retrievers before the next query. Repeats only failed results of an earlier run."""
+    """Runs all retrievers on a query before the next query. Skips what an earlier run stored, except failed results."""
     titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
     jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in retrievers}
     store.run(jobs, lambda left: (_ask(comparison, name, at, query, titles) for name, at, query in left), watcher)
 
 
 def summarize(model: str, command: str, records: Sequence[Record], retrievers: Sequence[str]) -> dict[str, Any]:
-    """Returns the summary for ``summary.json``, with the figures of each retriever. A failed query scores 0."""
+    """Returns the summary for ``summary.json``: the figures of each retriever. A query that failed has the score 0."""
     return {"task": "recall", "model": model, "command": command,
             "retrievers": [_figures(one, [r for r in records if r.pattern == one]) for one in retrievers]}  # fmt: skip
 
@@ -181,7 +181,7 @@ def _scores(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def table_of(summary: dict[str, Any]) -> list[list[str]]:
-    """Returns the summary as rows of text: column names, then a row for each retriever with shares in percent."""
+    """Returns a table of the summary: the column names, then a row for each retriever with shares in percent."""
     shares = {"recall_at_1": "R@1", "recall_at_5": "R@5", "r_precision": "R-prec", "answer_in_context": "answer",
               "titles_exist": "titles"}  # fmt: skip
     shares = {key: label for key, label in shares.items() if any(one[key] is not None for one in summary["retrievers"])}
@@ -219,7 +219,7 @@ def _ask(comparison: RetrieverComparison, name: str, at: int, query: Query, titl
 
 
 def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str, float]:
-    """Returns the scores of one query by name. ``pages``: found titles; ``texts``: found passages; best first."""
+    """Returns the scores of a query by name. ``pages``, ``texts``: the titles and passages found, the best first."""
     ranks = _ranks(pages, query.evidence)
     found = {f"recall_at_{k}": sum(rank <= k for rank in ranks) / len(query.evidence) for k in (1, 5)}
     found["r_precision"] = max(len(one.intersection(pages[: len(one)])) / len(one) for one in query.evidence)
@@ -229,8 +229,8 @@ def scores(pages: Sequence[str], texts: Sequence[str], query: Query) -> dict[str
 
 
 def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int]:
-    """Returns the ranks, from 1, at which evidence sets are complete. As in KILT's `eval_retrieval.py`, the pages of a
-    set count as one entry, at the place of the set's last page. Every other page counts as an entry."""
+    """Returns the rank, from 1, of each evidence set that is complete. As in KILT's `eval_retrieval.py`, the pages of a
+    set count as one entry, at the place of the set's last page. Every other page counts as an entry of its own."""
     left = [set(one) for one in evidence]
     entries: list[int | None] = []  # the number of a set, or None for another page
     for page in pages:
@@ -246,8 +246,8 @@ def _ranks(pages: Sequence[str], evidence: Sequence[frozenset[str]]) -> list[int
 
 def of_size(passages: Sequence[tuple[str, Document]], queries: Sequence[Query], size: int | None, seed: int
             ) -> list[tuple[str, Document]]:  # fmt: skip
-    """Returns ``size`` (title, document) pairs (None: all): all gold passages of the queries, and random others. If the
-    library is smaller, further passages are made up from its titles and sentences."""
+    """Returns ``size`` (title, document) pairs (None: all): all gold passages of the queries, and random others. If
+    there are fewer ``passages``, adds passages that are made up from their titles and sentences."""
     if size is None or size == len(passages):
         return list(passages)
     rng = np.random.default_rng(seed)
@@ -272,7 +272,7 @@ def _made_up(passages: Sequence[tuple[str, Document]], n: int, rng: np.random.Ge
 
 
 class AblatedMindRef(MindRef):
-    """MindRef with the searches of two variants: passages without titles (flat), and an unconstrained title (free)."""
+    """MindRef with two more searches: for passages without titles (recall:flat), and for an unconstrained title."""
 
     def cells(self, query: str) -> int:
         return super().cells(query) + sum(map(len, self._flat))
@@ -281,7 +281,7 @@ class AblatedMindRef(MindRef):
         return super().positions(query) + sum(map(len, self._flat))
 
     def find_without_titles(self, context: Context, query: str, most: int) -> list[Candidate]:
-        """Returns the best passages of the whole library, without finding titles first (an ablation in the paper)."""
+        """Returns the library's best passages, found without finding titles first (an ablation in the paper)."""
         opening = self._standing(context, "flat", self._flat[0])
         with opening.fork() as sequence:
             sequence.append([*self._model.tokenize(" " + query), *self._flat[1]])
@@ -311,7 +311,7 @@ class AblatedMindRef(MindRef):
 
 
 class WholeMindRef(MindRef):
-    """MindRef whose second stage decodes whole passages, of `PASSAGE` tokens, instead of a short prefix of each."""
+    """MindRef that decodes whole passages (`PASSAGE` tokens) in its second stage, instead of short prefixes."""
 
     def cells(self, query: str) -> int:
         return super().cells(query) + PASSAGE_WIDTH * (PASSAGE - self._prefix)

@@ -1,6 +1,6 @@
 """The reply to one question, and the records of a run: a line of ``examples.jsonl`` for each example and pattern.
 
-If a run continues, it asks failed examples again. The later record then counts.
+A run that continues asks failed examples again. The later of two records of an example counts.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ class Reply:
     status: str | None = None
     """``answered``, ``unsure`` or ``not_found``."""
     quotes: tuple[str, ...] | None = None
-    """The quotations that carry the answer."""
+    """The quotations that contain or support the answer."""
     passages: tuple[str, ...] | None = None
-    """The texts that the model answered from; None: the whole context."""
+    """The texts from which the model answered; None: it answered from the whole context."""
     ranking: tuple[Span, ...] | None = None
     """The scored segments or chunks, the best first."""
     evidence: dict[str, float] | None = None
     """The evidence for the answer's support, by the names of `wim_edge.support.Evidence`."""
     confidence: float | None = None
-    """The answer's support, or else the best segment's score. Values are comparable only within one pattern."""
+    """The answer's support; without it, the best segment's score. Values of different patterns are not comparable."""
     seconds: float = 0.0
     """Wall time in seconds, without the time to open the model and the context."""
     prefilled_tokens: int = 0
-    """The prefilled document tokens, including those read again for the answer; all tokens of a plain prompt."""
+    """The prefilled document tokens, also those read again for the answer. For a plain prompt: all its tokens."""
     decoded_tokens: int = 0
     peak_rss_bytes: int = 0
 
@@ -71,7 +71,7 @@ class Reply:
 
 
 def ask(stream: Iterator[events.Event], documents: Sequence[Document]) -> Reply:
-    """Runs a reading to its end and returns the reply. ``stream``: the events of a question on these documents. Raises
+    """Runs a reading to its end, and returns the reply. ``stream``: the events of a question on ``documents``. Raises
     KeyboardInterrupt if the reading was cancelled."""
     relevance, ranking = None, None
     finished: events.AnswerFinished | None = None
@@ -113,14 +113,14 @@ def _reply(
 
 
 def _carrying(finished: events.AnswerFinished) -> tuple[str, ...]:
-    """Returns the texts of the answer's quotations; only the first if the short answer is in it, or for not_found."""
+    """Returns the texts of the quotations; only the first text if ``span`` is set or the status is not_found."""
     alone = finished.span is not None or finished.status == "not_found"
     return tuple(quote.text for quote in (finished.quotes[:1] if alone else finished.quotes))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """The outcome of one example with one pattern: a line of ``examples.jsonl``."""
+    """The outcome of asking one example with one pattern: a line of ``examples.jsonl``."""
 
     id: str
     group: str
@@ -129,32 +129,32 @@ class Record:
     resolved_pattern: str | None = None
     """The pattern that answered (`Reply.pattern`); None if the example failed or was not asked."""
     x: int | None
-    """The swept value (`Example.x`); None if the pattern's answer does not depend on it."""
+    """The swept value (`Example.x`); None if it cannot change this pattern's answer."""
     question: str
     answers: tuple[str, ...]
     answer: str | None = None
     finish_reason: str | None = None
     error: str | None = None
     scores: dict[str, float]
-    """Scores by name, 0 to 1. ``recall`` is the retriever's, and the only score if the model was not asked."""
+    """Scores by name, 0 to 1. ``recall`` is the retriever's score; if the model was not asked, it is the only one."""
     unanswerable: bool = False
     confidence: float | None = None
-    """See `Reply.confidence`."""
+    """The answer's support, or the best segment's score (`Reply.confidence`)."""
     evidence: dict[str, float] | None = None
-    """See `Reply.evidence`."""
+    """The evidence for the answer's support, by name (`Reply.evidence`)."""
     gold_rank: int | None = None
-    """The rank, from 1, of the best segment with gold text; 0: none was ranked; None: no gold text or ranking."""
+    """The best rank (from 1) of a segment with gold text; 0: none is ranked; None: no gold text or no ranking."""
     seconds: float | None = None
-    """See `Reply.seconds`."""
+    """The wall time of the reply, in seconds (`Reply.seconds`)."""
     is_first: bool | None = None
-    """True for the first question on a document, False for later ones; None if each question reads it anew."""
+    """True for the first question on a document, False for later ones; None if each question reads it again."""
     prefilled_tokens: int | None = None
     decoded_tokens: int | None = None
     peak_rss_bytes: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     quotes: tuple[str, ...] | None = None
     passages: tuple[str, ...] | None = None
-    """See `Reply.passages` and `Reply.quotes`."""
+    """The texts from which the model answered (`Reply.passages`). ``quotes``: its quotations (`Reply.quotes`)."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -181,7 +181,7 @@ def _may_change(name: str, was: Any, now: Any) -> bool:
 
 
 def fingerprint(path: Path | None, files: Iterable[Path] = ()) -> dict[str, str] | None:
-    """Returns the ``name`` and ``sha256`` of a data file or folder; None without a path. The hash of a folder covers
+    """Returns the ``name`` and ``sha256`` of a data file or folder; None if ``path`` is None. A folder's hash covers
     the names and contents of ``files``, which are in the folder."""
     if path is None:
         return None

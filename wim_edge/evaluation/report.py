@@ -41,7 +41,7 @@ def write_report(folder: Path, summary: dict[str, Any], records: Sequence[Record
 
 
 def write_recall_report(folder: Path, summary: dict[str, Any], table: list[list[str]]) -> Path:
-    """Writes recall.png and report.html for a comparison of retrievers. ``table``: the rows from `recall.table_of`."""
+    """Writes recall.png and report.html, which compare retrievers. ``table``: the rows from `recall.table_of`."""
     plots = [draw_retrievers(folder, summary["retrievers"])]
     return _page(folder, summary, table, plots, _errors(summary["retrievers"], "retriever"))
 
@@ -85,7 +85,7 @@ def _errors(figures: Sequence[dict[str, Any]], name: str) -> str:
 
 
 def _examples(records: Iterable[Record]) -> Iterable[str]:
-    """Yields HTML for the first `SHOWN` questions, with the answers of all patterns to one example of each question."""
+    """Yields HTML for each of the first ten questions: the answers of all patterns to one example of the question."""
     by_id: dict[str, list[Record]] = {}
     groups: dict[str, str] = {}
     for record in records:
@@ -111,7 +111,7 @@ _SHARES = {
     "sure": "sure", "right_when_sure": "right when sure", "auroc": "auroc", "loops": "loops",
     "echoes": "echoes", "gold_ranked_first": "gold first", "gold_in_first_two": "in first two",
 }  # fmt: skip
-"""The figures of a summary that are shares, 0 to 1, each with the heading of its column."""
+"""The figures of a summary that are shares, 0 to 1: {name: the heading of its column}."""
 _SECONDS = {"seconds_first": "s first", "seconds_later": "s later", "seconds_per_example": "s/example"}
 
 
@@ -151,7 +151,7 @@ def _row(
 
 
 def _held(columns: dict[str, str], patterns: list[dict[str, Any]]) -> dict[str, str]:
-    """Returns the columns for which at least one pattern has a value."""
+    """Returns those ``columns`` (key: heading) for which at least one pattern has a value."""
     return {key: label for key, label in columns.items() if any(p.get(key) is not None for p in patterns)}
 
 
@@ -165,7 +165,7 @@ if TYPE_CHECKING:
 
 _SWEPT = {"position": "position of the gold document (from 0)", "documents": "documents", "length": "length in tokens"}
 _TICKS = 12
-"""The maximum number of swept values that each get a tick. Above it, matplotlib chooses the ticks."""
+"""The maximum number of swept values that get a tick each. If there are more, matplotlib chooses the ticks."""
 
 
 def require_matplotlib() -> None:
@@ -178,7 +178,7 @@ def require_matplotlib() -> None:
 
 def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
     """Draws the main score by swept value (by_position.png, by_documents.png or by_length.png) and by seconds per
-    example (cost.png). Returns the paths of the plots for which the summary has figures."""
+    example (cost.png). Draws only plots for which the summary has figures; returns their paths."""
     require_matplotlib()
     task = task_named(summary["task"])
     patterns = [found for found in summary["patterns"] if found[task.metric] is not None]
@@ -204,8 +204,8 @@ def draw_retrievers(folder: Path, retrievers: list[dict[str, Any]]) -> Path:
 
 
 def _by_x(folder: Path, swept: str, metric: str, patterns: list[dict[str, Any]]) -> Path:
-    """Draws the score of each pattern over the swept values, as a line with its 95% interval. The line is level if the
-    pattern does not depend on the swept value. Lines of controls are dashed; the retriever's recall is dotted."""
+    """Draws each pattern's score over the swept values, as a line with its 95% interval. The line is level if the
+    pattern does not depend on the swept value, and dashed for a control. The retriever's recall is a dotted line."""
     figure, axes = _figure(_SWEPT[swept], metric)
     values = {int(x) for found in patterns for x in found.get(f"by_{swept}", {})}
     if len(values) <= _TICKS:
@@ -243,7 +243,7 @@ def _point(axes: Axes, seconds: float, value: float, interval: Sequence[float], 
 
 
 def _figure(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
-    """Returns a new figure and its axes, made without pyplot, which keeps global state and may need a display."""
+    """Returns a new figure and its axes. Does not use pyplot, which keeps global state and may need a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,7 +1,7 @@
 """Asks every example under every condition, and records the results.
 
 An example is asked under all conditions before the next example. So a machine that becomes slower slows all conditions
-alike. Each question has a new KV cache. The time to open and close the cache does not count.
+alike. Each question has a new KV cache. The measured time does not include opening and closing the cache.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Job = tuple[Example, Condition]
 
 
 class StoppedRun(KeyboardInterrupt):
-    """Raised if Ctrl-C stops a run while it asks examples. The folder has the records so far; the run can continue."""
+    """Raised if Ctrl-C stops a run while it asks examples. The run's folder keeps its records; the run can continue."""
 
 
 _ANYWHERE = ("model", "seed", "save", "readings_bytes")
@@ -50,9 +50,9 @@ def evaluate(
 ) -> list[Record]:
     """Asks all examples without a record in ``out_dir``, on this machine or a cluster. Returns all records of the run.
 
-    A failed example gets a record with its error, and is asked again when the run continues. Raises InvalidRequestError
-    before the first question if the folder contains another run, or a condition cannot be asked. Ctrl-C raises
-    StoppedRun once the run has begun to ask, and KeyboardInterrupt before.
+    A failed example gets a record with its error; a continued run asks it again. Raises InvalidRequestError before the
+    first question if the folder contains another run, or if a condition cannot be asked. Ctrl-C raises StoppedRun if
+    the run has begun to ask, else KeyboardInterrupt.
     """
     task = task_named(task_name)
     runtime.open()  # its settings are then those of the model
@@ -68,8 +68,8 @@ def evaluate(
 
 
 def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition], settings: Settings) -> list[Job]:
-    """Returns (example, condition) pairs in the order of asking. A condition whose answer cannot depend on the swept
-    value gets only the first example of each question."""
+    """Returns (example, condition) pairs in the order of asking. If the swept value cannot change a condition's
+    answers, the condition gets only the first example of each question."""
     once = {c.label for c in conditions if c.is_control or (task.reorders and c.ignores_order(settings))}
     jobs: list[Job] = []
     groups: set[str] = set()
@@ -82,7 +82,7 @@ def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition
 def _ask_all(
     runtime: Runtime, task: Task, cluster: Cluster | None, jobs: Sequence[Job]
 ) -> Generator[Record, None, None]:
-    """Yields a record for each job. On a cluster, one machine asks all jobs of an example, or of neighbouring examples
+    """Yields a record for each job. On a cluster, one machine gets all jobs of an example, or of consecutive examples
     that share their documents."""
     if cluster is None:
         seen: set[tuple[str, str | None]] = set()
@@ -101,7 +101,7 @@ def _ask_all(
 
 
 class _Actor:
-    """Asks the jobs that one machine of a cluster gets. The model runs in a worker process."""
+    """Asks the jobs that a cluster gives to one machine. The model runs in a worker process there."""
 
     def __init__(self, settings: Settings, task_name: str, model: Identity) -> None:
         check_same(model, settings, place())
@@ -124,7 +124,7 @@ def _record(
     task: Task, example: Example, condition: Condition, settings: Settings, is_first: bool | None,
     ask: Callable[[Example], Reply],
 ) -> Record:  # fmt: skip
-    """Returns the record of an example under a condition. Calls ``ask`` only for an example that `is_asked`."""
+    """Returns the record of an example under a condition. Does not call ``ask`` unless the example `is_asked`."""
     reply, error = None, None
     if example.is_asked:
         try:
@@ -164,7 +164,7 @@ def _gold_rank(example: Example, reply: Reply) -> int | None:
 def _check(
     runtime: Runtime, task: Task, examples: Sequence[Example], conditions: Sequence[Condition], cluster: Cluster | None
 ) -> None:
-    """Begins the first example under each condition, to raise early the errors that concern all examples."""
+    """Begins to ask the first example under each condition, so that errors of all examples are raised at once."""
     for condition in conditions:
         if condition.name == EMBED:
             require_embedder()
@@ -184,7 +184,7 @@ def _check(
 
 
 def _identity(runtime: Runtime, task: Task, options: TaskOptions, conditions: Sequence[Condition]) -> dict[str, Any]:
-    """Returns the values that must be the same for a run to continue, except as `RecordStore` allows."""
+    """Returns the values that a continued run must have in common with the stopped one (but see `RecordStore`)."""
     model = runtime.open()
     return {
         "task": task.name,

@@ -3,7 +3,7 @@
 For the task ``answerable``, the figures include weights for models.toml: ``support`` and ``confirmation``.
 
 A question counts once, even if it was asked at several positions or lengths. A failed example counts as a wrong answer,
-but its time and tokens do not count.
+but not in the means of time and tokens.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def _absent(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _sure(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``sure``: the share of replies that are neither "not found" nor a guess ("Perhaps"), and
-    ``right_when_sure``: the share of sure replies with a right answer. Empty if no record has the score ``guess``."""
+    """Returns ``sure``, the share of replies that are neither "not found" nor a guess ("Perhaps"), and
+    ``right_when_sure``, the share of these that contain a right answer. Empty if no record has the score ``guess``."""
     scored = [record.scores for record in records if "guess" in record.scores]
     if not scored:
         return {}
@@ -133,13 +133,13 @@ def _seconds(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _gold_within(rank: int, records: Iterable[Record]) -> float | None:
-    """Returns the share of questions with gold text among the first ``rank`` segments; None without rankings."""
+    """Returns the share of questions with gold text in the ``rank`` best segments; None if no segments were ranked."""
     ranked = [(r.group, float(1 <= r.gold_rank <= rank)) for r in records if r.gold_rank is not None]
     return mean(mean_by_question(ranked).values())
 
 
 def _cost_ratio(records: Iterable[Record], baseline: Iterable[Record]) -> float | None:
-    """Returns the seconds divided by the baseline's, over the examples that both answered; None if there are none."""
+    """Returns the ratio of seconds, ``records`` to ``baseline``, over the examples that both answered; None if none."""
     theirs = {record.id: record.seconds for record in baseline if record.seconds is not None}
     both = [(record.seconds, theirs[record.id]) for record in records if record.id in theirs]
     spent, base = sum(pair[0] or 0.0 for pair in both), sum(pair[1] for pair in both)
@@ -151,10 +151,10 @@ _FOLDS, _STEPS, _LEAST = 5, 50, 8
 
 
 def fitted_weights(records: Sequence[Record]) -> dict[str, Any]:
-    """Returns ``support`` and ``confirmation``: weights by name, as in models.toml, and the AUROC of each.
+    """Returns the fitted weights ``support`` and ``confirmation`` by name, as in models.toml, and the AUROC of each.
 
-    The AUROC is cross-validated (five folds, by question). Without enough evidence ``support`` is left out; weights of
-    ``confirmation`` keep their defaults, or all are left out.
+    The AUROC is cross-validated (five folds, by question). If too few questions have evidence, ``support`` is left out,
+    and ``confirmation`` has default weights or is left out.
     """
     found: dict[str, Any] = {}
     if support := _logistic(records, SupportWeights):
@@ -168,7 +168,7 @@ def fitted_weights(records: Sequence[Record]) -> dict[str, Any]:
 def _logistic(
     records: Sequence[Record], kind: type[SupportWeights] | type[Confirmation]
 ) -> tuple[dict[str, float], float | None] | None:
-    """Fits weights to which questions are answerable. Returns (weights by name, AUROC); None for too few questions."""
+    """Fits weights that detect answerable questions. Returns (weights by name, AUROC); None for too few questions."""
     names = [field.name for field in fields(kind) if field.name not in ("bias", "agreed")]
     some = [record for record in records if record.evidence is not None and set(names) <= record.evidence.keys()]
     evidence = np.array([[(record.evidence or {})[name] for name in names] for record in some], float)
@@ -190,9 +190,9 @@ def _logistic(
 
 
 def _agreement(records: Sequence[Record]) -> dict[str, float]:
-    """Returns ``agreed``, the likeliest weight of a writer's agreement (`Confirmation.share`), in steps of 0.1.
+    """Returns {"agreed": weight}, the likeliest weight of a writer's agreement, from 0 to 4 in steps of 0.1.
 
-    The weight is fitted to which answers are right. Empty if too few records tell whether the writer agreed.
+    With this weight, `Confirmation.share` best predicts which answers are right. {} if fewer than 8 records tell.
     """
     known = [(record, record.evidence) for record in records if record.evidence and "agreed" in record.evidence]
     if len(known) < _LEAST:

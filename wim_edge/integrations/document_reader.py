@@ -1,7 +1,7 @@
-"""A reader of documents and of a library, for other programs: it answers questions, with passages to cite.
+"""Answers questions of other programs from documents or a library, with passages to cite.
 
 Other programs ask from several threads at once. Therefore a question to a `DocumentReader` is a `ReadingRequest`, which
-waits until the model is free. `citation` and `answer_facts` describe a place and an answer as plain data.
+waits until the model is free. `citation` returns a place, and `answer_facts` an answer, as plain data.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class CitedPassage:
 
     text: str
     score: float
-    """The relevance to the question, 0 to 1; the retriever's score if the passage was only recalled from a library."""
+    """The relevance to the question, 0 to 1. A passage that was only recalled has the retriever's score instead."""
     metadata: dict[str, Any]
-    """The place, as `citation` describes it."""
+    """The fields of `citation`: the document, the offsets of the passage, its page, section and others."""
 
 
 class DocumentReader:
-    """A reader of documents (paths, folders, texts) and of a library (a name), for several threads. Readers with equal
-    ``settings`` share a runtime. The caller closes a given ``runtime``. Raises InvalidRequestError if given both."""
+    """Answers questions on documents (paths, folders, texts) or a library (its name). Readers with equal ``settings``
+    share a runtime. The caller closes a given ``runtime``. Raises InvalidRequestError if both are given."""
 
     def __init__(
         self, documents: Documents = (), library: str | None = None,
@@ -64,8 +64,8 @@ class DocumentReader:
         self._read: dict[Path, tuple[tuple[int, int], Document]] = {}
 
     def load(self) -> list[Document]:
-        """Returns the documents as they are now; changed files are read again. Raises DocumentError for a file that
-        cannot be read. In a folder, such a file is left out with a Python warning."""
+        """Returns the documents as they are now; reads changed files again. Raises DocumentError for a file that cannot
+        be read. If the file is in a folder, leaves it out with a Python warning instead."""
         found: list[Document] = []
         for one in self.documents:
             if isinstance(one, Document):
@@ -96,11 +96,11 @@ class DocumentReader:
         return self._read[path][1]
 
     def ask(self, question: str) -> ReadingRequest:
-        """Returns a request that, once run, reads the documents and answers the question."""
+        """Returns a request. Running the request reads the documents and answers the question."""
         return ReadingRequest(self, partial(self._begin, question, True))
 
     def rank(self, question: str) -> ReadingRequest:
-        """Returns a request that ranks passages, without an answer. Get the passages with `ReadingRequest.passages`."""
+        """Returns a request that only ranks passages. After its end, `ReadingRequest.passages` returns them."""
         return ReadingRequest(self, partial(self._begin, question, False), until=events.ReadingRanked)
 
     def _begin(
@@ -115,7 +115,7 @@ class DocumentReader:
 
 
 class ReadingRequest:
-    """One request to a shared runtime. ``until``: the event class that ends it."""
+    """One request to a shared runtime. It ends after an event of the class ``until``; (): after the last event."""
 
     def __init__(
         self, reader: DocumentReader, begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]],
@@ -147,11 +147,11 @@ class ReadingRequest:
                 self._runs = False
 
     def astream(self) -> AsyncGenerator[events.Event]:
-        """Yields the events for asyncio. Cancelling the task stops the reading after the current batch."""
+        """Yields the events, for asyncio. A cancelled task stops the reading after the current batch of tokens."""
         return astream(self)
 
     def finish(self) -> ReadingRequest:
-        """Runs the request to its end, and returns it."""
+        """Runs the request to its end, and returns the request."""
         for _ in self.stream():
             pass
         return self
@@ -163,14 +163,14 @@ class ReadingRequest:
         return self
 
     def cancel(self) -> None:
-        """Stops the request, even before it begins."""
+        """Stops a running request. If it has not begun, it will yield no events."""
         self._is_cancelled = True
         if self._runs:
             self.runtime.cancel()
 
     def passages(self, most: int | None = None) -> list[CitedPassage]:
-        """Returns the passages of a finished request, the best first: sources of the answer, ranked or recalled
-        passages. ``most``: the largest number of passages; None: only passages that an answer draws on."""
+        """Returns a finished request's passages, the best first: the answer's sources, or ranked or recalled passages.
+        ``most``: the largest number of passages; None: only those that an answer draws on."""
         last, found = self._last, list[CitedPassage]()
         if isinstance(last, events.AnswerFinished):
             found = [CitedPassage(self._text(one), one.relevance, citation(one)) for one in last.sources]
@@ -212,18 +212,18 @@ def citation(source: events.Source) -> dict[str, Any]:
 
 
 def answer_facts(finished: events.AnswerFinished) -> dict[str, Any]:
-    """Returns an answer's status, support, models, numbers of segments, quotations and sources, as a dict."""
+    """Returns an answer as a dict: status, support, models, numbers of segments, quotations, sources and others."""
     facts = {name: getattr(finished, name) for name in _FACTS}
     return {**facts, "quotes": [*map(asdict, finished.quotes)], "sources": [*map(citation, finished.sources)]}
 
 
 def document_from(name: str, data: bytes) -> Document:
-    """Returns the document in an attachment's bytes. ``name``: its file name, with the ending. Raises DocumentError."""
+    """Returns the bytes of an attachment as a document. ``name``: the file's name with ending. Raises DocumentError."""
     return replace(document_of(Path(name), data), path=None)
 
 
 def runtime_of(settings: Settings) -> Runtime:
-    """Returns this process's runtime for these settings; creates the runtime at the first call."""
+    """Returns the runtime that this process shares for these settings; creates it at the first call."""
     with _guard:
         if settings not in _runtimes:
             _runtimes[settings] = Runtime(settings)
@@ -232,7 +232,7 @@ def runtime_of(settings: Settings) -> Runtime:
 
 @contextmanager
 def _turn(runtime: Runtime) -> Iterator[None]:
-    """Waits for the runtime and holds it in the block. Raises InvalidRequestError if this thread holds it already."""
+    """Holds the runtime in the `with` block, once it is free. Raises InvalidRequestError if this thread holds it."""
     here = threading.get_ident()
     with _guard:
         if _holders.get(runtime) == here:

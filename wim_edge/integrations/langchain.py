@@ -1,4 +1,4 @@
-"""LangChain components: a retriever whose documents cite their place, and a chat model that answers from documents.
+"""LangChain components: a retriever of passages with their places, and a chat model that answers from documents.
 
     WimEdgeRetriever(documents="report.pdf").invoke("What were the costs?")[0].metadata["opens"]
     ChatWimEdge(documents="contract.pdf").invoke("Who may end it?").response_metadata["sources"]
@@ -32,12 +32,12 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
 class _ReadsDocuments(BaseModel):
-    """The fields of retriever and chat model: the documents or library to read, and the settings or runtime to use."""
+    """The common fields of retriever and chat model: the documents or library to read, and the settings or runtime."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     documents: Any = ()
-    """One or several paths of files and folders, or texts (`wim_edge.Document`)."""
+    """One or several documents: paths of files or folders, or texts (`wim_edge.Document`)."""
     library: str | None = None
     settings: InstanceOf[Settings] | None = None
     runtime: InstanceOf[Runtime] | None = Field(default=None, exclude=True)
@@ -48,11 +48,11 @@ class _ReadsDocuments(BaseModel):
 
 
 class WimEdgeRetriever(_ReadsDocuments, BaseRetriever):
-    """Retrieves passages for a question, the best first. The model ranks passages of the documents; without documents,
-    passages are recalled from the library. Metadata: ``source``, and the fields of `document_reader.citation`."""
+    """Retrieves passages for a question, the best first. The model ranks passages of the documents. Without documents,
+    they are recalled from the library. Metadata: ``source``, and the fields of `document_reader.citation`."""
 
     k: int | None = None
-    """The most passages, unless a call sets its own number; None: only passages that an answer would draw on."""
+    """The most passages, unless a call passes its own ``k``; None: only passages that an answer would draw on."""
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any, k: int | None = None) -> list[LangChainDocument]:
         return [_passage(one) for one in self._reader.rank(query).finish().passages(k or self.k)]
@@ -64,8 +64,8 @@ class WimEdgeRetriever(_ReadsDocuments, BaseRetriever):
 
 
 class ChatWimEdge(_ReadsDocuments, BaseChatModel):
-    """A chat model that reads documents: its own, a library's, and files and long texts in the messages. Without
-    documents, the messages go straight to the model.
+    """A chat model that answers from its documents, its library, and the files and long texts in the messages. If there
+    are none of these, the messages go straight to the model.
 
     The question is the last message; earlier messages complete a follow-up question. Settings in a call
     (``invoke("Who?", temperature=0.5)``) apply to this call alone. ``response_metadata`` has the fields of
@@ -73,7 +73,7 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
     """
 
     read: bool | None = None
-    """True: all texts of the last message are read as documents; False: only files; None: files and long texts."""
+    """The texts to read as documents, besides files. True: all of the last message; False: none; None: long texts."""
 
     @property
     def _llm_type(self) -> str:
@@ -171,7 +171,7 @@ def _passage(one: CitedPassage) -> LangChainDocument:
 
 
 def _turn(message: BaseMessage) -> MessageTurn:
-    """Returns a LangChain message with its files as a turn. Raises InvalidRequestError, DocumentError."""
+    """Converts a LangChain message and its files to a turn. Raises InvalidRequestError, DocumentError."""
     if message.type not in _ROLES:
         raise InvalidRequestError(f"a message of type {message.type} is not supported", "Leave it out.")
     if message.type != "human":

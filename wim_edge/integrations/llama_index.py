@@ -22,15 +22,15 @@ from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
 
 _SHOWN = ("document", "page", "section", "line")
-"""The metadata that a model sees with a passage."""
+"""The fields of a passage's metadata that a language model sees beside the text."""
 
 
 class WimEdgeQueryEngine(BaseQueryEngine):
     """A query engine that answers from documents or a library (see `DocumentReader`).
 
     A response's ``source_nodes`` are the passages that the answer draws on, with the fields of
-    `document_reader.citation`. Its metadata has the fields of `document_reader.answer_facts`. ``streaming``: True to
-    stream the text; nodes and metadata are set at the end of the stream.
+    `document_reader.citation`. Its ``metadata`` has the fields of `document_reader.answer_facts`. ``streaming``: True
+    to stream the answer's text; the response gets its nodes and metadata at the end of the stream.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class WimEdgeQueryEngine(BaseQueryEngine):
                 yield text
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Returns the passages that an answer would draw on."""
+        """Returns the passages that an answer to the question would draw on, the best first."""
         return _nodes(self._reader.rank(query_bundle.query_str).finish())
 
 
@@ -96,7 +96,7 @@ def _nodes(asked: ReadingRequest, most: int | None = None) -> list[NodeWithScore
 def _text_of(
     event: events.Event, asked: ReadingRequest, response: StreamingResponse | AsyncStreamingResponse
 ) -> Iterator[str]:
-    """Yields the text of an event; the last event sets the response's metadata and nodes."""
+    """Yields an event's new text, if any. The last event sets the response's metadata and nodes."""
     if isinstance(event, events.AnswerDelta):
         yield event.text
     elif isinstance(event, events.Warning):

@@ -1,7 +1,7 @@
 """A plugin of `llm` (llm.datasette.io): `llm -m wim-edge -a report.pdf "Who signed it?"`.
 
-Documents are fragments (`-f notes.md`, or `-f wim:report.pdf` for other formats than plain text) or attachments. A file
-is read from its own path, so that the answer can name pages and the reading is saved.
+Documents are fragments (`-f notes.md` for plain text, `-f wim:report.pdf` for other formats) or attachments. The plugin
+reads a file from its own path, so that the answer can name pages and the reading is saved.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ def register_models(register: Any) -> None:
 
 @llm.hookimpl
 def register_fragment_loaders(register: Any) -> None:
-    """Registers the prefix `wim:` for fragments that are files in wim-edge's formats."""
+    """Registers the prefix `wim:`, with which a fragment can be a file of any format that wim-edge reads."""
     register("wim", load_fragment)
 
 
 def load_fragment(path: str) -> llm.Fragment:
-    """Returns a file's text as a fragment whose source is the file's path. Raises DocumentError."""
+    """Returns the text of a file as a fragment. The fragment's source is the file's path. Raises DocumentError."""
     return llm.Fragment(read_document(path).text, str(Path(path).absolute()))
 
 
 class DocumentModel(llm.Model):
-    """A model of `llm`: wim-edge's default model, or the model that the option `model` names."""
+    """A model of `llm` that answers with wim-edge's default model, or with the model that the option `model` names."""
 
     model_id = "wim-edge"
     can_stream = True
@@ -52,18 +52,18 @@ class DocumentModel(llm.Model):
 
     class Options(llm.Options):
         model: str | None = None
-        """A model's name in wim-edge's catalog, or the path of a GGUF file."""
+        """The name of a model in wim-edge's catalog, or the path of a GGUF file; None: the default model."""
         judge: str | None = None
         """The model that decides which passages answer (a name or path, as in `model`); self: the model itself."""
         pattern: str | None = None
 
     def __init__(self) -> None:
         self._taken_up: dict[str, tuple[list[Document], list[followup.Turn]]] = {}
-        """The documents and turns of conversations from earlier processes, by the conversation's id."""
+        """(documents, turns) of each conversation that an earlier process began, by the conversation's id."""
 
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
-        """Yields the answer as it is written, then its sources. Sets `response.response_json` to `answer_facts`. The
-        documents of earlier turns are read, too; earlier turns also complete a follow-up question."""
+        """Yields the answer, in parts if ``stream``, then its sources. Sets `response.response_json` to `answer_facts`.
+        Also reads the documents of earlier turns, and uses those turns to complete a follow-up question."""
         given, turns = self._before(conversation)
         given += _documents(prompt.fragments, prompt.attachments)
         after, options = followup.last_turn(turns), prompt.options
@@ -116,12 +116,12 @@ def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup
 
 
 def _question(prompt: Any) -> str:
-    """Returns a prompt without its fragments."""
+    """Returns the question in a prompt: the prompt's text without the fragments before it."""
     return str(prompt.prompt.removeprefix("\n".join(prompt.fragments)).strip())
 
 
 def _documents(fragments: Iterable[Any], attachments: Iterable[Any]) -> Iterator[Document]:
-    """Yields the documents of a prompt; files are read from the disk."""
+    """Yields the documents of a prompt's fragments and attachments. If one names a file, reads it from the disk."""
     for number, one in enumerate(fragments, 1):
         source = str(getattr(one, "source", "") or "")
         if source and Path(source).is_file():

@@ -1,4 +1,4 @@
-"""The ASGI application: routes, error handlers, limits, the page and the OpenAPI description, with one `JobQueue`."""
+"""Creates the ASGI application: routes, error handlers, limits, web page, OpenAPI description and one `JobQueue`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from wim_edge.system.addresses import is_loopback
 
 BODY_BYTES = 8 * 1024**2
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-"""The content types of the page's files. Windows may declare scripts plain text, which browsers do not run."""
+"""The content types of the web page's files. Windows may declare scripts as plain text, which browsers do not run."""
 _REF = "#/components/schemas/{name}"
 _SCHEMA = "See /api/openapi.json."
 _ABOUT = """Ask long documents with small models, and follow the reading.
@@ -52,10 +52,10 @@ def create_app(
 ) -> FastAPI:  # fmt: skip
     """Returns the server as an ASGI application.
 
-    ``settings``: the defaults of requests; None: from the environment. ``folders``: folders whose files a request may
-    name; other files must be uploaded. ``names``: further host names. ``most_waiting``: the most requests that wait for
-    the model. ``read_on``: True to read on after answers while no request waits, unless a request says otherwise.
-    Raises LibraryError, and InvalidRequestError without a token on an address other than loopback.
+    ``settings``: the defaults of requests; None: those from the environment. ``folders``: a request may name their
+    files; other files must be uploaded. ``host``: the address to listen on; ``names``: its further host names.
+    ``most_waiting``: the most jobs that wait. ``read_on``: True to read on after an answer while no job waits. Raises
+    LibraryError. Raises InvalidRequestError for an invalid token, or for none if ``host`` is not a loopback address.
     """
     if token is not None and not re.fullmatch(r"[!#-+\--:<-\[\]-~]+", token):  # headers and cookies take only these
         raise InvalidRequestError("the token is empty, or cannot be sent in a header", "Letters, digits and dashes.")
@@ -94,7 +94,7 @@ def create_app(
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    """Returns the response for an invalid request: 422 with the first error, without values from the request."""
+    """Returns the response 422 for a request of the wrong form: the first error, without values from the request."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()[0]
     where = ".".join(str(one) for one in found["loc"][1:]) or "the body"
@@ -102,8 +102,8 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    """Returns the response for an HTTPException of the framework, as JSON in wim-edge's form. A method other than GET
-    gets 404, not 405, on a path that belongs to no route."""
+    """Converts Starlette's HTTPException to an error response in wim-edge's JSON form. On a path without a route, a
+    method other than GET gets 404: Starlette alone would answer 405, because the web page is mounted there."""
     assert isinstance(error, HTTPException)
     is_route = any(route.matches(request.scope)[0] is Match.PARTIAL for route in request.app.routes)
     error = HTTPException(404) if error.status_code == 405 and not is_route else error
@@ -118,7 +118,7 @@ async def _failed(_request: Request, error: Exception) -> JSONResponse:
 
 
 def _describe(app: FastAPI) -> dict[str, Any]:
-    """Returns the OpenAPI description of an application."""
+    """Returns an application's OpenAPI description, with the schemas of streamed events and of errors."""
     found = FastAPI.openapi(app)
     found["components"]["schemas"] |= _events()
     for operations in found["paths"].values():
@@ -128,7 +128,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _complete(responses: dict[str, Any]) -> None:
-    """Adds to the responses of an operation, by status, the schema of errors and of the events in a stream."""
+    """Adds schemas to an operation's ``responses`` (by status): `ErrorBody` for errors, `Event` for streamed events."""
     for status, response in responses.items():
         if status >= "400":
             response["content"] = {"application/json": {"schema": {"$ref": _REF.format(name="ErrorBody")}}}
@@ -140,7 +140,7 @@ def _complete(responses: dict[str, Any]) -> None:
 
 
 def _events() -> dict[str, Any]:
-    """Returns the JSON Schemas of streamed events, by class name. The schema `Event` stands for any one of them."""
+    """Returns JSON Schemas by name: streamed events, their fields' types, and `Event`, the union of all events."""
     kinds: tuple[type[Event], ...] = (*EVENTS, Queued, Failed, PullProgress, PullFinished, FileSynced, SyncFinished)
     names = {kind.type: _REF.format(name=kind.__name__) for kind in kinds}
     return schemas_of(kinds, _REF)[1] | {

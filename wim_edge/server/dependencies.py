@@ -1,4 +1,4 @@
-"""The objects that routes share: the service, bases of request bodies, error responses and event streams."""
+"""The objects that routes share: the service, base classes of request bodies, error responses and event streams."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Service:
     store: Uploads
     history: History
     read_on: bool = False
-    """True to read on after an answer while no other request waits, unless the request says otherwise."""
+    """The default of requests: True to continue the reading after an answer, while no other request waits."""
     queue: JobQueue = field(init=False)
     """The job queue, which exists from the start to the end of the application."""
     pulls: dict[str, Job] = field(default_factory=dict)
@@ -47,8 +47,8 @@ class Service:
     _writers: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WRITERS))
 
     async def writing(self, work: Callable[..., T], *given: Any) -> T:
-        """Runs ``work(*given)`` in one of `_WRITERS` threads, so that a slow or locked disk blocks no other request;
-        returns the result. Raises BusyError if `_MAX_WRITING` calls wait already."""
+        """Runs ``work(*given)`` in a thread and returns its result, so that a slow disk does not block other requests.
+        Two calls run at a time. Raises BusyError if 32 calls wait already."""
         waiting = self._writers.statistics().tasks_waiting
         if waiting >= _MAX_WRITING:
             raise BusyError(waiting, 10)
@@ -56,7 +56,7 @@ class Service:
             return await to_thread.run_sync(partial(work, *given))
 
     def close(self) -> None:
-        """Ends all downloads and jobs, so that their streams end too, and frees the model."""
+        """Cancels all downloads and jobs, which ends their event streams, and frees the model."""
         for job in self.pulls.values():
             if not job.is_finished:
                 job.wish = Decision.CANCEL
@@ -80,13 +80,13 @@ class Service:
             self.queue.cancel(job)
 
     def forget(self, question: AskedQuestion) -> None:
-        """Cancels and removes a question. Raises LibraryError."""
+        """Cancels a question and removes it from the history. Raises LibraryError if its file cannot be deleted."""
         self.queue.cancel(question.job)
         self.history.remove(question)
 
     def of_shelf(self, name: str) -> Service:
-        """Returns the service of the shelf ``name``, which has its own documents and questions, but the same models.
-        For an empty name, returns this service. Raises LibraryError."""
+        """Returns the service of the shelf ``name``: a client's documents and questions, with the models that all
+        shelves share. For an empty name, returns this service. Raises LibraryError if the shelf cannot be opened."""
         if not name:
             return self
         with self.lock:
@@ -98,8 +98,8 @@ class Service:
             return self._shelves[name]
 
     def settings_for(self, options: dict[str, Any]) -> Settings:
-        """Returns the server's settings with a request's options. A request cannot open other files: model and judge
-        must be the server's own, or in the catalog and on this disk. Raises InvalidRequestError, ModelNotFoundError."""
+        """Returns the settings of a request with these ``options``. Raises InvalidRequestError for a wrong option, and
+        ModelNotFoundError for a model or judge that is neither the server's own nor in the catalog and on this disk."""
         options = from_dict(options)  # renames the options of a question that an older version stored
         own = {"model": (None, self.settings.model, self.queue.model), "judge": (None, self.settings.judge, ITSELF)}
         for name in (options.get(role) for role, known in own.items() if options.get(role) not in known):
@@ -118,21 +118,21 @@ Served = Annotated[Service, Depends(_service)]
 
 
 class StrictModel(BaseModel):
-    """The base of request bodies, in which an unknown field is an error."""
+    """The base class of request bodies. A request with an unknown field is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _limit_fields(cls, given: Any) -> Any:
-        """Rejects a body of more than `_MAX_FIELDS` fields with one error, instead of one error for each field."""
+        """Raises one ValueError for an object of more than 64 fields, instead of one error for each unknown field."""
         if isinstance(given, dict) and len(given) > _MAX_FIELDS:
             raise ValueError(f"{len(given):,} fields")
         return given
 
 
 class ReadingChoices(StrictModel):
-    """The reading options that all APIs take. An option that is null has the server's or the model's default."""
+    """The reading options that every API takes. If an option is null, the server's or the model's default applies."""
 
     judge: str | None = Field(
         default=None, max_length=200, description="The model that decides which passages answer; self: the model."
@@ -178,7 +178,7 @@ _STATUS: tuple[tuple[type[WimEdgeError], int], ...] = (
 def error_response(
     error: Mapping[str, str], status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """Returns the response for an error (`WimEdgeError.to_dict`). ``status``: by default that of the error's class."""
+    """Returns the JSON response for an error as a dict. ``status``: by default, the status of the error's class."""
     kind = BusyError if error["error"] == BusyError.__name__ else getattr(errors, error["error"], None)
     usual = next((status for one, status in _STATUS if isinstance(kind, type) and issubclass(kind, one)), 500)
     body = {"type": error["error"], "message": well_formed(error["message"]), "hint": well_formed(error["hint"])}
@@ -186,8 +186,8 @@ def error_response(
 
 
 async def sse_events(job: Job, start: int = 0, owner: JobQueue | None = None) -> AsyncIterator[ServerSentEvent]:
-    """Yields a job's events as Server-Sent Events, from number ``start`` on. ``owner``: the queue that cancels the job
-    when the client disconnects; None: the job continues."""
+    """Yields a job's events as Server-Sent Events, from event number ``start`` on. When the client disconnects, the
+    queue ``owner`` cancels the job; without an ``owner``, the job continues."""
     try:
         async for number, event in job.follow(start):
             yield ServerSentEvent(data=event, event=event["type"], id=str(number))

@@ -44,7 +44,7 @@ _BROWSER_ESCAPES = (("%22", '"'), ("%0D", " "), ("%0A", " "))
 
 
 class _UploadRoute(APIRoute):
-    """A route that accepts uploads named only by `filename*` (RFC 5987), which Starlette would take for text fields."""
+    """A route that accepts uploads named by `filename*` alone (RFC 5987). Starlette takes these for text fields."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -79,7 +79,7 @@ _JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
 
 
 class MarkView(BaseModel):
-    """A mark: from character ``start`` on, the text is on ``page`` or in ``section``; in a spreadsheet, in ``row``."""
+    """The page, section or row of the text from character ``start`` on. A null field is as in the mark before."""
 
     start: int
     page: int | None
@@ -107,7 +107,7 @@ class DocumentDetail(DocumentSummary):
 
 
 class PageView(BaseModel):
-    """A page: its size in points, and the document's characters ``[start, end)`` that are on the page."""
+    """A page of a PDF: its size in points, and the offsets ``[start, end)`` of its text in the document's text."""
 
     width: float
     height: float
@@ -116,7 +116,7 @@ class PageView(BaseModel):
 
 
 class PageWords(BaseModel):
-    """The words of a page, with their characters in the text and their boxes on the page."""
+    """The words of a page, each with its offsets in the document's text and its box on the page."""
 
     words: list[tuple[int, int, float, float, float, float]] = Field(
         description="The first character in the document's text and the one after the last; then left, top, right and "
@@ -130,7 +130,7 @@ class AddFileRequest(StrictModel):
 
 @router.get("/documents")
 def list_documents(served: Served) -> list[DocumentSummary]:
-    """Lists all documents, in the order of their arrival."""
+    """Lists all documents, in the order in which they were added."""
     return [DocumentSummary(**vars(one), file=Path(one.path).name) for one in served.store.entries()]
 
 
@@ -146,7 +146,7 @@ async def upload_document(
 
 @router.post("/documents/named", status_code=201, responses=BUSY)
 async def name_document(served: Served, named: AddFileRequest) -> DocumentCreated:
-    """Stores the current content of a file on this machine as a document. The file must be in an allowed folder."""
+    """Stores a file on the server's machine as a document, as it is now. The file must be in an allowed folder."""
     kept, notes = await served.writing(served.store.name, named.path)
     return DocumentCreated(**_facts(kept), notes=list(notes))
 
@@ -159,7 +159,7 @@ def get_document(served: Served, document: int) -> DocumentDetail:
 
 @router.delete("/documents/{document}", status_code=204, responses=BUSY)
 async def remove_document(served: Served, document: int) -> None:
-    """Removes a document, its saved readings, and the questions that have no document left."""
+    """Removes a document, its saved readings, and the questions about it that have no other document."""
     path = await served.writing(served.store.remove, document)
     ids = {entry.id for entry in await run_in_threadpool(served.store.entries)}
     for question in served.history.all(document):
@@ -171,7 +171,7 @@ async def remove_document(served: Served, document: int) -> None:
 
 @router.get("/documents/{document}/pages")
 def list_pages(served: Served, document: int) -> list[PageView]:
-    """Lists the pages of a PDF, in their order. Answers 404 if the document has no page images."""
+    """Lists the pages of a PDF, the first page first. Answers 404 if the document has no page images."""
     path = _pdf(served, document)
     spans, at, found = _spans(served.store.document(document).document), 0, []
     for number, (width, height) in enumerate(page_sizes(path), 1):
@@ -182,7 +182,7 @@ def list_pages(served: Served, document: int) -> list[PageView]:
 
 @router.get("/documents/{document}/pages/{page}/words")
 def get_words(served: Served, document: int, page: int) -> PageWords:
-    """Returns the words of a page, with their places. The first page has number 1."""
+    """Returns the words of a page (numbered from 1), each with its offsets in the text and its box on the page."""
     path, text = _pdf(served, document), served.store.document(document).document
     start, end = _spans(text).get(page, (0, 0))
     found = page_words(path, page, text.text[start:end])
@@ -193,7 +193,7 @@ def get_words(served: Served, document: int, page: int) -> PageWords:
 def get_image(
     served: Served, document: int, page: int, width: Annotated[int, Query(ge=16, le=WIDEST)] = 1200
 ) -> Response:
-    """Returns the image of a page as JPEG, ``width`` pixels wide. The first page has number 1."""
+    """Returns a JPEG image of a page (numbered from 1), ``width`` pixels wide."""
     return Response(page_image(_pdf(served, document), page, width), media_type="image/jpeg")
 
 
@@ -218,7 +218,7 @@ def _pdf(served: Served, number: int) -> Path:
 
 
 def _spans(document: Document) -> dict[int, tuple[int, int]]:
-    """Returns the offsets ``[start, end)`` of each page's text, by the page's number; pages without text are absent."""
+    """Returns {page number: offsets ``[start, end)`` of the page's text}. A page without text is left out."""
     starts = [mark for mark in document.marks if mark.page is not None]
     ends = [*(mark.start for mark in starts[1:]), len(document.text)]
     return {mark.page: (mark.start, end) for mark, end in zip(starts, ends, strict=True) if mark.page is not None}
@@ -255,23 +255,23 @@ class LibraryView(BaseModel):
 
 @dataclass(frozen=True)
 class FileSynced(IngestResult, Event):
-    """The result of a sync for one changed file of a library, or for one page whose text was recognised (OCR)."""
+    """The result of a sync for one changed file of a library, or for one scanned page whose text was recognised."""
 
     type = "sync.file"
 
 
 @dataclass(frozen=True)
 class SyncFinished(Event):
-    """The sync is finished: the library is up to date with its files."""
+    """The last event of a sync: all files of the library have been compared with its documents."""
 
     type = "sync.finished"
     files: dict[str, int]
-    """The number of files by state, including unchanged files."""
+    """The number of files in each state, by state: unchanged ones too. A state without files is left out."""
 
 
 @router.get("/libraries")
 def list_libraries() -> list[LibraryView]:
-    """Lists the user's libraries by name. Damaged and empty libraries, and those that store uploads, are left out."""
+    """Lists the user's libraries by name. Leaves out damaged and empty libraries, and those that store uploads."""
     found = []
     for name in known_libraries():
         with suppress(LibraryError):  # leaves out damaged libraries; `wim-edge library list` reports them
@@ -287,8 +287,8 @@ def _opened(library: str) -> Library:
 
 @router.post("/libraries/{library}/sync", response_class=EventSourceResponse)
 async def sync_library(served: Served, opened: Annotated[Library, Depends(_opened)]) -> AsyncIterator[ServerSentEvent]:
-    """Updates a library from its files and folders, as `wim-edge library sync` does. Streams a result for each changed
-    file and each recognised page of a scan. Stops if the client disconnects; the next request continues."""
+    """Updates a library from its files and folders, as `wim-edge library sync` does. Streams an event for each changed
+    file and each recognised page. The sync stops if the client disconnects; the next request continues it."""
     counts: Counter[str] = Counter()
     n = 0
     async for one in iterate_in_threadpool(sync(opened, limits=served.settings)):
@@ -307,7 +307,7 @@ def _sse(event: Event, number: int) -> ServerSentEvent:
 def get_library_document(
     library: str, name: Annotated[str, Query(max_length=1000, description="As events name it.")]
 ) -> DocumentDetail:
-    """Returns a document of a library with its whole text."""
+    """Returns a document of a library, found by its name in events, with its whole text."""
     kept = Library(library).find(name)
     if kept is None:
         raise LibraryError(f"library {library} has no document of that name", "Events name the recalled ones.")
@@ -316,5 +316,5 @@ def get_library_document(
 
 @router.get("/files")
 def list_files(served: Served) -> list[FileView]:
-    """Lists the files of the allowed folders, at most 1,000."""
+    """Lists at most 1,000 files of the allowed folders, in the formats that can become documents."""
     return served.store.folders.files()

@@ -1,8 +1,8 @@
-"""The server's guard: it admits requests of the server's own page and of programs, with the token if one is set.
+"""Guards the server: refuses requests from pages of other sites, and requests without the token if one is set.
 
 Pages of other sites in a browser on this machine must not reach the model (DNS rebinding, cross-site requests).
 Therefore the Host header, and the Origin header if there is one, must name the server. No Access-Control header is ever
-sent. A silent connection is closed. A request whose body stalls is answered 408. All streams end before the server.
+sent. A connection that sends nothing is closed. A request whose body stalls gets 408. Streams end before the server.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from wim_edge.system.addresses import LOOPBACK, is_loopback
 
 COOKIE = "wim-edge-token"
 SHELF = "wim-edge-shelf"
-"""The cookie or header that names a client's shelf (its documents and questions). Without it: the common shelf."""
+"""The cookie or header that names a client's shelf (documents and questions). Without it, the common shelf is used."""
 _SHELF_SECONDS = 400 * 86_400  # the most that browsers keep a cookie
 HEAD_SECONDS = 10.0
-"""The seconds for a request's headers to arrive, from the connection or from the first byte of a later request."""
+"""The time limit for a request's headers, in seconds, from the connection or from the first byte of a later request."""
 _BODY_SECONDS = 30.0  # the longest wait for the next piece of a body
 _HEADERS = (
     (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
@@ -48,8 +48,8 @@ def new_token() -> str:
 class Guard:
     """ASGI middleware that passes a request on to ``app``, or answers 401, 403 or 408.
 
-    ``hosts``: the server's names and addresses, without ports. ``token``: the token that a request must show
-    (``Authorization: Bearer``, or the cookie that ``/?token=`` sets); None: no token is needed.
+    ``hosts``: the server's names and addresses, without ports. ``token``: a request must show it in the header
+    ``Authorization: Bearer`` or in the cookie that opening ``/?token=`` sets. None: no token is needed.
     """
 
     app: ASGIApp
@@ -118,7 +118,7 @@ class Guard:
 
 
 def hosts_of(address: str, more: Iterable[str] = ()) -> frozenset[str]:
-    """Returns the host names, in lower case, of a server that listens on ``address``; ``more``: further names."""
+    """Returns a server's host names in lower case: ``address``, ``more``, and loopback names if it listens there."""
     own = LOOPBACK if is_loopback(address) or address in ("0.0.0.0", "::") else ()
     return frozenset(name.strip("[]").lower() for name in (address, *own, *more))
 
@@ -161,7 +161,7 @@ class HeaderTimeoutProtocol(H11Protocol):
 
 
 class DrainingServer(Server):
-    """A uvicorn server that calls ``end`` before it shuts down. ``end`` must end all streams."""
+    """A uvicorn server that calls ``end`` before it shuts down, so that ``end`` can end all event streams."""
 
     def __init__(self, config: Config, end: Callable[[], None]) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""The history of questions and their events. Stores the latest `KEPT` questions on disk, each in a JSON file."""
+"""The history of questions and their events. Keeps about the latest 200 questions, each in a JSON file."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class AskedQuestion(BaseModel):
     asked: float = Field(default_factory=time.time)
     """The time of the request, in seconds since 1970."""
     judged: dict[int, bool] = Field(default_factory=dict)
-    """The reader's verdicts by segment number; True: accepted."""
+    """The user's verdicts on margins, by the number of the segment. True: accepted; False: rejected."""
     asked_as: str = ""
-    """The question that the model gets: ``text``, or ``text`` restated if it refers to the previous question."""
+    """The question as the model gets it: ``text``, restated if it refers to the previous question."""
     library: str | None = None
-    """The library from which passages are recalled, to be read after the documents; None: no library."""
+    """The name of a library whose recalled passages are read after the documents; None: no library is asked."""
     job: InstanceOf[Job] = Field(default_factory=Job, exclude=True)
     before: InstanceOf[Turn] | None = Field(default=None, exclude=True)
     """The previous question and its answer, if this question follows one."""
@@ -51,17 +51,17 @@ class AskedQuestion(BaseModel):
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The latest event `answer.finished`, or an empty dict. An event of an older version may have fewer fields."""
+        """The latest event `answer.finished`; {} if there is none. An event of an older version may lack fields."""
         return next((event for event in reversed(self.job.events) if event["type"] == "answer.finished"), {})
 
     @property
     def turn(self) -> Turn:
-        """The question and its short answer, from which a follow-up question is restated."""
+        """The question and its short answer (empty if none was found). From these a follow-up question is restated."""
         return Turn(self.asked_as, self.answer.get("short", "") if self.answer.get("status") != "not_found" else "")
 
 
 class History:
-    """The questions that are stored in ``folder``. Several threads may use a history at once."""
+    """The questions of a shelf, each stored as a file in ``folder``. Several threads may use a history at once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._lock = folder, threading.Lock()
@@ -70,7 +70,7 @@ class History:
         self._questions = {question.id: question for question in sorted(found, key=lambda one: one.asked)}
 
     def all(self, document: int | None = None, library: str | None = None) -> list[AskedQuestion]:
-        """Returns the questions, latest first: all, or only those about a document (its id), a library, or both."""
+        """Returns questions, the latest first: all, or those about a document (by id), a library (by name), or both."""
         with self._lock:
             found = list(self._questions.values())
         return [
@@ -106,7 +106,7 @@ class History:
             _LOG.warning("a question is not kept: %s", error.strerror)
 
     def remove(self, question: AskedQuestion) -> None:
-        """Removes a question and its file. Raises LibraryError if the file stays: a restart would load it again."""
+        """Removes a question and its file. If the file cannot be deleted, keeps both and raises LibraryError."""
         with self._lock:
             try:
                 self._path(question).unlink(missing_ok=True)
@@ -131,20 +131,20 @@ class _StoredAnswer(_StoredEvent):
 
 
 def _check_event(event: dict[str, Any]) -> dict[str, Any]:
-    """Returns the event unchanged. Raises ValueError if a field that the API shows has the wrong type."""
+    """Returns a stored event unchanged. Raises ValueError if a field that the API shows has the wrong type."""
     (_StoredAnswer if event.get("type") == "answer.finished" else _StoredEvent).model_validate(event)
     return event
 
 
 class _StoredQuestion(AskedQuestion):
-    """A question as stored on disk, with the final state of its job (``ended``) and its events (``old``)."""
+    """A question as stored on disk, with its job's state at that time (``ended``) and its job's events (``old``)."""
 
     ended: JobState
     old: list[Annotated[dict[str, Any], AfterValidator(_check_event)]]
 
 
 def _read(path: Path) -> AskedQuestion | None:
-    """Returns the question in a file; None if the file is damaged. An unfinished question becomes a failed one."""
+    """Returns the question in a file; None for a damaged file. A job that had not ended gets the state failed."""
     try:
         found = _StoredQuestion.model_validate_json(read_small_file(path))
     except (OSError, ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""The job queue: one thread owns the model and serves one job at a time, in the order of arrival.
+"""The job queue: one thread owns the model and runs one job at a time, in the order of arrival.
 
-Several clients may follow the events of one job. After its answer, a job may read on while no other job waits.
+Several clients may follow the events of one job. After its answer, a job may continue to read while no other job waits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 class BusyError(WimEdgeError):
-    """The queue is full. It may have room again in ``retry_after`` seconds."""
+    """Raised if too many requests wait already. There may be room again in ``retry_after`` seconds."""
 
     def __init__(self, waiting: int, retry_after: int) -> None:
         super().__init__(f"{waiting} requests wait already", f"Try again in about {retry_after} seconds.")
@@ -61,23 +61,23 @@ _NOT_BEGUN = Failed("Cancelled", "it was cancelled before it had begun", "Ask ag
 
 @dataclass(eq=False)
 class Job:
-    """A request to the model: its work (``begin``), its state, and its events so far."""
+    """A request to the model: its work (``begin``, which yields events), its state, and its events so far."""
 
     begin: Callable[[Runtime], Iterator[Event]] = lambda runtime: iter(())
     settings: Settings = field(default_factory=Settings)
     read_on: Callable[[Runtime], Iterator[Event]] | None = None
-    """Continues the reading after an answer from part of the text, until another job arrives. None: the job ends."""
+    """Continues the reading after an answer from part of the text, and yields the events. None: the job ends there."""
     state: JobState = "waiting"
     model: str | None = None
     """The name of the model; None until the model is loaded."""
     events: list[dict[str, Any]] = field(default_factory=list)
-    """The events so far, as JSON objects. A repeated question appends its events to the earlier ones."""
+    """The events so far, as JSON objects. For a question that is asked again, the earlier events come first."""
     on_event: Callable[[dict[str, Any]], None] = lambda event: None
     """Called with each event, in the thread that adds it."""
     on_end: Callable[[Job], object] = lambda job: None
     """Called when the job is over, in the thread that ends it."""
     yields: bool = False
-    """True once the job has answered and only reads on; the next job to arrive then cancels this one."""
+    """True once the job has answered and only continues to read. It is cancelled as soon as another job arrives."""
     wish: Decision = Decision.CONTINUE
     _was_followed: bool = False
     _waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
@@ -93,7 +93,7 @@ class Job:
         return self.state not in ("waiting", "running")
 
     async def follow(self, start: int = 0) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-        """Yields (number, event) from event number ``start`` on, and waits for further ones until the job ends."""
+        """Yields (number, event), beginning with event number ``start``. Waits for new events until the job ends."""
         changed = asyncio.Event()
         waiter = asyncio.get_running_loop(), changed
         with self._lock:
@@ -114,7 +114,7 @@ class Job:
                 self._waiters.discard(waiter)
 
     def tell(self, event: Event) -> None:
-        """Appends an event, and wakes the clients that follow the job."""
+        """Appends an event to the job's events, calls ``on_event``, and wakes the clients that follow the job."""
         self.events.append(event.to_dict())
         self.on_event(self.events[-1])
         self._wake()
@@ -163,12 +163,12 @@ class JobQueue:
 
     @property
     def waiting(self) -> int:
-        """The number of waiting jobs, plus 1 for a running job that is not just reading on after its answer."""
+        """The number of jobs that wait, plus the running job unless it only reads on after its answer."""
         running = self._running
         return len(self._line) + (running is not None and not running.yields)
 
     def submit(self, job: Job) -> Job:
-        """Puts a job in the queue, and returns the job. Cancels a running job that only reads on. Raises BusyError."""
+        """Queues a job and returns it. Cancels a running job that only reads on. Raises BusyError if too many wait."""
         with self._changed:
             if len(self._line) >= self._most or self._closed:
                 left = self._usual - (time.monotonic() - self._begun)  # if the running job takes as long as usual
@@ -186,7 +186,7 @@ class JobQueue:
         self._ask_for(job, Decision.ANSWER)
 
     def cancel(self, job: Job) -> None:
-        """Removes a waiting job, or stops the running job after the current batch. Does nothing to a finished job."""
+        """Removes a waiting job, or stops the running job after its current batch of tokens. Ignores a finished job."""
         with self._changed:
             if job in self._line:
                 self._line.remove(job)
@@ -196,7 +196,7 @@ class JobQueue:
         self._ask_for(job, Decision.CANCEL)
 
     def judge(self, job: Job, segment: int, accepted: bool | None) -> None:
-        """Applies the reader's verdict on a segment, if the job is running; None withdraws the verdict."""
+        """Tells a running job the user's verdict on a segment (its number). None withdraws the verdict."""
         with self._changed:
             if job is self._running and self._asking is not None:
                 self._asking.judge(segment, accepted)
@@ -209,7 +209,7 @@ class JobQueue:
                 runtime.cancel() if decision is Decision.CANCEL else runtime.answer_now()
 
     def close(self) -> None:
-        """Cancels the running and the waiting jobs, and frees the model."""
+        """Cancels all jobs, waits for the queue's thread to end, and frees the model."""
         with self._changed:
             self._closed = True
             jobs = [*self._line, *filter(None, [self._running])]
@@ -276,7 +276,7 @@ class JobQueue:
                 job.tell(event)
 
     def _runtime(self, settings: Settings) -> Runtime:
-        """Returns a runtime with these settings. If the last job had the same, the runtime still holds its reading."""
+        """Returns a runtime with these settings. If they have not changed, it is the last job's, with its reading."""
         wanted = {name: getattr(settings, name) for name in _MODEL_SETTINGS}
         if self._base is not None and wanted["model"] == self.model:
             wanted["model"] = self._loaded["model"]  # the loaded model by its resolved name

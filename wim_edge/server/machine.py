@@ -124,7 +124,7 @@ class ModelView(BaseModel):
 
 @dataclass(frozen=True)
 class PullProgress(Event):
-    """The bytes of a model's file downloaded so far, out of ``of`` (None: unknown). Its companions' files follow."""
+    """The downloaded ``bytes`` of a model's file, out of ``of`` (None: unknown). Its companions' files follow."""
 
     type = "pull.progress"
     model: str
@@ -134,7 +134,7 @@ class PullProgress(Event):
 
 @dataclass(frozen=True)
 class PullFinished(Event):
-    """The model is on this disk and verified, and so are the companions (judge, scout) in ``fetched_with``."""
+    """The model is on this disk and verified. ``fetched_with``: the companions (judge, scout) that were fetched too."""
 
     type = "pull.finished"
     model: str
@@ -150,13 +150,13 @@ def list_models(served: Served) -> list[ModelView]:
 
 
 def catalog_facts() -> list[dict[str, Any]]:
-    """Returns `catalog.facts` of each model in the catalog, from the lowest rank up."""
+    """Returns the properties of each model in the catalog (`catalog.facts`), the lowest rank first."""
     models = Catalog.load()
     return [catalog.facts(entry, models) for entry in models]
 
 
 def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
-    """Returns the running download of a model, or starts one in a thread. A download that no client follows stops."""
+    """Returns the job that downloads a model; if none runs, starts one. A download that no client follows stops."""
     models = Catalog.load()
     entry = models.get(name)
     missing = [one for one in catalog.companions(entry, models) if not catalog.is_ready(one)]
@@ -169,7 +169,7 @@ def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
 
 
 def _pull(job: Job, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None:
-    """Downloads a model and its companions (judge, scout). Only warns if a companion cannot be downloaded."""
+    """Downloads a model and its ``companions`` (judge, scout), as a job. If a companion fails, only warns about it."""
     begun = time.monotonic()
 
     def progress(model: str, done: int, of: int | None) -> None:
@@ -207,7 +207,7 @@ def _pull(job: Job, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None
 
 @router.post("/models/{name}/pull", response_class=EventSourceResponse)
 async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[ServerSentEvent]:
-    """Downloads a model and its companions (judge, scout), and streams the progress. Stops if no client follows; the
-    next request continues the download."""
+    """Downloads a model and its companions (judge, scout), and streams the progress. The download stops if no client
+    follows it; the next request continues it."""
     async for event in sse_events(job):
         yield event

@@ -1,4 +1,4 @@
-"""A Model Context Protocol (MCP) server. Its tools let an assistant ask about documents of given folders and libraries.
+"""A Model Context Protocol (MCP) server. An assistant can use its tools to ask about files of folders and libraries.
 
 One request runs at a time. A request that the assistant cancels stops after the current batch of tokens.
 """
@@ -149,7 +149,7 @@ class AssistantTools:
         return _answer_view(await self._run(lambda runtime: runtime.stream((), question, library=name), ctx))
 
     async def find_passages(self, library: Name, question: str, ctx: Context) -> list[PassageView]:
-        """Finds the passages of a library that may answer a question, the best first, without reading them."""
+        """Finds the passages of a library that may answer a question, the best first. Writes no answer."""
         name = self._allowed(library).name
         last = await self._run(lambda runtime: runtime.recall(name, question), ctx)
         return [PassageView(**one, characters=one["chars"]) for one in last["passages"]]
@@ -160,7 +160,7 @@ class AssistantTools:
         start: Annotated[int, Field(ge=0, description="The first character.")] = 0,
         characters: Annotated[int, Field(ge=1, le=_PART)] = _PART,
     ) -> TextView:  # fmt: skip
-        """Returns a document's text, or a part. The `characters` of sources and quotations are offsets in this text."""
+        """Returns a document's text, or part of it. `characters` of sources and quotations are offsets in this text."""
         document = await (self._file(path) if library is None else self._kept(library, path))
         end = min(start + characters, len(document.text))
         place = document.place(min(start, end), end)
@@ -176,7 +176,7 @@ class AssistantTools:
     async def list_files(
         self, folder: Annotated[str, Field(description="A folder in them, to list its files alone.")] = ""
     ) -> list[str]:
-        """Lists the paths of files that can be asked about, at most 1,000."""
+        """Lists the paths of at most 1,000 files that can be asked about."""
         return [file.path for file in await asyncio.to_thread(self._store.folders.files, folder)]
 
     async def list_libraries(self) -> list[AllowedLibrary]:
@@ -190,7 +190,7 @@ class AssistantTools:
         return [LibraryDocument(name=one.name, path=one.path, characters=one.chars) for one in found[:_MAX_DOCUMENTS]]
 
     async def list_readings(self) -> list[KeptView]:
-        """Lists the documents that have been read, wholly or in part."""
+        """Lists the saved readings: documents that were read, wholly or in part."""
         found = await _in_thread(lambda: ReadingStore.of(self._settings).index.readings())
         return [KeptView.model_validate(one, from_attributes=True) for one in found]
 
@@ -212,7 +212,7 @@ class AssistantTools:
         return self._libraries[library]
 
     async def _run(self, begin: Callable[[Runtime], Iterator[Event]], ctx: Context) -> dict[str, Any]:
-        """Runs work on the model, reports progress to the assistant, and returns the last event. Raises ToolError."""
+        """Runs ``begin`` on the model, reports progress to the assistant, returns the last event. Raises ToolError."""
         assert self._queue is not None  # the server is running
         try:
             job = self._queue.submit(Job(begin, self._settings))
@@ -239,7 +239,7 @@ class AssistantTools:
 
 
 def make_server(settings: Settings, folders: Sequence[Path], libraries: Sequence[str] = ()) -> MCPServer:
-    """Returns an MCP server; ``run()`` serves standard input and output. Raises the errors of `AssistantTools`."""
+    """Returns an MCP server; ``run()`` serves standard input and output. Raises LibraryError, InvalidRequestError."""
     tools = AssistantTools(settings, folders, libraries)
     server = MCPServer("wim-edge", instructions=tools.about, version=wim_edge.__version__, lifespan=tools.lifespan)
     for name in ("ask_document", "get_text", "read_document", "list_files", "list_readings"):

@@ -1,4 +1,4 @@
-"""Routes for questions: ask, follow the reading, stop the reading, judge margins, ask again."""
+"""Routes for questions: ask one, follow its reading, stop it, judge its margins, ask it again."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _reading(served: Served, read: ReadRequest) -> Job:
 
 @router.post("/read", response_class=EventSourceResponse, responses=BUSY)
 async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> AsyncIterator[ServerSentEvent]:
-    """Reads documents ahead, and streams the events. Stops if the client disconnects; what was read is kept."""
+    """Reads documents ahead, and streams the events. The reading stops, and is saved, if the client disconnects."""
     async for event in sse_events(job, owner=served.queue):
         yield event
 
@@ -134,7 +134,7 @@ async def list_questions(
     served: Served, document: Annotated[int | None, Query(description="Of this document.")] = None,
     library: Annotated[str | None, Query(max_length=64, description="Of this library.")] = None,
 ) -> list[QuestionView]:  # fmt: skip
-    """Lists the questions, the latest first."""
+    """Lists the questions, the latest first: all, or those about a document or a library."""
     return [_view(question) for question in served.history.all(document, library)]
 
 
@@ -195,7 +195,7 @@ async def cancel(served: Served, question: Asked) -> QuestionView:
 async def judge_margin(
     served: Served, question: Asked, segment: Annotated[int, Path(ge=0, lt=2**31)], verdict: VerdictRequest
 ) -> QuestionView:
-    """Accepts or rejects the margin of a segment, for this answer and for later answers to the question."""
+    """Accepts or rejects a segment's margin, for the answer being written and for later answers to the question."""
     if not any(event["type"] in _JUDGEABLE and event["segment"] == segment for event in question.job.events):
         raise InvalidRequestError(f"segment {segment} has not been read", "The events name the segments.")
     if verdict.accepted is None:
@@ -218,16 +218,16 @@ def _again(served: Served, question: Asked, read_on: bool = False, to_the_end: b
 @router.post("/questions/{number}/again", status_code=202, responses=BUSY)
 async def ask_again(question: Annotated[AskedQuestion, Depends(_again)]) -> QuestionView:
     """Answers a question again, with the current verdicts on margins. `read_on`: first reads on until another segment
-    is the best, or all is read. `to_the_end`: reads on after the answer while no other request waits. The text of the
-    latest question is not read again. New events follow the earlier ones."""
+    is the best, or all is read. `to_the_end`: reads on after the answer while no other request waits. Does not read the
+    text again if this was the latest question. New events follow the earlier ones."""
     return _view(question)
 
 
 # The work
 
 def _enter(served: Service, question: AskedQuestion, read_on: bool = False, idle: bool = False) -> AskedQuestion:
-    """Puts a question in the queue. ``read_on``: True to read on before the answer; ``idle``: after it, while no other
-    request waits. A new question that the queue refuses is removed from the history."""
+    """Puts a question in the queue. ``read_on``: True to read on before the answer. ``idle``: True to read on after the
+    answer, while no other request waits. A new question that the queue refuses is removed from the history."""
     is_first = not question.job.events
     try:
         documents = [kept.document for kept in served.store.documents(question.documents)]

@@ -1,5 +1,5 @@
-"""The documents of a shelf (uploads, and files of allowed folders), stored in a library that `wim-edge library` lists
-too. A path that becomes a link while its file is opened cannot lead out of the folders (except on Windows)."""
+"""Stores the documents of a shelf (uploads, and files of allowed folders) in a library that `wim-edge library` lists
+too. No link can lead out of the folders, even one that appears while its file is opened (except on Windows)."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class AllowedFolders:
         self.paths = [printable(folder) for folder in self._folders]
 
     def files(self, within: str = "") -> list[FileView]:
-        """Returns at most `MAX_FILES` files of known formats. ``within``: a folder (its path, or its path in an allowed
-        folder) below which the files must be; empty: all files."""
+        """Returns at most 1,000 files of known formats. ``within``: a folder that must contain the files (its path, or
+        its path in an allowed folder); empty: the files of all folders."""
         found = (
             FileView(path=printable(file), folder=printable(folder), name=printable(file.relative_to(folder)))
             for folder in self._folders for file in files_of(folder)
@@ -73,10 +73,10 @@ class AllowedFolders:
         return list(islice(found, MAX_FILES))
 
     def read(self, path: str) -> tuple[Path, bytes]:
-        """Returns (the real path of a file as `printable` shows it, the file's bytes). ``path``: absolute, or relative
-        to one of the folders.
+        """Returns (a file's real path as `printable` shows it, its bytes). ``path``: absolute, or relative to one of
+        the folders.
 
-        Raises InvalidRequestError for a file that may not be read, with the same message if the file does not exist.
+        Raises InvalidRequestError for a file outside the folders, and, with the same message, for a missing file.
         Raises DocumentError for a file that is larger than `MAX_BYTES`.
         """
         for folder, named in ((folder, named) for folder in self._folders for named in _readings(path)):
@@ -95,8 +95,8 @@ class AllowedFolders:
 
 
 def _opened(folder: Path, inside: Path) -> int:
-    """Opens ``folder / inside`` and returns the descriptor. Except on Windows, follows no link, even if it appeared
-    after the path was resolved, and does not wait for a pipe that has replaced the file."""
+    """Opens ``folder / inside`` to read, and returns the file descriptor. Except on Windows, raises OSError for a link,
+    even one that appeared after the path was resolved, and does not wait for a pipe that has replaced the file."""
     if sys.platform == "win32":
         return os.open(folder / inside, os.O_RDONLY | os.O_BINARY)
     else:  # noqa: RET505  # mypy needs the branch to tell the systems apart
@@ -127,10 +127,10 @@ class Uploads:
         self._files = self.folder / "files"
         self._sweep()
         self._entries: tuple[str, list[DocumentEntry]] | None = None
-        """(version of the library, all its documents at this version); None: not loaded yet."""
+        """The pair (version of the library, its documents at this version); None: they are not loaded yet."""
 
     def upload(self, name: str, data: bytes) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Stores an uploaded file, unless it is stored already. Returns (document, notes on text that is missing)."""
+        """Stores an uploaded file, unless it is stored already. Returns (document, notes on its missing parts)."""
         name = PureWindowsPath(PurePosixPath(well_formed(name)).name).name.strip(" .")
         name = name.encode()[-_NAME_BYTES:].decode(errors="ignore") or "document"  # keeps the ending
         source = f"{_UPLOAD}{digest_of(data)}/{name}"
@@ -142,7 +142,7 @@ class Uploads:
         return kept, (*read.notes, *self._keep_pdf(kept, data))
 
     def name(self, path: str) -> tuple[StoredDocument, tuple[str, ...]]:
-        """Stores the current content of a file in one of the folders. Returns (document, notes on missing text)."""
+        """Stores an allowed file's current content as a document. Returns (document, notes on its missing parts)."""
         found, data = self.folders.read(path)
         document = document_of(found, data, self._limits)
         known = self._known(str(found))
@@ -151,7 +151,7 @@ class Uploads:
         return kept, (*document.notes, *self._keep_pdf(kept, data))
 
     def entries(self) -> list[DocumentEntry]:
-        """Returns all documents, in the order of their arrival, without their texts."""
+        """Returns all documents without their texts, in the order in which they were added."""
         version = self._library.version
         if self._entries is None or self._entries[0] != version:  # SQLite reads all texts to count characters
             self._entries = version, self._library.entries()
@@ -174,7 +174,7 @@ class Uploads:
         return found
 
     def remove(self, number: int) -> Path:
-        """Removes a document and the copy of its PDF; returns the document's path."""
+        """Removes a document and the stored copy of its PDF from the disk; returns the path of the document's file."""
         path = str(self.document(number).document.path)
         with self._lock:
             self._library.remove(path)
@@ -196,7 +196,7 @@ class Uploads:
         return self._files / f"{number}-{digest_of(path.encode())}.pdf"
 
     def _keep_pdf(self, kept: StoredDocument, data: bytes) -> tuple[str, ...]:
-        """Stores ``data`` if it is a PDF, to show its pages later. Returns one note if the disk fails, else no note."""
+        """Stores ``data`` if it is a PDF, so that its pages can be shown. Returns a note if the disk fails, else ()."""
         file = self._file_of(kept.id, str(kept.document.path))
         if not is_pdf(data) or all(mark.page is None for mark in kept.document.marks) or file.exists():
             return ()
@@ -209,7 +209,7 @@ class Uploads:
         return ()
 
     def _sweep(self) -> None:
-        """Deletes the copies of PDFs whose documents another program removed, such as `wim-edge library remove`."""
+        """Deletes the copies of PDFs whose documents `wim-edge library remove` or another program has removed."""
         there = {str(number) for number, _ in self._library.digests()}
         with suppress(OSError):
             for file in self._files.glob("*.pdf"):

@@ -1,7 +1,7 @@
 """Serves a parent process in JSON lines: requests on standard input, events on standard output (docs/worker.md).
 
-A request may have ``judged``, which maps segment numbers to the reader's verdicts (true: accepted). A request ``ask``
-may have ``read_on``: true continues the reading of the last question (`Runtime.stream`).
+A request may have ``judged``, which maps segment numbers to the user's verdicts (true: accepted). A request ``ask`` may
+have ``read_on``: true to continue the reading of the last question (`Runtime.stream`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from wim_edge.system.convert import convert
 _WAITING = 1000
 CONTROLS = ("answer_now", "cancel", "judge")
 PROTOCOL = 1
-"""The protocol's version. A change that a host of the previous version would misunderstand raises the version. New
-fields and events do not raise it, because hosts ignore unknown ones."""
+"""The protocol's version. It rises with each change that a host of the previous version would misunderstand. New fields
+and events do not raise it, because hosts ignore unknown ones."""
 _ID = {"description": "any JSON value; the events of the request have the same"}
 
 
@@ -88,7 +88,7 @@ REQUESTS: dict[object, type[WorkerRead | WorkerComplete]] = {
 
 
 def serve(lines: Iterable[str], out: TextIO, settings: Settings) -> None:
-    """Runs the requests in ``lines``, and writes their events to ``out``. Cancels open requests when ``lines`` end."""
+    """Runs the requests in ``lines``, and writes their events to ``out``. Cancels open requests after the last line."""
     queue = JobQueue(settings, most=_WAITING)
     jobs: dict[Any, tuple[Job, dict[int, bool]]] = {}
     writing = threading.Lock()
@@ -163,8 +163,8 @@ def worker_schema() -> dict[str, Any]:
 
 
 def schemas_of(kinds: Sequence[type], template: str) -> tuple[dict[type, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Returns ({class: JSON Schema}, {name: JSON Schema}); the second dict also has the types of fields. The schema of
-    an event class requires a field `type`. ``template``: the text of a `$ref`; `{name}` is the schema's name."""
+    """Returns ({class: JSON Schema}, {name: JSON Schema}). The second dict has the types of fields too. The schema of
+    an event class requires a field `type`. ``template``: the text of a `$ref`, with `{name}` for the schema's name."""
     refs, defs = msgspec.json.schema_components(kinds, schema_hook=_hook, ref_template=template)
     bodies = {kind: defs[ref["$ref"].rsplit("/", 1)[1]] for kind, ref in zip(kinds, refs, strict=True)}
     for kind, body in bodies.items():
@@ -174,14 +174,14 @@ def schemas_of(kinds: Sequence[type], template: str) -> tuple[dict[type, dict[st
 
 
 def _add(body: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """Adds required fields to the schema of an object, and returns the schema."""
+    """Adds required ``fields`` (name: schema) to the schema of an object, and returns the schema."""
     body["properties"] = {**fields, **body["properties"]}
     body["required"] = list(dict.fromkeys([*fields, *body.get("required", ())]))
     return body
 
 
 def _hook(kind: type) -> dict[str, Any]:
-    """Returns the schema of a type that msgspec does not know: Path. Raises NotImplementedError for any other type."""
+    """Returns the JSON Schema of Path, which msgspec does not know. Raises NotImplementedError for any other type."""
     if kind is Path:
         return {"type": "string"}
     raise NotImplementedError

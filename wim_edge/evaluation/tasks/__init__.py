@@ -1,4 +1,4 @@
-"""The tasks by name. Each module defines one task or a family of tasks."""
+"""The tasks of the evaluation, by name. Each module defines one task or a family of tasks."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from wim_edge.evaluation.tasks.task import GENERATED, Task, TaskOptions
 
 N_COMMON = 10
 FREQUENCIES = ((30, 3), (6, 1), (3, 1))
-"""(occurrences of a common word, of another word): RULER's; RULER's below 4,096 tokens; ours for very short lists."""
+"""Pairs (occurrences of a common word, of another word): RULER's, RULER's below 4,096 tokens, ours for short lists."""
 _N_OTHER = N_COMMON
 """The minimum number of distinct other words in a list. If they do not fit, the next pair of `FREQUENCIES` applies."""
 QUESTION = f"What are the {N_COMMON} most common words in the list? Answer with these {N_COMMON} words alone."
@@ -38,9 +38,9 @@ def _example(index: int, length: int, seed: int, count_tokens: CountTokens) -> E
 
 
 def word_list(length: int, count_tokens: CountTokens, seed: str) -> tuple[tuple[str, ...], str, dict[str, int]]:
-    """Returns (common words, numbered list of at most ``length`` tokens, numbers that describe the list, by name).
+    """Returns (common words, numbered list of at most ``length`` tokens, {name: number that describes the list}).
 
-    Raises InvalidRequestError if even the smallest frequencies make a longer list.
+    Raises InvalidRequestError if the list is too long even with the smallest frequencies.
     """
     for frequent, rare in FREQUENCIES:
         n_other = _most(_N_OTHER, lambda n: count_tokens(_render(n, frequent, rare, seed)[1]) <= length)  # noqa: B023
@@ -72,7 +72,7 @@ def made_up_words(rng: random.Random) -> Iterator[str]:
 
 
 def _most(least: int, fits: Callable[[int], bool]) -> int | None:
-    """Returns the largest number n >= ``least`` for which ``fits(n)`` is True, if all smaller ones fit; else None."""
+    """Returns the largest n for which ``fits(n)`` is True, by bisection; None if ``fits(least)`` is False."""
     if not fits(least):
         return None
     high = least * 2

@@ -27,13 +27,13 @@ from wim_edge.evaluation.records import Reply
 from wim_edge.evaluation.tasks.task import Task, TaskOptions
 
 FIRST_WORDS = 60
-"""The words at a reply's beginning that are searched for a right answer: as many as a person reads at a glance."""
+"""A right answer must be in this number of words at a reply's beginning: as many as a person reads at a glance."""
 _SUFFIXES = (".jsonl.gz", ".jsonl", ".json.gz", ".json")
 
 
 @dataclass(frozen=True)
 class DocumentQuestion:
-    """A question on one document. ``document``: its id; ``answers``: empty if the document does not answer."""
+    """A question on the document with the id ``document``. ``answers``: empty if the document does not answer."""
 
     id: str
     document: str
@@ -83,13 +83,13 @@ def load_questions(folder: Path) -> list[DocumentQuestion]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Returns the paths of the files ``documents`` and ``questions``, and of the files that documents are in."""
+    """Returns the paths of the files ``documents`` and ``questions``, and of the files that ``documents`` names."""
     rows = [_file(folder, name) for name in ("documents", "questions")]
     return [*rows, *(_beside(folder, row) for row in read_rows(rows[0]) if "path" in row)]
 
 
 def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
-    """Builds examples for ``options.limit`` questions (None: all), which `draw_evenly` chooses."""
+    """Builds an example for each of ``options.limit`` questions (None: all), which `draw_evenly` chooses."""
     assert options.data is not None
     documents, rows = load_documents(options.data), load_questions(options.data)
     unknown = next((row for row in rows if row.document not in documents), None)
@@ -113,8 +113,8 @@ def build(options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
 
 
 def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> list[DocumentQuestion]:
-    """Returns at most ``limit`` random questions, evenly from all documents, grouped by document. Answerable and
-    unanswerable questions alternate. With the same seed, a larger limit returns the same questions and more."""
+    """Returns at most ``limit`` random questions, evenly from all documents, grouped by document. A document's
+    answerable and unanswerable ones alternate. With the same seed, a larger limit only adds questions."""
     by_document: dict[str, tuple[list[DocumentQuestion], list[DocumentQuestion]]] = defaultdict(lambda: ([], []))
     for row in rows:
         by_document[row.document][not row.answers].append(row)
@@ -133,8 +133,8 @@ def draw_evenly(rows: list[DocumentQuestion], limit: int | None, seed: int) -> l
 
 
 def score(example: Example, reply: Reply | None) -> dict[str, float]:
-    """Returns a reply's scores; None (the question failed) counts as wrong. f1, exact and contains are for answerable
-    questions only. So are in_quotes and in_passages, which need a reply with quotations or passages."""
+    """Returns a reply's scores by name; for None (the question failed), those of a wrong answer. f1, exact and contains
+    are for answerable questions only. So are in_quotes and in_passages, if the reply has quotations or passages."""
     if reply is None:
         return {"not_found": 0.0} if example.unanswerable else dict.fromkeys(("f1", "exact", "contains"), 0.0)
     text = reply.text

@@ -27,7 +27,7 @@ from wim_edge.words import WordIndex
 
 
 def build_multidoc(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples of ``options.documents`` documents (default: 10), with the gold one at each position."""
+    """Builds examples of ``options.documents`` documents (default: 10), with the gold document at each position."""
     assert options.data is not None
     k = one(options.documents, 10, "--documents")
     wanted = positions(options, k)
@@ -74,14 +74,14 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Records:
-    """The key-value pairs of a JSON object: the pair that is asked for, and the other pairs in their order."""
+    """The key-value pairs of a JSON object: the pair that the question asks for, and the others in their order."""
 
     wanted: Pair
     others: tuple[Pair, ...]
 
 
 def generate_kv(k: int, n: int, seed: int) -> list[Records]:
-    """Returns ``n`` objects of ``k`` random UUID pairs. A larger ``n`` gives the same objects and more."""
+    """Returns ``n`` objects of ``k`` random UUID pairs. With a larger ``n``, the first objects are the same."""
     return [_random_pairs(k, random.Random(f"{seed} kv {index}")) for index in range(n)]
 
 
@@ -116,14 +116,14 @@ def _place_pair(row: Records, index: int, k: int, wanted: tuple[int, ...]) -> It
 
 
 def serialize(pairs: list[Pair], at: int) -> tuple[str, tuple[int, int]]:
-    """Returns a JSON object with a pair per line, as in the paper's figure 7, and the offsets of pair ``at``."""
+    """Returns a JSON object, one pair a line (Liu et al., figure 7), and the offsets [start, end) of pair ``at``."""
     lines = [f'"{key}": "{value}"' for key, value in pairs]
     start = 1 + sum(len(line) + 3 for line in lines[:at])  # 3: a comma, the line's end, a space
     return "{" + ",\n ".join(lines) + "}", (start, start + len(lines[at]))
 
 
 def _parse_pairs(row: Row, _number: int) -> Iterator[Records]:
-    """Yields the pairs of a row, which has the format of the paper's repository."""
+    """Yields a row's pairs. The row is in the format of the repository of "Lost in the Middle"."""
     pairs = [(str(key), str(value)) for key, value in row["ordered_kv_records"]]
     wanted = (str(row["key"]), str(row["value"]))
     if wanted not in pairs:
@@ -153,9 +153,9 @@ KV = Task(
 
 
 def build_reader(options: TaskOptions, _count_tokens: CountTokens) -> list[Example]:
-    """Builds examples of a query and its best k passages, for each k of ``options.documents`` (default: 1, 5, 10, 20).
+    """Builds an example for each query and k in ``options.documents`` (default: 1, 5, 10, 20), with k passages.
 
-    A query without known answers counts only for recall: the model is not asked.
+    The model is not asked a query without known answers: only the retriever's recall is scored.
     """
     assert options.data is not None
     assert options.library is not None

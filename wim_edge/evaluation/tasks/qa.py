@@ -28,7 +28,7 @@ from wim_edge.evaluation.tasks.questions import (
 from wim_edge.evaluation.tasks.task import Task, TaskOptions, score_answer
 
 _MISSES = 8
-"""A context is complete after this number of paragraphs in a row that do not fit."""
+"""After this number of paragraphs in a row that do not fit, no more are tried for a context."""
 
 
 def build(
@@ -56,7 +56,7 @@ def build(
 def stretch(
     question: QAExample, pool: Sequence[Passage], length: int, count: Callable[[Passage], int], rng: random.Random
 ) -> tuple[list[Passage], dict[str, Any]]:
-    """Returns (paragraphs, facts): all gold paragraphs, then others as long as titles and texts fit ``length`` tokens.
+    """Returns (paragraphs, facts): all gold paragraphs, then others as long as the total is at most ``length`` tokens.
 
     The question's own other paragraphs come before those of ``pool``. The facts are ``tokens``, the total, and
     ``longer_than_asked``: True if the gold paragraphs alone exceed ``length``.
@@ -77,8 +77,8 @@ def stretch(
 
 
 def _foreign(question: QAExample, pool: Sequence[Passage], rng: random.Random) -> Iterator[Passage]:
-    """Yields the pool's paragraphs in random order, without those that have the title of one of the question's
-    paragraphs, or contain an answer."""
+    """Yields the pool's paragraphs in random order. Leaves out those that contain an answer, or have the title of one
+    of the question's paragraphs."""
     titles = {passage.title for passage in question.passages}
     telling = [answer for answer in question.answers if normalize(answer) not in ("yes", "no")]
     drawn: set[int] = set()

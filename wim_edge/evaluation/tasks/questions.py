@@ -32,8 +32,8 @@ class QAExample:
 
 
 def load_multidoc(path: Path) -> list[QAExample]:
-    """Returns questions of NaturalQuestions from rows of "Lost in the Middle" (``ctxs``, one of them ``isgold``), or of
-    {question, answers, gold, distractors}. The gold passage comes first; the others keep their order."""
+    """Returns questions of NaturalQuestions. A row is that of "Lost in the Middle" (``ctxs``, one of them ``isgold``),
+    or {question, answers, gold, distractors}. The gold passage comes first; the other passages keep their order."""
     return _load(path, _multidoc, "{question, answers, ctxs: [{title, text, isgold}]}")
 
 

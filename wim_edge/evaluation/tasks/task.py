@@ -21,7 +21,7 @@ Order = Literal["relevance", "random"]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    """The options for building examples; a task takes only some of them. Empty or None: the task's default."""
+    """The options for building examples. A task takes only some. Empty or None stands for the task's default."""
 
     data: Path | None = None
     library: Path | None = None
@@ -50,18 +50,18 @@ class Task:
 
     name: str
     source: str
-    """The publication that the task follows."""
+    """The publication whose method the task follows."""
     metric: str
     """The name of the main score."""
     swept: Literal["position", "documents", "length"]
-    """The meaning of the swept value, `Example.x`."""
+    """The meaning of `Example.x`: the gold position, the number of documents, or the context's length."""
     takes: tuple[str, ...]
     """The fields of `TaskOptions` that the task takes, besides limit and seed."""
     needs: tuple[str, ...]
     """The fields among ``takes`` that are required."""
     build: Callable[[TaskOptions, CountTokens], list[Example]]
     score: Callable[[Example, Reply | None], dict[str, float]]
-    """Returns the scores of a reply by name, 0 to 1, including the main score. A reply of None: the question failed."""
+    """Returns a reply's scores by name, 0 to 1, with the main score. The reply is None if the question failed."""
     source_prompt: Callable[[Example], str] = source_qa_prompt
     """Returns the prompt of the condition ``llm:source``."""
     reorders: bool = False
@@ -83,14 +83,14 @@ class Task:
 
 
 def one(numbers: tuple[int, ...], default: int, option: str) -> int:
-    """Returns the number given for ``option``, or else ``default``. Raises InvalidRequestError for several numbers."""
+    """Returns the only number in ``numbers``; ``default`` if it is empty. Raises InvalidRequestError for several."""
     if len(numbers) > 1:
         raise InvalidRequestError(f"several numbers for {option}", "This task takes one.")
     return numbers[0] if numbers else default
 
 
 def positions(options: TaskOptions, k: int) -> tuple[int, ...]:
-    """Returns the gold document's positions among ``k`` documents, from 0: as given, or else first, middle and last."""
+    """Returns the gold document's positions among ``k`` documents, from 0: those given, or first, middle and last."""
     if k < 1:
         raise InvalidRequestError(f"--documents is {k}", "It takes at least 1.")
     for position in options.positions:

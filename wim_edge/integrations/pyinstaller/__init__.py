@@ -1,4 +1,4 @@
-"""PyInstaller hooks, which name the files that a frozen program with wim-edge needs. An entry point leads to them."""
+"""PyInstaller hooks: they name the files that a frozen program needs for wim-edge. An entry point announces them."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pathlib import Path
 
 
 def hook_folders() -> list[str]:
-    """Returns the folders with hooks, for PyInstaller."""
+    """Returns the paths of the folders that contain hooks. PyInstaller calls this function."""
     return [str(Path(__file__).parent)]

@@ -1,4 +1,4 @@
-"""PyInstaller's hook: collects templates, models.toml, llama.cpp's libraries, and modules that are imported by name."""
+"""A PyInstaller hook: collects templates, models.toml, llama.cpp's libraries, and modules that are imported by name."""
 
 from importlib.util import find_spec
 

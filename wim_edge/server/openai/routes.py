@@ -69,7 +69,7 @@ def list_models(served: Served) -> ModelList:
 
 @router.get("/models/{name}")
 def get_model(served: Served, name: str) -> ModelCard:
-    """Returns a model on this disk."""
+    """Returns a model by name. The model must be on this disk."""
     found = next((card for card in _cards(served.settings) if card.id == name), None)
     if found is None:
         raise ModelNotFoundError(f"{name} is not on this disk", "GET /v1/models lists those that are.")
@@ -85,8 +85,8 @@ def _cards(settings: Settings) -> list[ModelCard]:
 
 @router.post("/chat/completions", response_model=None, responses=BUSY | _STREAM)
 async def chat_completions(served: Served, request: Request, asked: schemas.ChatRequest) -> Response:
-    """Completes a chat. Files and long texts are read as documents, with margins. A chat without documents goes
-    straight to the model."""
+    """Answers a chat. Reads files and long texts in its messages as documents, and writes margins. Sends the messages
+    of a chat without documents straight to the model."""
     turns = await run_in_threadpool(_turns, served, asked.messages)
     schema = asked.response_format.schema_of_answer() if asked.response_format else None
 
@@ -109,7 +109,7 @@ async def chat_completions(served: Served, request: Request, asked: schemas.Chat
 
 @router.post("/completions", response_model=None, responses=BUSY | _STREAM)
 async def completions(served: Served, request: Request, asked: schemas.TextRequest) -> Response:
-    """Completes one prompt or several: the model continues each text. The choice with index N completes prompt N."""
+    """Continues one or several prompts. The choice with index N continues prompt N."""
 
     def begin(runtime: Runtime) -> Iterator[events.Event]:
         texts = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
@@ -119,7 +119,7 @@ async def completions(served: Served, request: Request, asked: schemas.TextReque
 
 
 def _with_notes(found: Iterator[events.Event], routed: RoutedRequest) -> Iterator[events.Event]:
-    """Yields the events, and first the question if it is unclear. Adds a warning about messages that are not read."""
+    """Yields `QuestionSettled` for an unsure question, then the events of ``found``. Warns of unread messages."""
     with closing(found):  # type: ignore[type-var]
         if why := routed.asked.why:
             yield events.QuestionSettled(routed.asked.question, routed.asked.question, why)
@@ -156,7 +156,7 @@ async def _stream(served: Service, job: Job, reply: schemas.CompletionReply, wit
 
 
 def _turns(served: Service, messages: list[schemas.ChatMessage]) -> list[MessageTurn]:
-    """Returns the messages as turns. Raises InvalidRequestError, DocumentError, LibraryError."""
+    """Converts messages to turns, and loads their files. Raises InvalidRequestError, DocumentError, LibraryError."""
     n_files = sum(part.file is not None for message in messages for part in message.parts)
     if n_files > _MAX_FILES:
         raise InvalidRequestError(f"{n_files:,} files in one request", f"{_MAX_FILES} at most.")
@@ -192,8 +192,8 @@ class EmbeddingsRequest(StrictModel):
     user: str | None = Field(default=None, max_length=500)
 
     def inputs(self) -> list[str | list[int]]:
-        """Returns the inputs, each a text or its tokens. Raises InvalidRequestError if there are too many, or one is
-        too long or empty."""
+        """Returns the inputs, each a text or a list of tokens. Raises InvalidRequestError if there is none, if one is
+        empty or too long, or if the inputs are too many or too long together."""
         given: Any = [self.input] if isinstance(self.input, str) or isinstance(next(iter(self.input), ""), int) \
             else self.input  # fmt: skip
         if not given or not all(given):
@@ -223,14 +223,14 @@ class EmbeddingList(BaseModel):
 
 
 def _embedding_name(settings: Settings) -> str | None:
-    """Returns the name of the server's embedding model (for a GGUF file, the file's name without .gguf), or None."""
+    """Returns the name of the server's embedding model (a GGUF file's name without .gguf), or None without a model."""
     named = LoadedModels(settings).embedder_name
     return Path(named).stem if named and named.endswith(".gguf") else named
 
 
 @router.post("/embeddings", response_model=EmbeddingList, responses=BUSY)
 async def create_embeddings(served: Served, request: Request, asked: EmbeddingsRequest) -> Response:
-    """Embeds texts. No prefixes are added: the client sends those that a model expects, such as `query: `."""
+    """Embeds texts as they are. If a model expects a prefix such as `query: `, the client must send it."""
     inputs = asked.inputs()
     name, settings = await run_in_threadpool(_settings_for, served.settings, asked.model)
 
@@ -251,8 +251,8 @@ async def create_embeddings(served: Served, request: Request, asked: EmbeddingsR
 
 
 def _settings_for(settings: Settings, model: str) -> tuple[str, Settings]:
-    """Returns (name, settings) for an embedding model: the server's own, or a model of the catalog that is on this
-    disk. Raises ModelNotFoundError, InvalidRequestError."""
+    """Returns (name, settings) to embed with ``model``: the server's own embedding model, or one of the catalog on this
+    disk. Raises ModelNotFoundError if it is not there, InvalidRequestError if it is no embedding model."""
     own = _embedding_name(settings)
     if model in (*schemas.DEFAULTS, own):
         return own or model, settings

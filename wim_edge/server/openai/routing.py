@@ -1,7 +1,7 @@
 """The routing of the OpenAI-compatible API: some requests are read as documents, others go straight to the model.
 
-Files and texts of more than `LONG` tokens are documents. The question is in a long text (`find_question`), in the rest
-of the last user message, or in another message. Requests without a document go straight to the model, turn by turn.
+Files are documents, and so are texts of more than 1,024 tokens. The question is in a long text (`find_question`), in
+the rest of the last user message, or in another message. A request without a document goes straight to the model.
 
 In a long text, a question is found by structure, not by words of a language. These places are searched, in this order:
 
@@ -10,9 +10,9 @@ In a long text, a question is found by structure, not by words of a language. Th
     the first short paragraph (or line)
     the system message, then earlier messages of the user, the latest first
 
-A marked question is taken. Otherwise the question is the first of these texts that ends with a question mark. If none
-does, the question is a short last or first paragraph, or the message's end. If none or several end with a question
-mark, the question is marked as unsure.
+A question that a framework marks is taken. Otherwise the question is the first of these texts that ends with a question
+mark. If none does, the question is a short last or first paragraph, or the message's end. If none or several texts end
+with a question mark, the question is marked as unsure.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from wim_edge.reading.chat import Message
 from wim_edge.server.uploads import Uploads
 
 LONG = 1024
-"""The most tokens of a text that goes straight to the model."""
+"""The most tokens of a text that is not read as a document."""
 _ENOUGH = 64 * LONG  # characters whose tokens are counted: counting a whole book would block other requests
 _MAX_OTHERS = 8
-"""The most messages besides the last one in which a question is searched for."""
+"""The largest number of messages, besides the last one, that are searched for a question."""
 SHORT = 600
 """The most characters of a question."""
 _PARAGRAPH = re.compile(r"\n\s*\n")
@@ -70,9 +70,9 @@ class FoundQuestion:
     question: str
     body: str = ""
     source: str = "the message"
-    """The place of the question: the message's last or first paragraph, its end, or another message."""
+    """The place where the question was found: the message's last or first paragraph, its end, or another message."""
     unsure: bool = False
-    """True if nothing ends with a question mark, or several texts do."""
+    """True if no text ends with a question mark, or if several different texts do."""
 
     @property
     def why(self) -> str:
@@ -82,7 +82,7 @@ class FoundQuestion:
 
 @dataclass(frozen=True)
 class RoutedRequest:
-    """Either messages for the model, or documents with a question."""
+    """A routed request: either messages that go straight to the model, or documents to read with a question."""
 
     messages: list[Message] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
@@ -94,8 +94,8 @@ class RoutedRequest:
 
 
 def file_part(store: Uploads, name: str, data: str | None, number: str | None) -> Document:
-    """Returns a file's document. The file is given by ``data`` (data URL or base64), which is stored as an upload, or
-    by ``number``, the id of an upload ("file-N"). Raises InvalidRequestError, DocumentError, LibraryError."""
+    """Returns the document of an attached file. ``data`` is its content (data URL or base64), which is stored.
+    ``number`` is the id of an earlier upload ("file-N"). Raises InvalidRequestError, DocumentError, LibraryError."""
     if number is not None:
         found = _FILE_ID.fullmatch(number)
         if not found:
@@ -118,8 +118,8 @@ def as_request(
     """Routes a conversation to the model or to a reading. Roles: system, user, assistant, tool (a tool's result).
 
     ``count`` counts the tokens of a text. ``read``: True to read all texts of the last message as documents, False to
-    read none, None to read long ones. ``asks_library``: True if a library is asked too. ``question``: the question, if
-    it is known; long texts are then whole documents. Raises InvalidRequestError if no question is found.
+    read none of them, None to read long ones. ``asks_library``: True if a library is asked too. ``question``: if given,
+    long texts are read whole, without a search for the question. Raises InvalidRequestError if no question is found.
     """
     if not turns or turns[-1].role not in ("user", "tool"):
         raise InvalidRequestError("the last message is not the user's", "End with what you ask.")
@@ -160,7 +160,7 @@ def as_request(
 
 
 def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tuple[list[Document], list[str]]:
-    """Returns (documents, short texts) of turns other than the one that asks. Files and long texts are documents."""
+    """Returns (documents, short texts) of the turns besides the one that asks. Files and long texts are documents."""
     documents: list[Document] = []
     short: list[str] = []
     for turn in turns:
@@ -177,8 +177,8 @@ def _earlier(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> tu
 
 
 def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
-    """Returns the turns as messages for the model. A tool's result becomes a user message, and joins an adjacent one,
-    because chat templates require alternating roles."""
+    """Converts turns to messages for the model. A tool's result becomes a user message, or part of the user message
+    next to it, because chat templates require alternating roles."""
     messages: list[Message] = []
     for turn, previous in zip(turns, [None, *turns], strict=False):
         role = "user" if turn.role == "tool" else turn.role
@@ -190,14 +190,14 @@ def _messages(turns: Sequence[MessageTurn]) -> list[Message]:
 
 
 def _others(turns: Sequence[MessageTurn]) -> list[tuple[str, str]]:
-    """Returns (place, text) of messages that may hold the question: system, then short user messages, latest first."""
+    """Returns (place, text) of messages that may ask: system messages, then short user messages, the latest first."""
     system = [("the system message", turn.text) for turn in turns if turn.role == "system"]
     before = [("an earlier message", turn.text) for turn in turns if turn.role == "user" and len(turn.text) < LONG]
     return [*system, *reversed(before)][:_MAX_OTHERS]
 
 
 def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[str, str]]) -> FoundQuestion:
-    """Returns the first question that asks, of: ``found`` in a long text; the text ``beside`` it; the ``others``."""
+    """Returns the first text that ends in a question mark: ``found``, the text ``beside`` it, or one of ``others``."""
     elsewhere = [FoundQuestion(part, source=source) for source, one in others if (part := asking_part(one))]
     if found is not None and found.body and (asks(found.question) or not beside):
         return found
@@ -205,7 +205,7 @@ def _question(beside: str, found: FoundQuestion | None, others: Sequence[tuple[s
 
 
 def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Iterator[Turn]:
-    """Yields the questions before the last message, each with its short answer."""
+    """Yields the earlier questions of a conversation, each with its short answer, as turns."""
     system = _others([turn for turn in turns if turn.role == "system"])
     spoken = [turn for turn, after in pairwise(turns) if "tool" not in (turn.role, after.role)]  # without tools
     for turn, reply in pairwise(spoken):
@@ -219,7 +219,7 @@ def _talk(turns: Sequence[MessageTurn], is_long: Callable[[str], bool]) -> Itera
 
 
 def short_answer(text: str) -> str:
-    """Returns the short answer in the first line of a reply; empty if the line says that nothing was found."""
+    """Returns the short answer in a reply's first line; empty if that line says that no answer was found."""
     line = text.strip().split("\n")[0].strip().removeprefix(UNSURE)
     return "" if line.startswith((NOT_SAID, MAY_NOT_SAY, NOT_SO_FAR)) else line.rstrip(".")
 
@@ -232,12 +232,12 @@ def _document(text: str, number: int) -> Document:
 
 
 def asks(text: str) -> bool:
-    """Returns True if a text is short and ends with a question mark."""
+    """Returns True if a text has at most 600 characters and ends with a question mark."""
     return 0 < len(text.strip()) <= SHORT and _ASKS.search(text) is not None
 
 
 def asking_part(text: str) -> str:
-    """Returns the sentences of a short text that end with a question mark; empty for a long text or if none does."""
+    """Returns the sentences that end with a question mark; empty if none does, or for more than 600 characters."""
     if len(text) > SHORT:
         return ""
     parts = [text[start:end].strip() for start, end in sentences(text)]
@@ -245,7 +245,7 @@ def asking_part(text: str) -> str:
 
 
 def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQuestion:
-    """Returns the question of a message that contains a text. ``others``: (place, text) of other texts to search."""
+    """Returns a message's question, apart from the text to read. ``others``: (place, text) of other messages."""
     if (marked := _marked(text)) is not None:
         return marked
     if len(_paragraphs(text)) < 2 and asks(text):
@@ -261,8 +261,8 @@ def find_question(text: str, others: Sequence[tuple[str, str]] = ()) -> FoundQue
 
 
 def split_question(text: str) -> tuple[str, str]:
-    """Splits a long message into (document, question). The question is a short last or first paragraph, else the last
-    sentence, else the last `SHORT` characters."""
+    """Splits a long message into (document, question). The question is a short last or first paragraph, or else the
+    last sentence, or else the last 600 characters."""
     parts = {one.source: one for one in (*_ends(text), *_heads(text)) if len(one.question) <= SHORT}
     for source in ("the last paragraph", "the first paragraph", "the last sentence"):
         if source in parts:
@@ -274,7 +274,7 @@ def split_question(text: str) -> tuple[str, str]:
 
 def _marked(text: str) -> FoundQuestion | None:
     """Returns the question that a framework's prompt marks, or None. A tag at the end marks its content. A bare label
-    at the end ("Answer:") marks the labelled line before it, or a labelled line near the start that asks."""
+    at the end ("Answer:") marks the labelled line before it, or one near the start that ends with a question mark."""
     tail = max(0, len(text) - 2 * SHORT)
     if tagged := _TAGGED.search(text, tail):
         return FoundQuestion(tagged[2], text[: tagged.start()].strip(), "its label")

@@ -21,14 +21,14 @@ from wim_edge.server.dependencies import ReadingChoices, StrictModel
 _UNSUPPORTED = ("tools", "functions", "logit_bias", "presence_penalty", "frequency_penalty", "audio", "modalities",
                 "echo", "suffix", "best_of", "response_format", "grammar", "json_schema")  # fmt: skip
 _NEUTRAL = {"modalities": ["text"], "best_of": 1, "response_format": {"type": "text"}}
-"""The values of unsupported fields that are accepted because they change nothing, besides 0 and empty values."""
+"""Accepted values of unsupported fields: they change nothing. Besides these, 0 and empty values are accepted."""
 _SWITCHES = {"tools": "tool_choice", "functions": "function_call"}
-"""The switch of each unsupported field that has one: the value "none" of the switch turns the field off."""
+"""Unsupported fields, each with the field that switches it off: with the value "none", the first field is ignored."""
 _AT_THE_END = ("status", "short", "span", "quotes", "support", "confidence", "unsupported", "sources", "pattern",
                "finish_reason", "read_segments", "segments", "unread_probability", "judge")  # fmt: skip
 _FORWARDED = {"reading.started": "", "margin.judged": "margins", "warning": "warnings", "question.settled": "question",
               "answer.provisional": ""}  # fmt: skip
-"""The types of events in a chunk's ``wim_edge``, each with the field of the last chunk that keeps it (empty: none)."""
+"""The types of events that chunks carry in ``wim_edge``: {type: the last chunk's field that keeps them, or empty}."""
 _MAX_CITED = 3
 """The most quotations below an answer."""
 DEFAULT = "default"
@@ -61,7 +61,7 @@ class ToolCall(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """A message of a conversation. The client runs tools; the model sees their calls and results as text."""
+    """A message of a conversation. The client runs the tools; the model sees tool calls and their results as text."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[ContentPart], Field(fail_fast=True, max_length=1000)] | None = None
@@ -93,7 +93,7 @@ class ResponseFormat(StrictModel):
     json_schema: JSONSchemaFormat | None = None
 
     def schema_of_answer(self) -> dict[str, Any] | None:
-        """Returns the JSON schema of the answer; None: any text. Raises InvalidRequestError."""
+        """Returns the answer's JSON Schema; None: any text. Raises InvalidRequestError if the schema is missing."""
         if self.type == "text":
             return None
         if self.type == "json_schema" and self.json_schema is None:
@@ -102,7 +102,7 @@ class ResponseFormat(StrictModel):
 
 
 class ReadingOptions(ReadingChoices):
-    """Options for reading documents; an extension of wim-edge."""
+    """The options for reading documents, which extend OpenAI's format."""
 
     read: bool | None = Field(default=None, description="True to read texts as documents; null: long ones.")
     question: str | None = Field(
@@ -128,7 +128,7 @@ class CompletionRequest(BaseModel):
     return_progress: bool = Field(default=False, description="Chunks with `prompt_progress`, as of llama.cpp.")
 
     def options(self) -> dict[str, Any]:
-        """Returns the fields as changes of `Settings`. Raises InvalidRequestError for an unsupported field."""
+        """Returns the given fields as changes of `Settings`. Raises InvalidRequestError for an unsupported field."""
         extra = self.model_extra or {}
         for name in _UNSUPPORTED:
             is_off = extra.get(_SWITCHES.get(name, "")) == "none"
@@ -172,14 +172,14 @@ class TextRequest(CompletionRequest):
 @dataclass
 class CompletionReply:
     """The reply to a completion request, built from events: in chunks as they arrive, and whole at the end. ``chat``:
-    False for a text completion: one choice for each prompt, and a `completion.finished` event ends each choice."""
+    False for a text completion, which has a choice for each prompt; a `completion.finished` event ends each choice."""
 
     chat: bool
     model: str
     progress: bool = False
     text: str = ""
     choices: list[dict[str, Any]] = field(default_factory=list)
-    """The choices that are complete."""
+    """The finished choices, in OpenAI's format."""
     usage: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
     """The summary of the reading, for the last chunk's ``wim_edge``."""
@@ -192,7 +192,7 @@ class CompletionReply:
     _cached: int | None = None
 
     def chunks(self, event: dict[str, Any], model: str | None = None) -> list[dict[str, Any]]:
-        """Returns an event's chunks, possibly none. ``model``: the model's name, once it is loaded."""
+        """Converts an event to chunks, possibly none. ``model``: the name of the loaded model; None: not loaded yet."""
         kind, self.model = event["type"], model or self.model
         if kind == "reading.progress":
             return self._progress(event)
@@ -238,7 +238,7 @@ class CompletionReply:
         return choice | (said if self.chat else {"text": text})
 
     def _end_choice(self) -> None:
-        """Completes a choice. The next event belongs to the next choice."""
+        """Appends the current choice to ``choices``. The next event then belongs to the next choice."""
         said = {"message": {"role": "assistant", "content": self.text, "refusal": None}}
         self.choices.append(self._choice(self.text, self.finish_reason, self._logprobs, said))
         self._logprobs, self._cached = [], None
@@ -259,7 +259,7 @@ class CompletionReply:
         return [{**self._chunk(None), "prompt_progress": progress}]
 
     def _finish(self, event: dict[str, Any]) -> str:
-        """Records a choice's last event. Returns lines to add below the answer, for clients that show only text."""
+        """Records a choice's last event. Returns the lines to add below its text, for clients that show only text."""
         below = ""
         if event["type"] == "completion.finished":
             read, cached, decoded = event["prompt_tokens"], event["cached_tokens"], event["completion_tokens"]
@@ -301,7 +301,7 @@ def _chat_logprobs(logprobs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _below(event: dict[str, Any], settled: dict[str, Any] | None) -> str:
-    """Returns lines below an answer: quotations if the text has none, unsupported values, and the settled question."""
+    """Returns lines below an answer: quotations if its text has none, unsupported values, the question as asked."""
     if event["finish_reason"] == "cancelled":
         return ""
     shown, lines = " ".join(event["text"].split()), []

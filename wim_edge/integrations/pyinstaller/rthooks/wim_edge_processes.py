@@ -1,4 +1,4 @@
-"""PyInstaller's runtime hook: a frozen program that wim-edge starts as its child process runs a wim-edge module."""
+"""A PyInstaller runtime hook: a frozen program that was started as wim-edge's child process runs the wanted module."""
 
 from wim_edge.system.subprocesses import run_if_asked
 
