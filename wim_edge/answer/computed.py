@@ -16,9 +16,8 @@ from wim_edge.documents.units import rows, rows_like
 from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED
 
-_LEAST, _WIDEST = 3, 40  # the fewest rows and most columns of a table that is worth a query
+_LEAST, _WIDEST, _SHOWN = 3, 40, 6  # fewest rows and most columns of a table for a query; most rows in a text
 _RIGHT, _AGREED = 0.45, 0.9  # the share of results that are right; of those that the judge points at, too
-_SHOWN = 6  # the most rows in the answer's text
 
 
 def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
