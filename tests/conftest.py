@@ -212,6 +212,12 @@ def long_text() -> str:
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    """What runs the tests that are coroutines, which are marked `anyio`."""
+    return "asyncio"
+
+
+@pytest.fixture
 def story(tmp_path: Path) -> Path:
     """A file of the text that the slow scripted engine reads."""
     from tests.server.slow import TEXT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -18,8 +17,9 @@ def text_of(result: Any) -> str:
     return "".join(part.text for part in result.content)
 
 
+@pytest.mark.anyio
 @pytest.mark.real
-def test_the_command_serves_a_real_model(smollm2: Path, tmp_path: Path, long_text: str) -> None:
+async def test_the_command_serves_a_real_model(smollm2: Path, tmp_path: Path, long_text: str) -> None:
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters
 
@@ -29,17 +29,13 @@ def test_the_command_serves_a_real_model(smollm2: Path, tmp_path: Path, long_tex
         args=["-m", "wim_edge", "mcp", str(tmp_path), "--model", str(smollm2), "--judge", "self",
               "--answer-tokens", "12"],
     )  # fmt: skip
-
-    async def use() -> None:
-        async with Client(command) as client:
-            arguments = {"path": str(tmp_path / "gpl.txt"), "question": "Who may copy it?"}
-            found = await client.call_tool("ask_document", arguments)
-            assert not found.is_error, text_of(found)
-            assert found.structured_content["sources"]
-            readings = await client.call_tool("list_readings", {})
-            assert json.loads(json.dumps(readings.structured_content))["result"]
-
-    asyncio.run(use())
+    async with Client(command) as client:
+        arguments = {"path": str(tmp_path / "gpl.txt"), "question": "Who may copy it?"}
+        found = await client.call_tool("ask_document", arguments)
+        assert not found.is_error, text_of(found)
+        assert found.structured_content["sources"]
+        readings = await client.call_tool("list_readings", {})
+        assert json.loads(json.dumps(readings.structured_content))["result"]
 
 
 def test_something_must_be_named_that_is_there() -> None:

@@ -123,11 +123,11 @@ def test_a_thread_does_not_wait_for_itself(runtime: Runtime, story: Path) -> Non
     assert isinstance(done(reader.ask("Which?")), AnswerFinished)
 
 
-def test_a_task_that_waits_may_be_cancelled_and_harms_no_other(story: Path) -> None:
+@pytest.mark.anyio
+async def test_a_task_that_waits_may_be_cancelled_and_harms_no_other(story: Path) -> None:
     model = Slow()
     model.seconds = 0.01
-
-    async def use(runtime: Runtime) -> None:
+    with Runtime(SMALL, model=model) as runtime:
         reader = DocumentReader(story, runtime=runtime)
 
         async def ask() -> events.Event:
@@ -143,9 +143,6 @@ def test_a_task_that_waits_may_be_cancelled_and_harms_no_other(story: Path) -> N
         assert isinstance(answer, AnswerFinished)
         assert answer.finish_reason == "stop"
         assert isinstance((await asyncio.gather(second, return_exceptions=True))[0], asyncio.CancelledError)
-
-    with Runtime(SMALL, model=model) as runtime:
-        asyncio.run(use(runtime))
 
 
 def test_an_attachment_is_no_file() -> None:

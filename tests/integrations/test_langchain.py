@@ -53,7 +53,8 @@ def test_a_chat_model_answers_from_documents(langchain: Any, runtime: Runtime, s
     assert answer.usage_metadata["total_tokens"] == n_input + n_output
 
 
-def test_what_is_streamed_is_the_same(langchain: Any, runtime: Runtime, story: Path) -> None:
+@pytest.mark.anyio
+async def test_what_is_streamed_is_the_same(langchain: Any, runtime: Runtime, story: Path) -> None:
     chat = langchain.ChatWimEdge(documents=story, runtime=runtime)
     chunks = list(chat.stream(QUESTION))
     assert len(chunks) > 2
@@ -65,12 +66,8 @@ def test_what_is_streamed_is_the_same(langchain: Any, runtime: Runtime, story: P
     assert whole.content == again.content
     assert whole.response_metadata["sources"] == again.response_metadata["sources"]
     assert whole.usage_metadata == again.usage_metadata
-
-    async def streamed() -> list[str]:
-        return [str(chunk.content) async for chunk in chat.astream(QUESTION)]
-
-    assert "".join(asyncio.run(streamed())) == again.content
-    assert asyncio.run(chat.ainvoke(QUESTION)).content == again.content
+    assert "".join([str(chunk.content) async for chunk in chat.astream(QUESTION)]) == again.content
+    assert (await chat.ainvoke(QUESTION)).content == again.content
     assert [one.content for one in chat.batch([QUESTION] * 3)] == [again.content] * 3
 
 

@@ -54,17 +54,15 @@ def test_what_is_streamed_is_the_same(llama_index: Any, runtime: Runtime, story:
     assert response.source_nodes == whole.source_nodes
 
 
-def test_it_is_asked_from_asyncio(llama_index: Any, runtime: Runtime, story: Path) -> None:
-    async def use() -> None:
-        engine = llama_index.WimEdgeQueryEngine([story], runtime=runtime)
-        both = await asyncio.gather(engine.aquery(QUESTION), engine.aquery("And why?"))
-        assert [str(one) for one in both] == ["the answer is blue"] * 2
-        streamed = await llama_index.WimEdgeQueryEngine([story], runtime=runtime, streaming=True).aquery(QUESTION)
-        assert "".join([text async for text in streamed.async_response_gen()]) == "the answer is blue"
-        assert cites(streamed.source_nodes, story)
-        assert cites(await llama_index.WimEdgeNodeRetriever([story], runtime=runtime).aretrieve(QUESTION), story)
-
-    asyncio.run(use())
+@pytest.mark.anyio
+async def test_it_is_asked_from_asyncio(llama_index: Any, runtime: Runtime, story: Path) -> None:
+    engine = llama_index.WimEdgeQueryEngine([story], runtime=runtime)
+    both = await asyncio.gather(engine.aquery(QUESTION), engine.aquery("And why?"))
+    assert [str(one) for one in both] == ["the answer is blue"] * 2
+    streamed = await llama_index.WimEdgeQueryEngine([story], runtime=runtime, streaming=True).aquery(QUESTION)
+    assert "".join([text async for text in streamed.async_response_gen()]) == "the answer is blue"
+    assert cites(streamed.source_nodes, story)
+    assert cites(await llama_index.WimEdgeNodeRetriever([story], runtime=runtime).aretrieve(QUESTION), story)
 
 
 def test_an_engine_is_a_tool(llama_index: Any, runtime: Runtime, story: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,6 +18,8 @@ from wim_edge.errors import LibraryError
 from wim_edge.library.ingest import add
 from wim_edge.library.library import Library
 from wim_edge.server import job_queue
+
+pytestmark = pytest.mark.anyio
 
 
 class Assistant:
@@ -39,22 +42,18 @@ class Assistant:
         return {tool.name: tool for tool in (await self.client.list_tools()).tools}
 
 
-def using(model: Slow, folder: Path, use: Callable[[Assistant], Any], libraries: tuple[str, ...] = ()) -> Any:
+@asynccontextmanager
+async def assistant(model: Slow, folder: Path, libraries: tuple[str, ...] = ()) -> AsyncIterator[Assistant]:
     from mcp.client.client import Client
 
     from wim_edge.server.mcp_server import make_server
 
-    server = make_server(SMALL, [folder], libraries)
-
-    async def run() -> Any:
-        async with Client(server) as client:
-            return await use(Assistant(client))
-
     with patch.object(job_queue, "Runtime", lambda settings: Runtime(settings, model=model)):
-        return asyncio.run(run())
+        async with Client(make_server(SMALL, [folder], libraries)) as client:
+            yield Assistant(client)
 
 
-def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) -> None:
+async def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) -> None:
     path = folder / "story.txt"
     path.write_text(TEXT)
     told: list[tuple[float, float | None, str | None]] = []
@@ -62,7 +61,7 @@ def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) -> None:
     async def progress(at: float, of: float | None, message: str | None) -> None:
         told.append((at, of, message))
 
-    async def use(call: Assistant) -> None:
+    async with assistant(model, folder) as call:
         tools = await call.tools()
         assert set(tools) == {"ask_document", "get_text", "read_document", "list_files", "list_readings"}
         assert all(tool.description for tool in tools.values())
@@ -83,18 +82,15 @@ def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) -> None:
         }  # fmt: skip
         (kept,) = await call("list_readings")
         assert kept["tokens"] == kept["of_tokens"]
-
-    using(model, folder, use)
     assert told[-1][0] == told[-1][1]
     assert any(message and message.startswith("margin: ") for _, _, message in told)
 
 
-def test_a_folder_is_listed_alone_and_a_text_part_by_part(model: Slow, folder: Path) -> None:
+async def test_a_folder_is_listed_alone_and_a_text_part_by_part(model: Slow, folder: Path) -> None:
     (folder / "a" / "b").mkdir(parents=True)
     (folder / "a" / "b" / "one.md").write_text("# One\n\nThe first.\n")
     (folder / "two.txt").write_text("x" * 30_000)
-
-    async def use(call: Assistant) -> None:
+    async with assistant(model, folder) as call:
         for given in ("a", str(folder / "a"), "a/b"):
             assert await call("list_files", {"folder": given}) == [str(folder / "a" / "b" / "one.md")]
         assert await call("list_files", {"folder": ".."}) == []
@@ -108,32 +104,26 @@ def test_a_folder_is_listed_alone_and_a_text_part_by_part(model: Slow, folder: P
         assert (over["text"], over["characters"]) == ("", [30_000, 30_000])
         await call.error("get_text", {"path": str(folder.parent / "secret.txt")})
 
-    using(model, folder, use)
 
-
-def test_a_file_whose_name_is_not_utf8_is_listed_and_asked(model: Slow, folder: Path) -> None:
+async def test_a_file_whose_name_is_not_utf8_is_listed_and_asked(model: Slow, folder: Path) -> None:
     (folder / "b.txt").write_text("Words.")
     try:
         Path(os.fsdecode(os.path.join(os.fsencode(folder), b"a\xfc.txt"))).write_text(TEXT)
     except OSError:
         pytest.skip("the file system refuses such a name")
-
-    async def use(call: Assistant) -> None:
+    async with assistant(model, folder) as call:
         odd, plain = await call("list_files")
         assert (odd, plain) == (str(folder / r"a\xfc.txt"), str(folder / "b.txt"))
         found = await call("ask_document", {"path": odd, "question": "Which colour?"})
         assert found["sources"][0]["document"] == r"a\xfc"
 
-    using(model, folder, use)
 
-
-def test_libraries_that_were_named_are_listed_read_and_asked(model: Slow, folder: Path, tmp_path: Path) -> None:
+async def test_libraries_that_were_named_are_listed_read_and_asked(model: Slow, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "tide.txt").write_text("The tide turns at six.\n")
     for name in ("papers", "secret"):
         list(add(Library(name, create=True), [tmp_path / "kept"]))
-
-    async def use(call: Assistant) -> None:
+    async with assistant(model, folder, ("papers",)) as call:
         assert {"ask_library", "find_passages", "list_libraries", "list_documents"} < set(await call.tools())
         assert await call("list_libraries") == [{"name": "papers", "documents": 1}]
         asked = {"library": "papers", "question": "When does the tide turn?"}
@@ -152,8 +142,6 @@ def test_libraries_that_were_named_are_listed_read_and_asked(model: Slow, folder
             assert "may not be asked. Libraries: papers." in said
         assert "has no document none" in await call.error("get_text", {"path": "none", "library": "papers"})
 
-    using(model, folder, use, ("papers",))
-
 
 def test_a_library_that_is_not_there_is_an_error_at_once(folder: Path) -> None:
     from wim_edge.server.mcp_server import make_server
@@ -162,26 +150,22 @@ def test_a_library_that_is_not_there_is_an_error_at_once(folder: Path) -> None:
         make_server(SMALL, [folder], ["papers"])
 
 
-def test_errors_say_why_and_no_other_file_is_read(model: Slow, folder: Path, tmp_path: Path) -> None:
+async def test_errors_say_why_and_no_other_file_is_read(model: Slow, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (folder / "empty.txt").write_text(" ")
     (folder / "a.txt").write_text("words")
-
-    async def use(call: Assistant) -> None:
+    async with assistant(model, folder) as call:
         for path, question, why in (
             (tmp_path / "secret.txt", "a?", "no file of a folder"), ("../secret.txt", "a?", "no file of a folder"),
             ("empty.txt", "a?", "empty"), ("a.txt", " ", "question is empty"),
         ):  # fmt: skip
             assert why in await call.error("ask_document", {"path": str(path), "question": question})
 
-    using(model, folder, use)
 
-
-def test_a_request_that_is_given_up_is_cancelled(model: Slow, folder: Path) -> None:
+async def test_a_request_that_is_given_up_is_cancelled(model: Slow, folder: Path) -> None:
     (folder / "story.txt").write_text(TEXT)
     model.seconds = 1.0
-
-    async def use(call: Assistant) -> None:
+    async with assistant(model, folder) as call:
         arguments = {"path": str(folder / "story.txt"), "question": "Which?"}
         begun = asyncio.Event()
 
@@ -200,5 +184,3 @@ def test_a_request_that_is_given_up_is_cancelled(model: Slow, folder: Path) -> N
         assert 0 < kept[0]["tokens"] < kept[0]["of_tokens"]
         model.seconds = 0.0
         await asyncio.wait_for(call("ask_document", arguments), 20)
-
-    using(model, folder, use)
