@@ -22,6 +22,7 @@ from tests.server.browser import (
     choose_pattern,
     details,
     expect,
+    file,
     last,
     opened,
 )
@@ -41,8 +42,8 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no C
 
 
 @REAL_MODEL
-def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: Path, long_text: str) -> None:
-    add(page, tmp_path / "Licence 🚢.md", f"# Licence 🚢\n\n{long_text[:1000]}")
+def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, long_text: str) -> None:
+    add(page, "Licence 🚢.md", f"# Licence 🚢\n\n{long_text[:1000]}")
     assert page.inner_text("#title") == "Licence 🚢"
 
     # Watch it read, and stop it
@@ -77,8 +78,8 @@ def test_a_document_is_read_stopped_judged_and_asked_again(page: Any, tmp_path: 
     assert "1 cached reading" in str(page.get_attribute("#machine", "title"))
 
 
-def test_a_passage_is_ignored_and_the_answer_given_again(page: Any, tmp_path: Path, long_text: str) -> None:
-    add(page, tmp_path / "licence.txt", long_text[:600])
+def test_a_passage_is_ignored_and_the_answer_given_again(page: Any, long_text: str) -> None:
+    add(page, "licence.txt", long_text[:600])
     choose_pattern(page, "wim")
     ask(page, "Who may copy it?")
     answered(page)
@@ -98,8 +99,8 @@ def test_a_passage_is_ignored_and_the_answer_given_again(page: Any, tmp_path: Pa
     expect(page.locator(".passage.ignored")).to_have_count(1)
 
 
-def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_text: str) -> None:
-    add(page, tmp_path / "licence.txt", long_text[:2600])
+def test_the_reading_goes_on_after_the_answer(page: Any, long_text: str) -> None:
+    add(page, "licence.txt", long_text[:2600])
     choose_pattern(page, "wim-shallow")
     ask(page, "Who may copy and distribute verbatim copies of this license document?")
     assert " of " in answered(page)
@@ -123,15 +124,13 @@ def test_the_reading_goes_on_after_the_answer(page: Any, tmp_path: Path, long_te
     assert len(text) == len(page.text_content("#text"))
 
 
-def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
-    bad = tmp_path / "picture.bin"
-    bad.write_bytes(b"\0\1\2\3")
-    page.set_input_files("#file", str(bad))
+def test_what_goes_wrong_is_shown(page: Any) -> None:
+    page.set_input_files("#file", file("picture.bin", b"\0\1\2\3"))
     page.wait_for_selector("#alert:not([hidden])")
     assert "picture.bin" in page.inner_text("#alert")
     page.click("#alert button")
     assert page.is_hidden("#alert")
-    add(page, tmp_path / "good.txt", "The <b>ferry</b> sails at noon. <script>window.hacked = 1</script>")
+    add(page, "good.txt", "The <b>ferry</b> sails at noon. <script>window.hacked = 1</script>")
     choose_pattern(page, "wim")
     ask(page, "When does it sail?")
     answered(page)
@@ -142,17 +141,14 @@ def test_what_goes_wrong_is_shown(page: Any, tmp_path: Path) -> None:
     expect(page.locator("#documents li")).to_have_count(0)
 
 
-def test_what_goes_wrong_stays_until_it_is_read(page: Any, tmp_path: Path, long_text: str) -> None:
-    add(page, tmp_path / "long.txt", long_text * 2)
+def test_what_goes_wrong_stays_until_it_is_read(page: Any, long_text: str) -> None:
+    add(page, "long.txt", long_text * 2)
     choose_pattern(page, "llm")
     ask(page, "Who may copy it?")
     expect(last(page).locator(".said")).to_contain_text("tokens", timeout=SECONDS)
     expect(last(page).locator(".word")).to_have_text("Failed")
-    old = tmp_path / "old.txt"
-    old.write_bytes("Das Schiff fährt um zwölf Uhr.".encode("cp1252"))
-    empty = tmp_path / "empty.txt"
-    empty.write_text("")
-    page.set_input_files("#file", [str(empty), str(old)])  # one that is wrong keeps the other from nothing
+    old = file("old.txt", "Das Schiff fährt um zwölf Uhr.".encode("cp1252"))
+    page.set_input_files("#file", [file("empty.txt", b""), old])  # one that is wrong keeps the other from nothing
     expect(page.locator("#notes")).to_contain_text("windows-1252")
     expect(page.locator("#alert")).to_contain_text("empty")
     assert page.input_value("#file") == ""
@@ -160,7 +156,7 @@ def test_what_goes_wrong_stays_until_it_is_read(page: Any, tmp_path: Path, long_
 
 
 def test_a_model_is_fetched_with_its_progress_and_chosen(
-    page: Any, tmp_path: Path, gemma3: Path, monkeypatch: pytest.MonkeyPatch
+    page: Any, gemma3: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on: list[bool] = []
     failing = [True]
@@ -191,15 +187,15 @@ def test_a_model_is_fetched_with_its_progress_and_chosen(
     go_on.append(True)
     row.locator("input").check()
     page.keyboard.press("Escape")
-    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is a small ship.")
+    add(page, "a.txt", "The ferry sails at noon. It is a small ship.")
     ask(page, "When does it sail?")
     answered(page)
     assert "gemma3-270m" in details(last(page))
     expect(row).to_contain_text("in use")
 
 
-def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, long_text: str) -> None:
-    add(page, tmp_path / "a.txt", long_text[:500])
+def test_a_question_may_go_on_from_the_one_before(page: Any, long_text: str) -> None:
+    add(page, "a.txt", long_text[:500])
     ask(page, "Who may copy it in 2021?")
     answered(page)
     expect(last(page).locator(".settled")).to_be_hidden()
@@ -213,9 +209,7 @@ def test_a_question_may_go_on_from_the_one_before(page: Any, tmp_path: Path, lon
     answered(page)
 
 
-def test_a_sure_answer_is_shown_while_the_reading_goes_on(
-    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sure_answer_is_shown_while_the_reading_goes_on(browser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model, told, go_on = FakeModel(lambda _: "4,000 crowns"), [], threading.Event()
 
     def once(reading: Reading) -> Answer | None:
@@ -234,7 +228,7 @@ def test_a_sure_answer_is_shown_while_the_reading_goes_on(
     days = (f"The weather of day {n} was fine, and nobody was out." for n in range(60))
     text = "\n\n".join(["She paid 4,000 crowns for the old mill.", *days])
     with opened(browser, app) as page:
-        add(page, tmp_path / "mill.txt", text)
+        add(page, "mill.txt", text)
         ask(page, "What did Brandt pay?")
         card = last(page)
         expect(card.locator(".word")).to_have_text("So far")
@@ -249,11 +243,11 @@ def test_a_sure_answer_is_shown_while_the_reading_goes_on(
         assert card.locator(".said").inner_text()
 
 
-def test_a_judge_is_chosen(page: Any, tmp_path: Path) -> None:
+def test_a_judge_is_chosen(page: Any) -> None:
     choose_pattern(page, "smollm2-135m", "#judge")
     shown = page.locator("#judge option")
     expect(shown).to_have_text(["default (the model itself)", "the model itself", "smollm2-135m"])
-    add(page, tmp_path / "a.txt", "The ferry sails at noon.")
+    add(page, "a.txt", "The ferry sails at noon.")
     with page.expect_request("**/api/questions") as asked:
         ask(page, "When does it sail?")
     assert asked.value.post_data_json["options"] == {"judge": "smollm2-135m"}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.documents.test_sheets import SAMPLE
-from tests.server.browser import BROWSER, add, answered, ask, details, expect, last, violations
+from tests.server.browser import BROWSER, add, answered, ask, details, expect, file, last, violations
 from wim_edge import Runtime, events
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
@@ -43,9 +42,9 @@ def finished(text: str, **more: Any) -> events.AnswerFinished:
     return events.AnswerFinished(text, "stop", "wim", "m", (), USAGE, 1, 2, 0.25, has_more=True, **more)
 
 
-def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "a.txt", "The ferry sails at noon.")
-    add(page, tmp_path / "b.txt", "The train leaves at one.")
+def test_several_documents_are_asked_together(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, "a.txt", "The ferry sails at noon.")
+    add(page, "b.txt", "The train leaves at one.")
     for box in page.locator("#documents input").all():
         box.check()
     expect(page.locator("#asking-of")).to_have_text("Asking the 2 ticked documents")
@@ -68,15 +67,13 @@ def test_several_documents_are_asked_together(page: Any, tmp_path: Path, monkeyp
     tabs.nth(0).click()
     expect(page.locator("#text")).to_contain_text("ferry")
     expect(page.locator(".segment")).to_have_count(1)
-    add(page, tmp_path / "c.txt", "The bus leaves at two.")
+    add(page, "c.txt", "The bus leaves at two.")
     expect(page.locator("#asking-of")).to_have_text("Asking the 3 ticked documents")
 
 
-def test_a_document_of_which_nothing_was_read_is_named(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_of_which_nothing_was_read_is_named(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b"):
-        add(page, tmp_path / f"{name}.txt", f"The ferry {name} sails at noon.")
+        add(page, f"{name}.txt", f"The ferry {name} sails at noon.")
     page.locator("#documents input").first.check()
     page.locator("#documents input").last.check()
     script(monkeypatch, begun("a", "b", segments=2),
@@ -88,8 +85,8 @@ def test_a_document_of_which_nothing_was_read_is_named(
     expect(page.locator("#documents input")).to_be_checked()
 
 
-def test_what_is_removed_comes_back(page: Any, tmp_path: Path) -> None:
-    add(page, tmp_path / "a.txt", "The ferry sails at noon.")
+def test_what_is_removed_comes_back(page: Any) -> None:
+    add(page, "a.txt", "The ferry sails at noon.")
     page.click("#documents button[aria-label^='Remove']")
     expect(page.locator("#welcome")).to_be_visible()
     expect(page.locator("#undo")).to_contain_text("a is removed")
@@ -102,10 +99,8 @@ def test_what_is_removed_comes_back(page: Any, tmp_path: Path) -> None:
     expect(page.locator("#documents li")).to_have_count(0)
 
 
-def test_a_reading_that_was_stopped_is_shown_as_far_as_it_went(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is small.")
+def test_a_reading_that_was_stopped_is_shown_as_far_as_it_went(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, "a.txt", "The ferry sails at noon. It is small.")
     script(monkeypatch, begun("a", segments=2),
            *margin(0, "a", (0, 24), "The ferry sails at noon."),
            events.ReadingRanked((events.RankedSegment(0, "a", (0, 24), 0.02, False),)),
@@ -119,11 +114,11 @@ def test_a_reading_that_was_stopped_is_shown_as_far_as_it_went(
     expect(card.locator(".passage")).to_have_count(1)
 
 
-def test_the_conversation_belongs_to_what_is_asked(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "a.txt", "The ferry sails at noon.")
+def test_the_conversation_belongs_to_what_is_asked(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, "a.txt", "The ferry sails at noon.")
     told(page, monkeypatch, "When does it sail?", begun("a"), finished("noon", short="noon"))
     assert page.input_value("#question") == ""
-    add(page, tmp_path / "b.txt", "The train leaves at one.")
+    add(page, "b.txt", "The train leaves at one.")
     expect(page.locator(".card")).to_have_count(0)
     page.locator("#documents button", has_text="a").first.click()
     expect(last(page).locator(".asked")).to_have_text("When does it sail?")
@@ -135,12 +130,10 @@ def test_the_conversation_belongs_to_what_is_asked(page: Any, tmp_path: Path, mo
     expect(page.locator(".card")).to_have_count(1)
 
 
-def test_a_document_offers_questions_and_their_kind_is_asked_for(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_offers_questions_and_their_kind_is_asked_for(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page.click("#go")
     expect(page.locator("#first")).to_contain_text("Add a document first")
-    add(page, tmp_path / "Ferry.md", STORY)
+    add(page, "Ferry.md", STORY)
     expect(page.locator("#first")).to_be_hidden()
     expect(page.locator(".chip").first).to_have_text("A summary of the document")
     script(monkeypatch, begun("Ferry"), finished("two", short="two"))
@@ -151,8 +144,8 @@ def test_a_document_offers_questions_and_their_kind_is_asked_for(
     expect(page.locator("#offers")).to_be_hidden()
 
 
-def test_a_row_that_is_quoted_is_marked(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "Ferry.md", STORY)
+def test_a_row_that_is_quoted_is_marked(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, "Ferry.md", STORY)
     at = (STORY.index("| Tuesday"), STORY.index("three |") + 7)
     quote = events.Quote(STORY[slice(*at)], "Ferry", None, "Ferry", at, "| day | ships |")
     told(page, monkeypatch, "How many ships on Tuesday?", begun("Ferry"),
@@ -167,10 +160,10 @@ def test_a_row_that_is_quoted_is_marked(page: Any, tmp_path: Path, monkeypatch: 
 
 
 def test_a_row_of_a_sheet_is_named_by_its_number_and_reached_on_a_phone(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [f"ferry {n},{'daily ' * n}unquestionably,{n}" for n in range(1, 61)]
-    add(page, tmp_path / "ships.csv", "\n".join(["ship,sails,crew", *rows]))
+    add(page, "ships.csv", "\n".join(["ship,sails,crew", *rows]))
     expect(page.locator("#views")).to_be_hidden()  # it has no pages
     text = page.text_content("#text")
     at = text.index("ferry 49"), text.index("ferry 50") - 1
@@ -185,13 +178,13 @@ def test_a_row_of_a_sheet_is_named_by_its_number_and_reached_on_a_phone(
     assert page.locator("#text .cell").evaluate_all(lefts) == 3  # columns, that hold their words
 
 
-def test_each_sheet_is_shown_under_its_name(page: Any, tmp_path: Path) -> None:
-    add(page, tmp_path / "a.xlsx", SAMPLE)
+def test_each_sheet_is_shown_under_its_name(page: Any) -> None:
+    add(page, "a.xlsx", SAMPLE)
     assert page.locator("#text .page").evaluate_all("all => all.map((one) => one.dataset.label)") == ["Prices", "Staff"]
 
 
-def test_what_is_ignored_is_not_said_to_be_absent(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
+def test_what_is_ignored_is_not_said_to_be_absent(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, "a.txt", "The ferry sails at noon. It is red.")
     read = begun("a")
     told(page, monkeypatch, "When does it sail?", read, *margin(0, "a", (0, 24), "The ferry sails at noon."),
          finished("noon", short="noon"))  # fmt: skip
@@ -224,8 +217,8 @@ def test_the_example_explains_itself(page: Any, monkeypatch: pytest.MonkeyPatch)
     expect(last(page).locator(".said")).to_have_text("seven")
 
 
-def test_text_is_shown_as_it_was_meant(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(page, tmp_path / "Ferry.md", STORY)
+def test_text_is_shown_as_it_was_meant(page: Any) -> None:
+    add(page, "Ferry.md", STORY)
     heading = page.locator(".heading")
     expect(heading).to_have_text("Ferry", use_inner_text=True)  # what marks it is there, and not shown
     assert heading.text_content() == "# Ferry"
@@ -235,12 +228,12 @@ def test_text_is_shown_as_it_was_meant(page: Any, tmp_path: Path, monkeypatch: p
     assert page.text_content("#text") == STORY
 
 
-def test_markdown_is_shown_as_it_is_meant_and_stays_as_it_is(page: Any, tmp_path: Path) -> None:
+def test_markdown_is_shown_as_it_is_meant_and_stays_as_it_is(page: Any) -> None:
     text = (
         "A **bold** and *soft* `f(x)`, [the rules](https://ferry.example/a), 2 * 3 * 4.\n\n```py\nx = 1\n# no heading\n"
         "```\n\n* item **open\n"
     )
-    add(page, tmp_path / "a.md", text)
+    add(page, "a.md", text)
     assert page.text_content("#text") == text
     shown = page.inner_text("#text").split("\n")
     assert shown[0] == "A bold and soft f(x), the rules, 2 * 3 * 4."
@@ -251,8 +244,8 @@ def test_markdown_is_shown_as_it_is_meant_and_stays_as_it_is(page: Any, tmp_path
     assert page.text_content("#text") == text
 
 
-def test_wherever_one_reads_one_stays_when_the_pane_is_resized(page: Any, tmp_path: Path) -> None:
-    add(page, tmp_path / "a.md", "".join(f"## Part {n}\n\nThe ferry sails at {n}, as it did.\n\n" for n in range(60)))
+def test_wherever_one_reads_one_stays_when_the_pane_is_resized(page: Any) -> None:
+    add(page, "a.md", "".join(f"## Part {n}\n\nThe ferry sails at {n}, as it did.\n\n" for n in range(60)))
     for top in range(300, 420, 10):
         page.evaluate("(top) => document.getElementById('text').scrollTop = top", top)
         page.wait_for_timeout(50)
@@ -261,10 +254,8 @@ def test_wherever_one_reads_one_stays_when_the_pane_is_resized(page: Any, tmp_pa
         assert abs(page.evaluate("document.getElementById('text').scrollTop") - top) < 120
 
 
-def test_sentences_of_a_written_answer_cite_their_sources(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is red.")
+def test_sentences_of_a_written_answer_cite_their_sources(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(page, "a.txt", "The ferry sails at noon. It is red.")
     sources = tuple(events.Source(n, "a", None, None, chars, 0.5, "", None, None, 1) for n, chars in
                     enumerate([(0, 24), (25, 35)]))  # fmt: skip
     answer = events.AnswerFinished("It is red 🚢. It sails at noon.", "stop", "wim", "m", sources, USAGE, 2, 2,
@@ -275,12 +266,12 @@ def test_sentences_of_a_written_answer_cite_their_sources(
     expect(page.locator("mark")).to_have_text("It is red.")
 
 
-def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_left_out(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def check(state: str) -> None:
         assert violations(page) == [], state
 
     check("welcome")
-    add(page, tmp_path / "Ferry.md", STORY)
+    add(page, "Ferry.md", STORY)
     check("a document")
     page.fill("#find", "noon")
     expect(page.locator("#text mark")).to_have_text("noon")  # in what is not read
@@ -303,8 +294,7 @@ def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.Monke
     told(page, monkeypatch, "Who sails it?", begun("Ferry", segments=2),
          finished("It does not say.", status="not_found",
                   quotes=(events.Quote("noon", "Ferry", None, None, (29, 33)),)))  # fmt: skip
-    (tmp_path / "picture.bin").write_bytes(b"\0\1")
-    page.set_input_files("#file", str(tmp_path / "picture.bin"))
+    page.set_input_files("#file", file("picture.bin", b"\0\1"))
     expect(page.locator("#alert")).to_contain_text("Couldn’t open picture.bin")
     check("nothing found, and a file that cannot be opened")
     page.click("#alert button")
@@ -319,13 +309,11 @@ def test_nobody_is_left_out(page: Any, tmp_path: Path, monkeypatch: pytest.Monke
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_on_a_phone_keys_and_the_way_back_show_the_pane(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_phone_keys_and_the_way_back_show_the_pane(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page.set_viewport_size({"width": 390, "height": 700})
     page.click("[data-to=shelf]")
     text = "".join(f"The mail comes on day {n}.\n\n" for n in range(80)) + "The ferry sails at noon."
-    add(page, tmp_path / "a.txt", text)
+    add(page, "a.txt", text)
     page.click("[data-to=talk]")
     quote = events.Quote("The ferry sails at noon.", "a", None, None, (len(text) - 24, len(text)))
     told(page, monkeypatch, "When does it sail?", begun("a"), finished("noon", short="noon", quotes=(quote,)))

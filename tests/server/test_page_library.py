@@ -38,7 +38,7 @@ def shelf(browser: Any, smollm2: Path, library: Library, tmp_path: Path) -> Iter
         yield page
 
 
-def test_a_library_is_asked_and_what_carries_the_answer_is_shown(shelf: Any, tmp_path: Path) -> None:
+def test_a_library_is_asked_and_what_carries_the_answer_is_shown(shelf: Any) -> None:
     expect(shelf.locator("#libraries")).to_contain_text("port")
     shelf.locator("#libraries input").check()
     expect(shelf.locator("#asking-of")).to_have_text("Asking the library port")
@@ -52,7 +52,7 @@ def test_a_library_is_asked_and_what_carries_the_answer_is_shown(shelf: Any, tmp
     expect(last(shelf).locator(".quotes .link").first).to_be_visible()
     expect(shelf.locator("#text")).to_contain_text("The ferry of Norra is painted red.")
 
-    add(shelf, tmp_path / "Boat.txt", "The boat of Sandvik is painted green.")
+    add(shelf, "Boat.txt", "The boat of Sandvik is painted green.")
     shelf.locator("#documents input").check()
     shelf.locator("#libraries input").check()
     expect(shelf.locator("#asking-of")).to_have_text("Asking the ticked document and the library port")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +16,11 @@ LINES = [b"Nothing stands on line %d that anyone would look for." % n for n in r
 
 
 @pytest.fixture
-def ferry(page: Any, tmp_path: Path) -> Any:
+def ferry(page: Any) -> Any:
     """The page, with a PDF of forty pages on the desk; the ferry sails on page 31."""
     pages = [b"\n".join([b"Page %d begins here." % n, *LINES]) for n in range(1, 41)]
     pages[30] += b"\nThe ferry sails at noon on all days but Sunday, when\nit is cleaned by its crew of three."
-    add(page, tmp_path / "ferry.pdf", pdf(*pages))
+    add(page, "ferry.pdf", pdf(*pages))
     page.wait_for_selector(".sheet img[src]")
     return page
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.documents.make import pdf
-from tests.server.browser import BROWSER, add, expect, violations
+from tests.server.browser import BROWSER, add, expect, file, violations
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")]
 FERRY = """# Ferry
@@ -35,8 +34,8 @@ def find(page: Any, words: str, told: str) -> None:
     expect(page.locator("#hits")).to_have_text(told)
 
 
-def test_words_are_found_and_contents_lead_to_places(page: Any, tmp_path: Path) -> None:
-    add(page, tmp_path / "Ferry.md", FERRY)
+def test_words_are_found_and_contents_lead_to_places(page: Any) -> None:
+    add(page, "Ferry.md", FERRY)
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("f")
     page.keyboard.type("ferry")
@@ -67,8 +66,8 @@ def test_words_are_found_and_contents_lead_to_places(page: Any, tmp_path: Path) 
     assert page.is_hidden("#contents")
 
 
-def test_the_next_place_stays_though_the_words_were_typed_a_moment_before(page: Any, tmp_path: Path) -> None:
-    add(page, tmp_path / "Ferry.md", FERRY)
+def test_the_next_place_stays_though_the_words_were_typed_a_moment_before(page: Any) -> None:
+    add(page, "Ferry.md", FERRY)
     find(page, "ferr", "1 of 4")
     page.evaluate("""() => {
         const find = document.getElementById("find");
@@ -80,9 +79,9 @@ def test_the_next_place_stays_though_the_words_were_typed_a_moment_before(page: 
     assert page.inner_text("#hits") == "2 of 4"
 
 
-def test_they_are_shown_on_the_pages_of_a_pdf(page: Any, tmp_path: Path) -> None:
+def test_they_are_shown_on_the_pages_of_a_pdf(page: Any) -> None:
     pages = (b"Cover", b"1 Care\nWater the plants with infor-\nmation.", b"2 Light\nMuch of it.")
-    add(page, tmp_path / "care.pdf", pdf(*pages, bookmarks=((b"Care", 1), (b"Light", 2))))
+    add(page, "care.pdf", pdf(*pages, bookmarks=((b"Care", 1), (b"Light", 2))))
     page.wait_for_selector(".sheet img")
     find(page, "information", "1 of 1")  # broken where the line ends
     expect(page.locator(".sheet mark")).to_have_count(2)
@@ -95,13 +94,11 @@ def test_they_are_shown_on_the_pages_of_a_pdf(page: Any, tmp_path: Path) -> None
     expect(page.locator(".sheet mark")).to_have_text("Light")
 
 
-def test_a_document_stays_where_one_is_while_the_page_still_starts(page: Any, tmp_path: Path) -> None:
-    path = tmp_path / "ferry.md"
-    path.write_text(FERRY)
+def test_a_document_stays_where_one_is_while_the_page_still_starts(page: Any) -> None:
     slow: list[Any] = []
     page.route("**/api/libraries", lambda route: route.continue_() if slow else slow.append(route))
     page.reload()
-    page.set_input_files("#file", str(path))
+    page.set_input_files("#file", file("ferry.md", FERRY.encode()))
     page.wait_for_selector("#reader:not([hidden])")
     find(page, "ferry", "1 of 4")
     slow[0].continue_()

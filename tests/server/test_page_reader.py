@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +17,8 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(BROWSER is None, reason="no C
 
 
 @REAL_MODEL
-def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_path: Path) -> None:
-    add(page, tmp_path / "a.txt", "The ferry sails at noon. It is a small ship.")
+def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any) -> None:
+    add(page, "a.txt", "The ferry sails at noon. It is a small ship.")
     page.keyboard.press("Tab")
     unnamed = page.evaluate(
         """[...document.querySelectorAll('button, input, select, textarea, progress')].filter(one =>
@@ -37,10 +36,10 @@ def test_it_is_usable_by_keyboard_and_named_for_screen_readers(page: Any, tmp_pa
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: str) -> None:
+def test_margins_of_a_pdf_name_their_page(page: Any, long_text: str) -> None:
     lines = [line.strip().translate({ord(c): "" for c in "()\\"}) for line in long_text[:2000].split("\n")]
     pages = ("\n".join(lines[i : i + 12]).encode("latin-1") for i in range(0, 36, 12))
-    add(page, tmp_path / "licence.pdf", pdf(*pages))
+    add(page, "licence.pdf", pdf(*pages))
     ask(page, "Who may copy it?")
     answered(page)
     places = last(page).locator(".passage .where, .quotes .place").all_inner_texts()
@@ -61,7 +60,7 @@ def test_margins_of_a_pdf_name_their_page(page: Any, tmp_path: Path, long_text: 
     ("answered", WITHIN, WITHIN, True),
 ])  # fmt: skip
 def test_an_answer_is_shown_in_its_parts(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Any, text: str, shown: str, large: bool
+    page: Any, monkeypatch: pytest.MonkeyPatch, status: Any, text: str, shown: str, large: bool
 ) -> None:
     def stream(self: Runtime, documents: Any, question: str, **_: Any) -> Iterator[events.Event]:
         yield events.ReadingStarted("m", "wim", ("a",), 1, 9, 512, 1, "bm25")
@@ -75,7 +74,7 @@ def test_an_answer_is_shown_in_its_parts(
 
     query = "SELECT who, MAX(n) FROM t" if "7" in text else ""
     monkeypatch.setattr(Runtime, "stream", stream)
-    add(page, tmp_path / "a.txt", "Hello. Anna Lind signed it.")
+    add(page, "a.txt", "Hello. Anna Lind signed it.")
     ask(page, "Who signed it?")
     answered(page)
     card = last(page)

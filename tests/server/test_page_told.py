@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +20,8 @@ BEGUN = events.ReadingStarted("m", "wim-shallow", ("a",), 2, 18, 512, 0, "likeli
 
 
 @pytest.fixture(autouse=True)
-def ferry(page: Any, tmp_path: Path) -> None:
-    add(page, tmp_path / "a.txt", f"{NOON} {RED}")
+def ferry(page: Any) -> None:
+    add(page, "a.txt", f"{NOON} {RED}")
 
 
 def test_each_stage_is_named_while_it_lasts(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
