@@ -13,8 +13,6 @@ ROOT = Path(__file__).resolve().parent.parent
 def load(name: str) -> ModuleType:
     """Imports scripts/NAME.py anew."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look themselves up there
     spec.loader.exec_module(module)

@@ -49,7 +49,6 @@ def test_ctrl_c_has_node_answer_from_what_was_read(tmp_path: Path) -> None:
     """A terminal sends it to the whole group: the worker must not be in it."""
     question = "How long must the written offer for source code be valid?"
     done = node("ask.mjs", str(GPL), question, "--within", "all", folder=tmp_path)
-    assert done.stderr is not None
     assert done.stderr.readline().startswith("margin: ")
     os.killpg(done.pid, signal.SIGINT)
     said, told = done.communicate(timeout=120)

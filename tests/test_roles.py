@@ -58,9 +58,7 @@ def test_the_judge_reads_and_the_writer_sees_passages_and_the_question_alone() -
 def test_a_writer_is_not_asked_for_what_is_not_there() -> None:
     model, _ = writer()
     with Runtime(SHALLOW, model=model, judge=judge()) as runtime:
-        loaded = runtime._loaded.judge()
-        assert loaded is not None
-        loaded.support = NONE
+        runtime._loaded.judge().support = NONE  # type: ignore[union-attr]
         answer = runtime.ask(DOCUMENT, "What is the telephone number of Brandt?")
     assert answer.status == "not_found"
     assert not model.contexts
@@ -177,13 +175,11 @@ def test_what_was_tuned_for_the_judge_counts_when_it_judges(house: Path, monkeyp
         "wim_edge.loaded_models.load_tuned", lambda path: found["house" if path == house else "smollm2-135m"]
     )
     roles = roles_for(LoadedModels(Settings(model=str(house))), [DOCUMENT])
-    assert roles.writer is not None
     assert (roles.resolved.settings.n_batch, roles.writer.resolved().settings.n_batch) == (64, 128)
 
 
 def test_with_layers_on_other_machines_the_judge_stays_here(house: Path) -> None:
     roles = roles_for(LoadedModels(Settings(model=str(house), rpc="127.0.0.1:1")), [DOCUMENT])
-    assert roles.writer is not None
     own, settings = roles.writer.settings, roles.reader.settings
     assert (own.rpc, own.n_gpu_layers, settings.rpc, settings.n_gpu_layers) == ("127.0.0.1:1", None, None, 0)
 

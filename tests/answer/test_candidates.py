@@ -64,7 +64,6 @@ def read(text: str) -> list[RowRead]:
     with Runtime(Settings(pattern="wim-shallow", prose=False, save=False), model=model) as runtime:
         runtime.ask(Document("t", text), "Which room is Hugo in?")
         session = runtime._session
-        assert session is not None
         reading = session.reading
         before, live = len(reading.cache.sequence), len(model.contexts[0].live)
         found = list(read_rows(reading, [(0, row) for row in rows(Document("t", text))]))

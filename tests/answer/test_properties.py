@@ -83,8 +83,6 @@ def test_support_falls_when_the_passage_is_taken_away(runtime: Runtime) -> None:
     question = "When was the harbour dredged?"
     there = runtime.ask(Document("harbour", HARBOUR), question)
     gone = runtime.ask(Document("harbour", HARBOUR.partition(". ")[2]), question)
-    assert there.support is not None
-    assert gone.support is not None
     assert gone.support < there.support
     assert "1962" in there.short
 

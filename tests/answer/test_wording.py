@@ -48,9 +48,7 @@ def ask(
     settings = Settings(pattern="wim-shallow", save=False).with_changes(**changes)
     reply = writes if callable(writes) else lambda _: writes
     with Runtime(settings, model=FakeModel(reply), judge=FakeModel(lambda _: short)) as runtime:
-        judge = runtime._loaded.judge()
-        assert judge is not None
-        judge.support = support
+        runtime._loaded.judge().support = support  # type: ignore[union-attr]
         runtime._loaded.confirmation = confirmation or Confirmation(writer=0.0)
         return runtime.ask(Document("mill.txt", text), PAID)
 
@@ -184,9 +182,7 @@ def test_passages_that_the_writer_s_context_does_not_hold_are_left_out() -> None
     text = "\n\n".join(said)
     settings = Settings(pattern="wim-shallow", save=False, answer_tokens=32, segment_tokens=128)
     with Runtime(settings, model=model, judge=FakeModel(lambda _: "4,000 crowns")) as runtime:
-        judge = runtime._loaded.judge()
-        assert judge is not None
-        judge.support = SURE
+        runtime._loaded.judge().support = SURE  # type: ignore[union-attr]
         assert runtime.ask(Document("mill.txt", text), PAID).status != "not_found"
     assert seen
     assert model.contexts[0].n_ctx <= 512

@@ -159,7 +159,6 @@ def _endless(handler: Handler) -> None:
 
 def _elsewhere(handler: Handler) -> bool:
     other = handler.server.other
-    assert other is not None
     handler.send_response(302)
     handler.send_header("Location", f"http://localhost:{other.server_port}{handler.path}")
     handler.send_header("X-Linked-Size", str(len(handler.server.data)))

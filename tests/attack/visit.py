@@ -74,7 +74,6 @@ def main() -> int:
             with httpx.Client(base_url=found[0] + "/api", timeout=30, transport=transport) as client:
                 visit(client, "kept" if keeps else "new", keeps=keeps)
                 assert call(client, "GET", "/status") is not None
-            assert server.pid is not None
             os.kill(server.pid, signal.SIGINT)
         else:
             sys.stderr.write(line + stderr.read())

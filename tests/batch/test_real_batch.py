@@ -80,7 +80,6 @@ def test_a_batch_that_is_killed_goes_on(documents: Path, tmp_path: Path, smollm2
                "--out", str(out), "--model", str(smollm2), "--judge", "self", "--threads", "1", "--answer-tokens",
                "12"]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8")
-    assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("2 of 4"):
             process.kill()
@@ -103,7 +102,6 @@ def test_what_is_not_to_be_kept_goes_when_it_is_ended(documents: Path, tmp_path:
                "--out", str(tmp_path / "out"), "--no-save", "--model", "smollm2-135m", "--threads", "1"]  # fmt: skip
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8", env=environment)
-    assert process.stderr is not None
     process.stderr.readline()  # the first row
     assert any((tmp_path / "tmp").rglob("*.reading"))
     process.terminate()

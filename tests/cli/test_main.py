@@ -73,7 +73,6 @@ def asking(model: Path, story: Path, *options: str) -> subprocess.Popen[str]:
          "How long must the written offer for source code be valid?"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("read segment 2"):
             return process

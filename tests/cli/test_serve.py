@@ -24,7 +24,6 @@ def started(*options: str, **variables: str) -> Iterator[tuple[str, subprocess.P
     command = [sys.executable, "-m", "wim_edge", "serve", "--port", "0", *options]
     environment = {**os.environ, **variables}
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    assert server.stderr is not None
     try:
         yield server.stderr.readline(), server
     finally:

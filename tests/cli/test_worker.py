@@ -32,8 +32,6 @@ def test_its_lines_are_utf8_whatever_the_code_page(tmp_path: Path) -> None:
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=environment
     ) as worker:
-        assert worker.stdin is not None
-        assert worker.stdout is not None
         worker.stdin.write(json.dumps(request, ensure_ascii=False) + "\n")
         worker.stdin.flush()
         told = next(json.loads(line) for line in worker.stdout if '"error"' in line)

@@ -141,13 +141,11 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Servers]:
             server = subprocess.Popen([sys.executable, "-c", _SERVER], stdout=subprocess.PIPE, text=True)
             stack.enter_context(server)
             stack.callback(server.kill)
-            assert server.stdout is not None
             made.append((server, f"127.0.0.1:{server.stdout.readline().strip()}"))
         yield made
 
 
 def greeted(server: subprocess.Popen[str], times: int = 1) -> None:
-    assert server.stdout is not None
     assert [server.stdout.readline() for _ in range(times)] == ["greeted\n"] * times
 
 

@@ -39,7 +39,6 @@ def test_an_engine_answers_with_nodes_that_cite(llama_index: Any, runtime: Runti
     assert str(response) == "the answer is blue"
     assert cites(response.source_nodes, story)
     assert response.source_nodes[0].score == response.source_nodes[0].metadata["relevance"] > 0
-    assert response.metadata is not None
     assert (response.metadata["status"], response.metadata["model"]) == ("answered", "fake")
     assert "section: The wall" in response.source_nodes[0].get_content(MetadataMode.LLM)
     assert "relevance" not in response.source_nodes[0].get_content(MetadataMode.LLM)

@@ -138,7 +138,6 @@ def left(temporary: Path, name: str, seconds: float = 60) -> Path:
 def test_it_goes_at_the_end(temporary: Path) -> None:
     with kept_meanwhile(Settings(save=False)) as settings:
         assert settings.save
-        assert settings.readings is not None
         (settings.readings / "a.reading").write_text("read")
         sweep()  # of another one
         assert (settings.readings / "a.reading").exists()

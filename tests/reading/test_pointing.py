@@ -160,7 +160,6 @@ def test_margins_of_real_models_stand_at_their_offsets(
     margins = [event for event in found if type(event) is events.MarginJudged]
     assert margins
     for margin in margins:
-        assert margin.quote is not None
         assert text[slice(*margin.quote)] == margin.text
         assert margin.chars[0] <= margin.quote[0] < margin.quote[1] <= margin.chars[1]
 

@@ -103,7 +103,6 @@ def test_speed_is_remembered_and_decides() -> None:
     assert tuned.known_speed(model) == 10.0
     pattern, why = asked(model, 20)
     assert pattern == "wim-shallow"
-    assert why is not None
     assert why.startswith("whole, with --pattern wim, it would take about")
     assert tuned.known_speed(model) != 10.0  # it has read faster now
     assert asked(model, 20)[0] == "wim"

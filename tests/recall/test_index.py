@@ -59,7 +59,6 @@ def test_titles_texts_and_sentences_stand_where_they_should(library: Library) ->
     assert TEXT[index.char_offset(second) : index.sentence_end(second, 1)].strip() == "It is a small ship."
     assert index.sentence_end(first, 10_000) is None
     run = index.passages_of([1]).find(model.tokenize("A"))
-    assert run is not None
     assert index.document_at(index.passages_of([1]).places(run)).tolist() == [1]
     assert index.passages_of([0]).find(model.tokenize("A")) is None
     assert index.title_runs.find([*model.tokenize(" Pilot"), index.title_runs.end]) is not None
@@ -216,7 +215,6 @@ def check(runs: SuffixArray, text: np.ndarray, run: list[int], places: list[int]
     if not stands and run:
         assert found is None
         return
-    assert found is not None
     assert runs.places(found).tolist() == stands
     assert len(found) == len(stands)
     tokens, edges = runs.successors(found)
@@ -271,7 +269,6 @@ def test_long_runs_that_are_alike() -> None:
     text = text_of([[1] * 100, [1] * 80 + [2]])
     runs = suffix_array_of(text)
     found = runs.find([1] * LONGEST)
-    assert found is not None
     assert len(found) == (100 - LONGEST + 1) + (80 - LONGEST + 1)
     with pytest.raises(ValueError, match="more than"):
         runs.successors(found)

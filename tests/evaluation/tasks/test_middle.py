@@ -60,7 +60,6 @@ def test_kv_places_the_wanted_pair(tmp_path: Path) -> None:
         assert records[example.x or 0] == ("k3", "v3")
         assert sorted(map(list, records)) == pairs
         assert example.gold == (0,)
-        assert example.gold_chars is not None
         assert document.text[slice(*example.gold_chars)] == '"k3": "v3"'
         assert (example.question, example.answers) == ('What is the value of the key "k3"?', ("v3",))
     fewer = build("kv", data=data, documents=(4,))
