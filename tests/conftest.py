@@ -205,10 +205,28 @@ def model_file(smollm2: Path, gemma3: Path, shared: Path) -> Callable[[str], Pat
     return find
 
 
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A tiny model of the test's own, with random weights."""
+    from tests.tiny import write_tiny
+
+    return write_tiny(tmp_path / "tiny.gguf", "llama")
+
+
 @pytest.fixture(scope="session")
 def long_text() -> str:
     """A real text of some 7,600 tokens."""
     return (ROOT / "examples" / "gpl-3.0.txt").read_text(encoding="utf-8")
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    """Returns the path of a file that has this content, in a folder that may have to be made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content, encoding="utf-8")
+    return path
 
 
 @pytest.fixture

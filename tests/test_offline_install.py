@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import written
 from wim_edge import offline_install
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     """The commands that were run; no environment is made."""
     found: list[list[str]] = []
@@ -32,8 +33,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    (tmp_path / "b" / "models" / "m").mkdir(parents=True)
-    (tmp_path / "b" / "models" / "m" / "m.gguf").write_text("GGUF")
+    written(tmp_path / "b" / "models" / "m" / "m.gguf", "GGUF")
     (tmp_path / "b" / "bundle.json").write_text(json.dumps({"requirement": "wim-edge==0.1.0", "models": ["m"]}))
     return tmp_path / "b"
 
@@ -50,9 +50,8 @@ def test_it_installs_from_the_wheels_alone(run: list[list[str]], made: Path, tmp
 
 
 def test_it_says_how_to_ask(
-    run: list[list[str]], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(offline_install, "__file__", str(made / "install.py"))
     monkeypatch.setattr(sys, "argv", ["install.py", str(tmp_path / "we")])
     offline_install.main()
@@ -60,12 +59,8 @@ def test_it_says_how_to_ask(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a file that is open is not replaced")
-def test_a_model_that_is_there_is_left_alone_and_another_one_is_replaced_whole(
-    run: list[list[str]], made: Path, tmp_path: Path
-) -> None:
-    target = tmp_path / "kept" / "m" / "m.gguf"
-    target.parent.mkdir(parents=True)
-    target.write_text("SAME")
+def test_a_model_that_is_there_is_left_alone_and_another_one_is_replaced_whole(made: Path, tmp_path: Path) -> None:
+    target = written(tmp_path / "kept" / "m" / "m.gguf", "SAME")
     with target.open() as opened:
         offline_install.install(made, tmp_path / "we")
         assert target.read_text() == "SAME"  # of the same size

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import written
 from tests.reading.mill import MILL, NONE
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.catalog.entry import WORKING_SPACE
@@ -119,8 +120,7 @@ def test_the_judge_reads_with_its_own_settings(house: Path) -> None:
 
 
 def test_a_writer_s_file_that_cannot_be_loaded_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "broken.gguf"
-    file.write_bytes(b"GGUF")
+    file = written(tmp_path / "broken.gguf", b"GGUF")
     with Runtime(Settings(model=str(file), save=False), judge=judge()) as runtime, pytest.raises(ModelError):
         runtime.stream(DOCUMENT, QUESTION)
 
@@ -137,8 +137,7 @@ def test_changed_settings_share_the_judge() -> None:
 
 @pytest.mark.real
 def test_two_writers_in_two_processes_read_the_text_once(gemma3: Path, tmp_path: Path) -> None:
-    text = tmp_path / "mill.txt"
-    text.write_text(MILL * 4)
+    text = written(tmp_path / "mill.txt", MILL * 4)
     ask = [sys.executable, "-m", "wim_edge", "ask", "--json", "--pattern", "wim-shallow", "--answer-tokens", "8"]
     ask += [str(text), "What did Brandt pay for the mill?"]
     usage = []

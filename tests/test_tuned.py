@@ -18,55 +18,44 @@ from wim_edge.testing import FakeModel
 real = pytest.mark.real  # llama.cpp, on a tiny model
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    from tests.tiny import write_tiny
-
-    return write_tiny(tmp_path / "tiny.gguf", "llama")
-
-
-def found(model: Path) -> dict[str, object]:
-    return tuned.load(model)
-
-
 @real
-def test_the_users_settings_stand_before(model: Path) -> None:
+def test_the_users_settings_stand_before(tiny: Path) -> None:
     found = {"n_threads": 1, "n_batch": 256, "flash_attn": True}
-    tuned.save(model, found)
-    with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(n_batch=64)) as opened:
+    tuned.save(tiny, found)
+    with loaded_models.open_model(ResolvedModel("tiny", tiny, None), Settings(n_batch=64)) as opened:
         assert (opened.settings.n_batch, opened.settings.n_threads, opened.settings.flash_attn) == (64, 1, True)
-    with loaded_models.open_model(ResolvedModel("tiny", model, None), Settings(flash_attn=False)) as opened:
+    with loaded_models.open_model(ResolvedModel("tiny", tiny, None), Settings(flash_attn=False)) as opened:
         assert opened.settings.flash_attn is False
 
 
 @real
 @pytest.mark.parametrize("setting", [{"flash_attn": 7}, {"flash_attn": "x"}, {"n_batch": 512.5}, {"kv_type": [1]}])
-def test_settings_of_another_type_are_not_used(model: Path, setting: dict[str, object]) -> None:
-    tuned.save(model, setting)
-    assert not found(model)
-    tuned.save(model, {})
-    loaded_models.open_model(ResolvedModel("tiny", model, None), Settings()).close()
+def test_settings_of_another_type_are_not_used(tiny: Path, setting: dict[str, object]) -> None:
+    tuned.save(tiny, setting)
+    assert not tuned.load(tiny)
+    tuned.save(tiny, {})
+    loaded_models.open_model(ResolvedModel("tiny", tiny, None), Settings()).close()
 
 
 @real
 @pytest.mark.parametrize("change", ["file", "machine", "damaged", "foreign", "setting"])
-def test_what_no_longer_holds_is_not_used(model: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+def test_what_no_longer_holds_is_not_used(tiny: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     from wim_edge.engine import tune
 
-    tuned.save(model, {"n_threads": 1})
-    assert found(model) == {"n_threads": 1}
+    tuned.save(tiny, {"n_threads": 1})
+    assert tuned.load(tiny) == {"n_threads": 1}
     store = Paths.from_environment().config / "tuned.json"
     if change == "file":
-        os.utime(model, (1, 1))
+        os.utime(tiny, (1, 1))
     elif change == "machine":
         monkeypatch.setattr(tune, "machine", lambda: "another")
     elif change == "damaged":
         store.write_text("{")
     elif change == "foreign":
-        store.write_text(json.dumps({str(model): {"x": 1}}))
+        store.write_text(json.dumps({str(tiny): {"x": 1}}))
     else:
         store.write_text(store.read_text().replace('"n_threads": 1', '"n_threads": -1'))
-    assert found(model) == {}
+    assert tuned.load(tiny) == {}
 
 
 def three_tuned(folder: Path) -> tuple[Path, list[Path]]:
@@ -90,9 +79,9 @@ def test_damage_to_one_entry_costs_no_other_one(tmp_path: Path, damage: Callable
     store, (one, two, three) = three_tuned(tmp_path)
     damaged = damage(store.read_text())
     store.write_text(damaged)
-    assert [found(path) for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 2}, {}]
+    assert [tuned.load(path) for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 2}, {}]
     tuned.save(two, {"n_threads": 5})
-    assert [found(path) for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 5}, {}]
+    assert [tuned.load(path) for path in (one, two, three)] == [{"n_threads": 1}, {"n_threads": 5}, {}]
     assert set(json.loads(store.read_text())) == {str(one), str(two)}
     assert store.with_name("tuned.json.damaged").read_text() == damaged
 
@@ -101,7 +90,7 @@ def test_damage_to_one_entry_costs_no_other_one(tmp_path: Path, damage: Callable
 def test_commas_that_are_lost_cost_nothing(tmp_path: Path) -> None:
     store, models = three_tuned(tmp_path)
     store.write_text(store.read_text().replace(",\n", "\n"))
-    assert [found(path)["n_threads"] for path in models] == [1, 2, 3]
+    assert [tuned.load(path)["n_threads"] for path in models] == [1, 2, 3]
 
 
 @real
@@ -113,21 +102,21 @@ def test_an_entry_that_is_none_of_ours_stays_as_it_is(tmp_path: Path, entry: obj
     tuned.save(two, None)
     del before[str(two)]
     assert json.loads(store.read_text()) == before
-    assert found(one) == {"n_threads": 1}
+    assert tuned.load(one) == {"n_threads": 1}
     assert not list(store.parent.glob("*.damaged"))
 
 
 @real
 @pytest.mark.parametrize("instead", [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, None])
-def test_what_is_no_such_file_is_moved_aside(model: Path, instead: bytes | None) -> None:
+def test_what_is_no_such_file_is_moved_aside(tiny: Path, instead: bytes | None) -> None:
     store = Paths.from_environment().config / "tuned.json"
     store.parent.mkdir(parents=True)
     if instead is None:
         store.mkdir()
     else:
         store.write_bytes(instead)
-    tuned.save(model, {"n_threads": 1})
-    assert found(model) == {"n_threads": 1}
+    tuned.save(tiny, {"n_threads": 1})
+    assert tuned.load(tiny) == {"n_threads": 1}
     aside = store.with_name("tuned.json.damaged")
     assert aside.is_dir() if instead is None else aside.read_bytes() == instead
 

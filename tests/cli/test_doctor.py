@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from tests.cli.scripted import run
-from tests.tiny import write_tiny
 from wim_edge.catalog import EMBEDDED, Catalog
 from wim_edge.engine import available_memory
 from wim_edge.engine.memory_estimate import readable
@@ -27,10 +26,10 @@ def facts(*args: object, code: int = 0) -> dict[str, Any]:
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tiny(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model that is not tried in a process of its own first."""
     monkeypatch.setattr("wim_edge.engine.load_check.check", lambda path: None)
-    return write_tiny(tmp_path / "tiny.gguf", "llama")
+    return tiny
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.cli.scripted import give, run
+from tests.conftest import written
 from tests.library.conftest import papers
 from tests.recall.conftest import DOCUMENTS, writes
 from wim_edge import loaded_models
@@ -157,8 +158,7 @@ def test_equal_titles_are_shown_by_their_names_and_files(tmp_path: Path) -> None
 
 def test_a_file_that_changed_is_read_again_before_a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     question = "When was the lighthouse built?"
-    path = tmp_path / "a.txt"
-    path.write_text("The lighthouse was built in 1904.")
+    path = written(tmp_path / "a.txt", "The lighthouse was built in 1904.")
     run("library", "add", str(path))
     path.write_text("The lighthouse was built in 1911.")
     asked = run("ask", "--library", "default", question)
@@ -230,8 +230,7 @@ def test_watch_syncs_whenever_something_changes(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_document_that_is_also_named_is_read_once(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("The lighthouse was built in 1904.")
+    path = written(tmp_path / "a.txt", "The lighthouse was built in 1904.")
     run("library", "add", str(path))
     result = run("ask", "--library", "default", "--json", str(path), "When was the lighthouse built?")
     started = next(found for line in result.stdout.splitlines() if (found := json.loads(line))["type"] ==

@@ -14,7 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, written
 from wim_edge.cli import main
 
 COMMAND = [sys.executable, "-m", "wim_edge"]
@@ -88,8 +88,7 @@ def asking(model: Path, story: Path, *options: str) -> subprocess.Popen[str]:
 def test_output_that_fails_never_kills_the_process(
     model_file: Callable[[str], Path], tmp_path: Path, redirection: str, codes: set[int]
 ) -> None:
-    story = tmp_path / "story.txt"
-    story.write_text("The house is blue. " * 15, encoding="utf-8")
+    story = written(tmp_path / "story.txt", "The house is blue. " * 15)
     options = f"-m {model_file('llama')} --judge self --segment-tokens 128 --margin-tokens 8 --answer-tokens 8"
     command = f"'{sys.executable}' -m wim_edge ask {options} {story} 'Which colour?' {redirection}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
@@ -103,8 +102,7 @@ def test_output_that_fails_never_kills_the_process(
 def test_ctrl_c_once_answers_twice_cancels(
     smollm2: Path, tmp_path: Path, long_text: str, presses: int, code: int
 ) -> None:
-    story = tmp_path / "story.txt"
-    story.write_text(long_text, encoding="utf-8")
+    story = written(tmp_path / "story.txt", long_text)
     process = asking(smollm2, story, "--prose", "--answer", "free")  # which takes its time
     process.send_signal(signal.SIGINT)
     for _ in range(presses - 1):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.conftest import written
 from tests.tiny import smallest_gguf, write_tiny_embedder
 from wim_edge import catalog
 from wim_edge.catalog import EMBEDDED, SCOUT, HubSource, ModelEntry, own
@@ -47,9 +48,7 @@ def test_list_shows_every_model_and_who_judges(home: Path) -> None:
     assert all(name in shown for name in ("smollm2-135m", "qwen3-8b", "mine"))
     assert "\x1b" not in shown
     assert f"No judge is on this disk: wim-edge models pull {EMBEDDED}\n" in shown
-    own = home / "models" / EMBEDDED / "SmolLM2-135M-Instruct.Q4_1.gguf"
-    own.parent.mkdir(parents=True)
-    own.write_bytes(smallest_gguf())
+    written(home / "models" / EMBEDDED / "SmolLM2-135M-Instruct.Q4_1.gguf", smallest_gguf())
     assert f"{EMBEDDED} judges for the models that write\n" in run("list").output
 
 
@@ -118,8 +117,7 @@ class TestPullWithJudge:
                 raise DownloadError("no route to host", "Check the network.")
             path = catalog.own_copy(entry)
             for made in (path, requantized_copy(entry) or path):
-                made.parent.mkdir(parents=True, exist_ok=True)
-                made.write_bytes(smallest_gguf())
+                written(made, smallest_gguf())
             return path
 
         self.fails: list[str] = []
@@ -177,8 +175,7 @@ def test_an_unknown_name() -> None:
 
 
 def test_add_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "house.gguf"
-    file.write_bytes(smallest_gguf())
+    file = written(tmp_path / "house.gguf", smallest_gguf())
     result = run("add", str(file))
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("house: 0M, context 512,")
@@ -189,8 +186,7 @@ def test_add_a_file(tmp_path: Path) -> None:
 
 
 def test_add_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    file = tmp_path / "m.gguf"
-    file.write_bytes(smallest_gguf())
+    file = written(tmp_path / "m.gguf", smallest_gguf())
     source = HubSource("me/model", "m-Q4_K_M.gguf")
     begun = ModelEntry("m", "me/model", "mit", "?", 1, 1, len(smallest_gguf()), (source,))
     monkeypatch.setattr(own, "from_hub", lambda repo, wanted, name: (begun, "mit"))

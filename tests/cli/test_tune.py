@@ -15,13 +15,6 @@ pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
-    from tests.tiny import write_tiny
-
-    return write_tiny(tmp_path / "tiny.gguf", "llama")
-
-
-@pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
     """Speeds (prefill, decode) by label; 100 and 10 where none is given."""
     from wim_edge.engine import tune
@@ -45,39 +38,35 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
     return speeds
 
 
-def found(model: Path) -> dict[str, Any]:
-    return tuned.load(model)
-
-
-def test_the_fastest_is_remembered(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
+def test_the_fastest_is_remembered(tiny: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["flash attention on"] = (200.0, 10.0)
     scripted["batches of 256"] = (99.0, 10.0)
-    result = run("tune", model)
+    result = run("tune", tiny)
     assert result.exit_code == 0, result.output
     assert "chosen: flash_attn True; " in result.stdout
-    assert found(model) == {"flash_attn": True}
+    assert tuned.load(tiny) == {"flash_attn": True}
 
 
-def test_nothing_faster_is_said(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
+def test_nothing_faster_is_said(tiny: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 256"] = (102.0, 10.0)  # noise
-    assert "chosen: as it is" in run("tune", model).stdout
-    assert found(model) == {}
+    assert "chosen: as it is" in run("tune", tiny).stdout
+    assert tuned.load(tiny) == {}
 
 
-def test_what_was_not_done_in_time_is_told(model: Path, scripted: dict[str, tuple[float, float]]) -> None:
+def test_what_was_not_done_in_time_is_told(tiny: Path, scripted: dict[str, tuple[float, float]]) -> None:
     scripted["batches of 1024"] = (0.0, 10.0)
-    line = next(line for line in run("tune", model).stdout.splitlines() if line.startswith("batches of 1024"))
+    line = next(line for line in run("tune", tiny).stdout.splitlines() if line.startswith("batches of 1024"))
     assert "not finished" in line
     assert "inf" not in line
-    ways = json.loads(run("tune", model, "--json").stdout, parse_constant=pytest.fail)["ways"]
+    ways = json.loads(run("tune", tiny, "--json").stdout, parse_constant=pytest.fail)["ways"]
     assert {way["label"]: way["cost"] for way in ways}["batches of 1024"] is None
 
 
-def test_a_real_measurement(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_measurement(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from wim_edge.engine import tune
 
     monkeypatch.setattr(tune, "PREFILL_SECONDS", 0.1)
     monkeypatch.setattr(tune, "DECODE_SECONDS", 0.1)
-    facts = json.loads(run("tune", model, "--json").stdout)
+    facts = json.loads(run("tune", tiny, "--json").stdout)
     assert facts["ways"][0]["prefill"] > 0
     assert {way["label"] for way in facts["ways"]} >= {"as it is", "flash attention on", "KV cache q8_0"}

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tests.conftest import written
 from tests.documents.make import archive, claiming, members_of, place_of, rezip, saved
 from wim_edge.documents import read_document
 from wim_edge.errors import DocumentError
@@ -101,8 +102,7 @@ def test_refused(refuse) -> None:
 
 
 def test_entities_are_not_expanded(read, tmp_path) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text("SECRET")
+    secret = written(tmp_path / "secret", "SECRET")
     document = (
         f'<!DOCTYPE d [<!ENTITY a "boom"><!ENTITY f SYSTEM "{secret.as_uri()}">]>'
         f"<w:document {W}><w:body><w:p><w:r><w:t>x &a; &f;</w:t></w:r></w:p></w:body></w:document>"
@@ -116,8 +116,7 @@ def test_entities_are_not_expanded(read, tmp_path) -> None:
 def test_damage_is_a_document_error_or_costs_no_text(tmp_path) -> None:
     chance = random.Random(7)
     good = sample()
-    path = tmp_path / "a.docx"
-    path.write_bytes(good)
+    path = written(tmp_path / "a.docx", good)
     whole, refused, read_whole = read_document(path).text, list[str](), 0
     members = members_of(good)
     for _ in range(60):

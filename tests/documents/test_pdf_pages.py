@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import written
 from tests.documents.make import pdf
 from tests.documents.scanned import said, scan, scripted
 from wim_edge.documents import read_document
@@ -21,9 +22,7 @@ PAGE = b"The ferry sails at noon.\nIt is a small ship with\na crew of three."
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "a.pdf"
-    path.write_bytes(pdf(PAGE, b"", b"Another page."))
-    return path
+    return written(tmp_path / "a.pdf", pdf(PAGE, b"", b"Another page."))
 
 
 def test_every_word_has_its_place_in_the_order_of_the_lines(file: Path) -> None:
@@ -70,8 +69,7 @@ def test_a_page_that_is_cropped_is_told_as_it_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_word_that_is_broken_over_two_lines_has_two_places(tmp_path: Path) -> None:
-    path = tmp_path / "a.pdf"
-    path.write_bytes(pdf(b"The passengers of this ferry are transpor-\nted for nothing at all."))
+    path = written(tmp_path / "a.pdf", pdf(b"The passengers of this ferry are transpor-\nted for nothing at all."))
     text = read_pdf("a.pdf", path.read_bytes(), Limits()).text
     words = [one for one in page_words(path, 1, text) if text[one.start : one.end].startswith("transpor")]
     assert [text[one.start : one.end] for one in words] == ["transported"] * 2
@@ -92,8 +90,7 @@ def test_there_is_no_such_page(file: Path, page: int) -> None:
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "a.pdf"
-    path.write_bytes(b"%PDF-1.4 no")
+    path = written(tmp_path / "a.pdf", b"%PDF-1.4 no")
     with pytest.raises(DocumentError, match=r"a\.pdf"):
         page_sizes(path)
     with pytest.raises(DocumentError, match="gone"):

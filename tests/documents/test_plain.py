@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import written
 from tests.documents.make import place_of
 from wim_edge.documents import read_document
 from wim_edge.documents.plain import is_markup, plain
@@ -59,8 +60,7 @@ def test_without_the_extra_it_is_read_as_it_stands(monkeypatch: pytest.MonkeyPat
 
 
 def test_rows_of_pages(tmp_path: Path) -> None:
-    path = tmp_path / "pages.jsonl"
-    path.write_text(json.dumps({"title": "Lighthouses", "text": PAGE}))
+    path = written(tmp_path / "pages.jsonl", json.dumps({"title": "Lighthouses", "text": PAGE}))
     ((title, document),), _ = documents_in(path)
     assert (title, document.path) == ("Lighthouses", path)
     assert "Lamp 7 | lit in 1807" in document.text
@@ -99,8 +99,7 @@ def test_headings_of_an_endless_text_are_not_looked_for(read) -> None:
 
 
 def test_long_markdown_keeps_its_title_but_no_headings(tmp_path: Path) -> None:
-    path = tmp_path / "a.md"
-    path.write_text("---\ntitle: Minutes\n---\n# One\n\ntext\n")
+    path = written(tmp_path / "a.md", "---\ntitle: Minutes\n---\n# One\n\ntext\n")
     assert [mark.section for mark in read_document(path).marks] == ["One"]
     short = read_document(path, limits=Limits(markdown_lines=3))
     assert (short.title, short.marks) == ("Minutes", ())

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
+from tests.conftest import written
 from tests.documents.conftest import Read, Refuse
 from tests.documents.make import pdf, place_of, saved
 from tests.documents.scanned import Runs, picture, png, said, scan, scripted
@@ -111,8 +112,7 @@ def test_a_page_that_takes_too_long_is_left_out(read: Read, worker: Runs, monkey
 
 
 def test_what_was_recognised_is_kept_for_its_owner_alone(tmp_path: Path, worker: Runs) -> None:
-    path = tmp_path / "kept.pdf"
-    path.write_bytes(scan([["a"], ["b"]]))
+    path = written(tmp_path / "kept.pdf", scan([["a"], ["b"]]))
     worker.append([said(1, ("One", 70, 100, 130, 130, 0.9)), said(2, ("Two", 70, 100, 130, 130, 0.9))])
     (found,) = find_scans([path])
     assert found.pages == (1, 2)
@@ -136,11 +136,9 @@ def test_what_was_recognised_is_kept_for_its_owner_alone(tmp_path: Path, worker:
     '{"pages": [{"page": 1, "boxes": [["a"]]}]}', '{"pages": [{"page": 1e400, "boxes": []}]}',
 ])  # fmt: skip
 def test_whatever_lies_in_the_cache_is_no_text(tmp_path: Path, worker: Runs, kept: str) -> None:
-    path = tmp_path / "a.pdf"
-    path.write_bytes(scan([["a"]]))
+    path = written(tmp_path / "a.pdf", scan([["a"]]))
     file = scans._file(path.read_bytes())
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(kept)
+    written(file, kept)
     worker.append([said(1, ("One", 70, 100, 130, 130, 0.9))])
     (found,) = find_scans([path])
     assert len(list(found.recognise(keep=True))) == 1
@@ -148,8 +146,7 @@ def test_whatever_lies_in_the_cache_is_no_text(tmp_path: Path, worker: Runs, kep
 
 
 def test_a_picture_that_was_left_in_the_middle_is_gone_on_with(tmp_path: Path, worker: Runs) -> None:
-    path = tmp_path / "fax.png"
-    path.write_bytes(png("x"))
+    path = written(tmp_path / "fax.png", png("x"))
     pages = [said(page, (f"Page {page}", 70, 100, 130, 130, 0.9)) for page in (1, 2, 3)]
     worker += [['{"count": 3}', *pages], ['{"count": 3}', *pages[1:]]]
     (found,) = find_scans([path])
@@ -177,8 +174,7 @@ def test_what_is_not_read_of_a_picture_of_many_pages_is_told(tmp_path: Path, wor
 
 
 def test_it_ends_in_the_middle_of_a_page_when_that_is_wished(tmp_path: Path, worker: Runs) -> None:
-    path = tmp_path / "a.pdf"
-    path.write_bytes(scan([["1"], ["slow"]]))
+    path = written(tmp_path / "a.pdf", scan([["1"], ["slow"]]))
     worker.append([said(1, ("One", 70, 100, 130, 130, 0.9)), "hang"])
     (found,), seen = find_scans([path]), list[int]()
     for page in found.recognise(is_stopped=lambda: bool(seen)):
@@ -187,8 +183,7 @@ def test_it_ends_in_the_middle_of_a_page_when_that_is_wished(tmp_path: Path, wor
 
 
 def test_none_are_recognised_above_the_limit(tmp_path: Path, worker: Runs) -> None:
-    path = tmp_path / "long.pdf"
-    path.write_bytes(scan([["a"], ["b"]]))
+    path = written(tmp_path / "long.pdf", scan([["a"], ["b"]]))
     (found,) = find_scans([path], Limits(scan_pages=1))
     assert found.pages == (1,)
     assert not find_scans([path], Limits(scan_pages=0))

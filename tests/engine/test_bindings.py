@@ -153,21 +153,20 @@ def name_of(path: Path) -> str:
     return bindings.fingerprint(read_header(path))
 
 
-def test_a_copy_has_the_same_fingerprint_and_a_changed_file_another(tmp_path: Path) -> None:
-    path = write_tiny(tmp_path / "tiny.gguf", "llama")
-    first = name_of(path)
+def test_a_copy_has_the_same_fingerprint_and_a_changed_file_another(tiny: Path) -> None:
+    first = name_of(tiny)
     assert len(first) == 32
-    assert name_of(Path(shutil.copy(path, tmp_path / "copy.gguf"))) == first
-    data = path.read_bytes()
-    header = read_header(path)
+    assert name_of(Path(shutil.copy(tiny, tiny.with_name("copy.gguf")))) == first
+    data = tiny.read_bytes()
+    header = read_header(tiny)
     weights = sum(tensor.nbytes or 0 for tensor in header.tensors)
     for at in (len(data) - weights, len(data) - 1):  # the first and the last block of the weights
         changed = bytearray(data)
         changed[at] ^= 1
-        path.write_bytes(changed)
-        assert name_of(path) != first
-    path.write_bytes(data + b"\0" * 32)
-    assert name_of(path) != first
+        tiny.write_bytes(changed)
+        assert name_of(tiny) != first
+    tiny.write_bytes(data + b"\0" * 32)
+    assert name_of(tiny) != first
 
 
 def test_weights_and_tokenizer_change_it(tmp_path: Path) -> None:
@@ -176,8 +175,7 @@ def test_weights_and_tokenizer_change_it(tmp_path: Path) -> None:
     assert len(names) == 3
 
 
-def test_the_build_changes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_tiny(tmp_path / "tiny.gguf", "llama")
-    first = name_of(path)
+def test_the_build_changes_it(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = name_of(tiny)
     monkeypatch.setattr(bindings, "BUILD", "0.0.0")
-    assert name_of(path) != first
+    assert name_of(tiny) != first

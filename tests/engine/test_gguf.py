@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.attack.models import File
+from tests.conftest import written
 from tests.tiny import N_EMBD, N_LAYER, smallest_gguf, write_tiny, write_tiny_embedder
 from wim_edge.engine import memory_estimate
 from wim_edge.engine.gguf import is_embedding_model, read_header
@@ -35,8 +36,7 @@ def test_a_good_header(tiny: Path) -> None:
 def test_embedding_models_are_recognized(tiny: Path, tmp_path: Path) -> None:
     assert is_embedding_model(write_tiny_embedder(tmp_path / "bert.gguf"))
     assert not is_embedding_model(tiny)
-    broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF")
+    broken = written(tmp_path / "broken.gguf", b"GGUF")
     assert not is_embedding_model(broken)
 
 
@@ -51,8 +51,7 @@ def test_per_layer_lists(tmp_path: Path) -> None:
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.05, 0.2, 0.5, 0.9, 0.9999])
 def test_truncated_anywhere(tiny: Path, tmp_path: Path, share: float) -> None:
     data = tiny.read_bytes()
-    cut = tmp_path / "cut.gguf"
-    cut.write_bytes(data[: int(len(data) * share)])
+    cut = written(tmp_path / "cut.gguf", data[: int(len(data) * share)])
     with pytest.raises(ModelFileError) as caught:
         read_header(cut)
     assert caught.value.hint
@@ -71,8 +70,7 @@ def test_a_damaged_header_is_read_or_refused(tiny: Path, at: int, value: int) ->
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"PK\x03\x04" * 100, b"GGUF" + b"\xff" * 100, b"\0" * 1000])
 def test_foreign_files(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "foreign.gguf"
-    path.write_bytes(content)
+    path = written(tmp_path / "foreign.gguf", content)
     with pytest.raises(ModelFileError, match=r"not a GGUF file|GGUF version"):
         read_header(path)
 
@@ -137,12 +135,10 @@ def test_what_every_file_has(tmp_path: Path) -> None:
 
 def test_parts_of_a_split_model(tiny: Path, tmp_path: Path) -> None:
     data = tiny.read_bytes()
-    first = tmp_path / "m-00001-of-00002.gguf"
-    first.write_bytes(data)
+    first = written(tmp_path / "m-00001-of-00002.gguf", data)
     with pytest.raises(ModelFileError, match=r"00002-of-00002\.gguf: a part of the model is missing"):
         read_header(first)
-    second = tmp_path / "m-00002-of-00002.gguf"
-    second.write_bytes(data)
+    second = written(tmp_path / "m-00002-of-00002.gguf", data)
     assert read_header(first).nbytes == 2 * len(data)
     with pytest.raises(ModelFileError, match="part 2"):
         read_header(second)

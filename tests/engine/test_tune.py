@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiny import write_tiny
 from wim_edge.engine import tune
 from wim_edge.engine.context import Context
 from wim_edge.engine.model import Model
@@ -16,11 +15,6 @@ from wim_edge.errors import EngineError
 from wim_edge.settings import Settings
 
 pytestmark = pytest.mark.real  # llama.cpp, on a tiny model
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> Path:
-    return write_tiny(tmp_path / "tiny.gguf", "llama")
 
 
 def way(prefill: float, decode: float = 10.0) -> RunConfig:
@@ -64,14 +58,14 @@ def test_a_file_that_cannot_be_run_is_an_error(tiny: Path, monkeypatch: pytest.M
         list(tune.search(tiny, Settings(n_threads=1)))
 
 
-def test_speeds_count_evaluated_tokens(tmp_path: Path) -> None:
-    with Model(write_tiny(tmp_path / "tiny.gguf", "llama"), Settings(n_threads=1)) as model:
+def test_speeds_count_evaluated_tokens(tiny: Path) -> None:
+    with Model(tiny, Settings(n_threads=1)) as model:
         found = measure_speed(model, 512)
     assert (found.prefill_tokens, found.decode_tokens) == (512, 48)  # a tiny model has the time for all
     assert found.prefill > found.decode > 0
 
 
-def test_a_slow_machine_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_machine_is_interrupted(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decode = Context.decode
 
     def slowly(self: Context, parts: list[tuple[int, int, list[int], int]]) -> object:
@@ -82,7 +76,7 @@ def test_a_slow_machine_is_interrupted(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(tune, "PREFILL_SECONDS", 0.5)
     monkeypatch.setattr(tune, "DECODE_SECONDS", 0.3)
     begun = time.monotonic()
-    with Model(write_tiny(tmp_path / "tiny.gguf", "llama"), Settings(n_threads=1)) as model:
+    with Model(tiny, Settings(n_threads=1)) as model:
         found = measure_speed(model, 512)
     assert time.monotonic() - begun < 10
     assert 8 <= found.prefill_tokens < 64

@@ -16,7 +16,7 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def library(home: Path) -> Library:
+def library() -> Library:
     return Library("papers", create=True)
 
 

@@ -31,7 +31,7 @@ Library("papers").put("rows", documents())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
-def test_killed_while_adding(home: Path, library: Library) -> None:
+def test_killed_while_adding(library: Library) -> None:
     library.put("before", [("Before", Document("Before", "It stays."))])
     version = library.version
     killed = subprocess.run([sys.executable, "-c", _KILLED], check=False)
@@ -43,9 +43,7 @@ def test_killed_while_adding(home: Path, library: Library) -> None:
     assert len(library.search("words", 5)) == 1
 
 
-def test_a_library_that_cannot_be_written_can_be_asked(
-    home: Path, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_that_cannot_be_written_can_be_asked(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     library.put("a", [("Lighthouse", Document("Lighthouse", "It was built in 1904."))])
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # as on a read-only disk, for root too
     opened: list[str] = []

@@ -19,7 +19,7 @@ from wim_edge.library.ingest import add, sync
 from wim_edge.library.library import Library
 
 
-def test_a_name_that_another_document_has_taken_meanwhile(home: Path, library: Library) -> None:
+def test_a_name_that_another_document_has_taken_meanwhile(library: Library) -> None:
     library.put("a", [("A", Document("A", "One."))])
     library.put("b", [("A (2)", Document("A (2)", "Two."))])
     library.put("b", [("A", Document("A", "Three.")), ("A (2)", Document("A (2)", "Two."))])

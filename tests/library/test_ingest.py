@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import written
 from tests.documents.scanned import said, scan, scripted
 from tests.library.conftest import documents, papers, write_rows
 from wim_edge.library import ingest
@@ -26,8 +27,7 @@ def states(found: list[IngestResult]) -> dict[str, str]:
 
 def test_a_folder_is_added_once_and_again_where_it_changed(home: Path, library: Library) -> None:
     folder = papers(home, a="The lighthouse was built in 1904.")
-    (folder / "sub").mkdir()
-    (folder / "sub" / "b.md").write_text("# A heading\n\nThe harbour froze.")
+    written(folder / "sub" / "b.md", "# A heading\n\nThe harbour froze.")
     (folder / ".hidden.txt").write_text("no")
     (folder / "picture.png").write_bytes(b"\x89PNG")
     assert states(list(add(library, [folder]))) == {"a.txt": "added", "b.md": "added", "picture.png": "skipped"}
@@ -166,16 +166,14 @@ def test_json_lines_with_equal_titles_without_titles_and_without_text(home: Path
     assert set(documents(library)) == {"Ferry", "Ferry (2)", "rows 3", "Kilt", "Body"}
     kept = library.documents([hit.document for hit in library.search("ferry", 5)])
     assert {one.title for one in kept} == {"Ferry"}
-    zipped = home / "rows2.jsonl.gz"
-    zipped.write_bytes(gzip.compress(path.read_bytes()))
+    zipped = written(home / "rows2.jsonl.gz", gzip.compress(path.read_bytes()))
     (other,) = add(library, [zipped])
     assert other.documents == 5
     assert "Ferry (4)" in documents(library)
 
 
 def test_rows_that_unpack_to_too_much_are_refused(home: Path, library: Library) -> None:
-    path = home / "rows.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"title": "a", "text": "b"}\n' + b"\n" * 1_000_000))
+    path = written(home / "rows.jsonl.gz", gzip.compress(b'{"title": "a", "text": "b"}\n' + b"\n" * 1_000_000))
     (one,) = add(library, [path], limits=Limits(document_bytes=10_000))
     assert (one.state, one.note) == ("failed", "larger than 10,000 bytes")
     (one,) = add(library, [path])
@@ -189,8 +187,7 @@ def test_rows_that_unpack_to_too_much_are_refused(home: Path, library: Library) 
      ('{"title": "a", "text": ""}', "no row holds any text")],
 )  # fmt: skip
 def test_rows_that_are_none_are_told(home: Path, library: Library, rows: str, why: str) -> None:
-    path = home / "rows.jsonl"
-    path.write_text(rows)
+    path = written(home / "rows.jsonl", rows)
     (one,) = add(library, [path])
     assert one.state == "failed"
     assert why in one.note
@@ -211,8 +208,7 @@ def test_what_cannot_be_read_leaves_the_rest_and_what_was_there(home: Path, libr
 
 
 def test_a_file_that_is_gone_is_let_go_of_by_its_own_name(home: Path, library: Library) -> None:
-    path = home / "a.txt"
-    path.write_text("Here for now.")
+    path = written(home / "a.txt", "Here for now.")
     list(add(library, [path]))
     path.unlink()
     assert states(list(add(library, [path]))) == {"a.txt": "gone"}
@@ -229,8 +225,7 @@ def test_a_file_that_is_gone_is_let_go_of_by_its_own_name(home: Path, library: L
 @pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root may read everything")
 def test_a_folder_that_cannot_be_read_loses_nothing(home: Path, library: Library) -> None:
     folder = home / "disk" / "sub"
-    folder.mkdir(parents=True)
-    (folder / "a.txt").write_text("Kept.")
+    written(folder / "a.txt", "Kept.")
     list(add(library, [home / "disk"]))
     folder.chmod(0)
     found = list(add(library, [home / "disk"], prune=True))
@@ -261,8 +256,7 @@ def write_again(path: Path, text: str) -> None:
 
 
 def test_the_same_size_and_time_of_another_text(home: Path, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = home / "rates.md"
-    path.write_text("The fee is 55 euros.")
+    path = written(home / "rates.md", "The fee is 55 euros.")
     list(add(library, [path]))
     write_again(path, "The fee is 70 euros.")
     assert states(list(sync(library))) == {"rates.md": "changed"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import written
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError
 from wim_edge.library.library import Library, known_libraries, remove_library
@@ -39,9 +40,8 @@ def test_the_best_passage_comes_first_and_a_title_counts(library: Library) -> No
     assert [one.title for one in found] == ["Harbour", "Sea"]
 
 
-def test_a_damaged_library_says_so_and_can_be_dropped(home: Path, library: Library) -> None:
-    path = library.folder / "documents.sqlite"
-    path.write_bytes(b"not a database" * 1000)
+def test_a_damaged_library_says_so_and_can_be_dropped(library: Library) -> None:
+    written(library.folder / "documents.sqlite", b"not a database" * 1000)
     with pytest.raises(LibraryError, match="papers") as caught:
         Library("papers")
     assert "remove papers" in caught.value.hint
@@ -100,7 +100,7 @@ def test_damage_inside_is_told(library: Library, damage: str) -> None:
     assert "remove papers" in caught.value.hint
 
 
-def test_one_that_was_killed_at_its_beginning_holds_nothing_yet(home: Path, library: Library) -> None:
+def test_one_that_was_killed_at_its_beginning_holds_nothing_yet(library: Library) -> None:
     library.folder.joinpath("documents.sqlite").unlink()
     library.folder.joinpath("documents.sqlite").touch()
     with pytest.raises(LibraryError, match="holds nothing yet"):
@@ -127,8 +127,7 @@ def test_names_and_libraries_that_are_none(home: Path) -> None:
 
 def test_what_is_not_a_library_is_not_listed(home: Path, library: Library) -> None:
     stray = home / "home" / "libraries" / "a b"
-    stray.mkdir()
-    (stray / "documents.sqlite").write_bytes(b"")
+    written(stray / "documents.sqlite", b"")
     assert known_libraries() == ["papers"]
 
 

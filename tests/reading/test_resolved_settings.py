@@ -115,14 +115,11 @@ def test_what_is_not_to_be_kept_is_not() -> None:
 
 
 @pytest.mark.real
-def test_models_toml_is_told(tmp_path: Path) -> None:
-    from tests.tiny import write_tiny
-
-    file = write_tiny(tmp_path / "tiny.gguf", "llama")
+def test_models_toml_is_told(tmp_path: Path, tiny: Path) -> None:
     (tmp_path / "home/config").mkdir(parents=True)
     (tmp_path / "home/config/models.toml").write_text(
         '[models."mine"]\ndescription = "x"\nlicence = "x"\nparameters = "1"\ncontext = 4096\nrank = 1\n'
-        f'bytes = {file.stat().st_size}\n[models."mine".source]\nkind = "path"\npath = "{file}"\n'
+        f'bytes = {tiny.stat().st_size}\n[models."mine".source]\nkind = "path"\npath = "{tiny}"\n'
         '[models."mine".settings]\npattern = "rag"\n'
     )
     with Runtime(PLAIN.with_changes(model="mine", answer_tokens=2)) as runtime:

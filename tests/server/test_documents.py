@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from tests.conftest import written
 from tests.documents.make import deck, pdf
 from tests.server.conftest import Client, types
 from tests.server.slow import SMALL, Slow
@@ -132,8 +133,7 @@ def test_a_pdf_that_lost_its_file_is_a_text_until_it_is_given_again(client: Clie
 
 def test_files_whose_documents_were_removed_elsewhere_go_at_the_next_start(client: Client) -> None:
     client.upload("ferry.pdf", FERRY)
-    stray = folder_of(LIBRARY) / "files" / "99-0011223344556677.pdf"
-    stray.write_bytes(FERRY)
+    stray = written(folder_of(LIBRARY) / "files" / "99-0011223344556677.pdf", FERRY)
     Uploads(AllowedFolders(()), SMALL)
     assert len(kept(client)) == 1
     assert not stray.exists()
@@ -273,8 +273,7 @@ def test_files_of_named_folders_are_listed_and_named(client: Client, folder: Pat
 
 def test_a_library_is_brought_in_step_and_tells_of_each_file(client: Client, tmp_path: Path) -> None:
     folder = tmp_path / "papers"
-    folder.mkdir()
-    (folder / "ferry.txt").write_text("The ferry of Norra is painted red.")
+    written(folder / "ferry.txt", "The ferry of Norra is painted red.")
     Library("bay", create=True).add_root(folder)
     assert client.ok(client.get("/api/libraries")) == [{"name": "bay", "documents": 0, "has_files": True}]
     told = client.events("/api/libraries/bay/sync", method="POST")

@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
+from tests.conftest import written
 from tests.server.slow import SMALL, TEXT, Slow
 from wim_edge import Runtime
 from wim_edge.errors import LibraryError
@@ -54,8 +55,7 @@ async def assistant(model: Slow, folder: Path, libraries: tuple[str, ...] = ()) 
 
 
 async def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) -> None:
-    path = folder / "story.txt"
-    path.write_text(TEXT)
+    path = written(folder / "story.txt", TEXT)
     told: list[tuple[float, float | None, str | None]] = []
 
     async def progress(at: float, of: float | None, message: str | None) -> None:
@@ -87,8 +87,7 @@ async def test_documents_are_asked_read_and_listed(model: Slow, folder: Path) ->
 
 
 async def test_a_folder_is_listed_alone_and_a_text_part_by_part(model: Slow, folder: Path) -> None:
-    (folder / "a" / "b").mkdir(parents=True)
-    (folder / "a" / "b" / "one.md").write_text("# One\n\nThe first.\n")
+    written(folder / "a" / "b" / "one.md", "# One\n\nThe first.\n")
     (folder / "two.txt").write_text("x" * 30_000)
     async with assistant(model, folder) as call:
         for given in ("a", str(folder / "a"), "a/b"):
@@ -119,8 +118,7 @@ async def test_a_file_whose_name_is_not_utf8_is_listed_and_asked(model: Slow, fo
 
 
 async def test_libraries_that_were_named_are_listed_read_and_asked(model: Slow, folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / "tide.txt").write_text("The tide turns at six.\n")
+    written(tmp_path / "kept" / "tide.txt", "The tide turns at six.\n")
     for name in ("papers", "secret"):
         list(add(Library(name, create=True), [tmp_path / "kept"]))
     async with assistant(model, folder, ("papers",)) as call:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import written
 from tests.server.conftest import Client, serving
 from wim_edge.errors import InvalidRequestError
 from wim_edge.server.uploads import AllowedFolders
@@ -36,8 +37,7 @@ def test_a_document_is_loaded_once_however_often_it_is_named(client: Client) -> 
 
 def test_files_of_named_folders_alone_can_be_named(client: Client, folder: Path, tmp_path: Path) -> None:
     (folder / "a.txt").write_text("The ferry sails at noon.")
-    secret = tmp_path / "secret.txt"
-    secret.write_text("Nobody may read this.")
+    secret = written(tmp_path / "secret.txt", "Nobody may read this.")
     (folder / "link.txt").symlink_to(secret)
     os.symlink("loop", folder / "loop")
     first = client.ok(client.post("/api/documents/named", json={"path": str(folder / "a.txt")}))
@@ -62,8 +62,7 @@ def test_no_other_file_is_read_whatever_is_swapped_meanwhile(
 ) -> None:
     folder, outside = tmp_path / "folder", tmp_path / "outside"
     for one, text in ((folder / "sub", "inside"), (outside, "secret")):
-        one.mkdir(parents=True)
-        (one / "a.txt").write_text(text)
+        written(one / "a.txt", text)
     folders = AllowedFolders([folder])
     assert folders.read("sub/a.txt")[1] == b"inside"
     resolved = Path.resolve
@@ -91,8 +90,7 @@ def odd(folder: Path) -> Path:
     """A file in a folder, whose names are not UTF-8."""
     path = Path(os.fsdecode(os.path.join(os.fsencode(folder), b"f\xff", b"d\xfc.txt")))
     try:
-        path.parent.mkdir()
-        path.write_text("Some text.")
+        written(path, "Some text.")
     except OSError:
         pytest.skip("the file system refuses such a name")
     return path
