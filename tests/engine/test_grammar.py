@@ -108,8 +108,11 @@ def test_a_model_answers_by_the_schema(smollm2: Path) -> None:
     Draft202012Validator(schema).validate(json.loads(last.text))
 
 
-def test_without_the_package_the_hint_installs_it(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_hint_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llguidance.llamacpp", None)
-    with Model(tiny, Settings()) as model, pytest.raises(InvalidRequestError, match="llguidance") as refused:
+    with (
+        Model(write_tiny(tmp_path / "tiny.gguf", "llama"), Settings()) as model,
+        pytest.raises(InvalidRequestError, match="llguidance") as refused,
+    ):
         model.grammar({"type": "object"})
     assert "wim-edge[server]" in refused.value.hint
