@@ -28,7 +28,7 @@ PACKAGE = ROOT / "wim_edge"
 LIMITS = {
     "lines without evaluation": 30_815,
     "modules": 198,
-    "lines of tests": 31_021,
+    "lines of tests": 31_046,
     "lines of scripts": 7_257,
     "words of docs": 20_440,
     "lines of the answer": 1_597,

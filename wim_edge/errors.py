@@ -102,7 +102,7 @@ class LibraryError(WimEdgeError):
 
 @contextmanager
 def required(what: str, install: str, kind: type[WimEdgeError] = InvalidRequestError) -> Iterator[None]:
-    """Raises ``kind`` if an import in the block fails, with message ``what`` ({}: package) and hint ``install``."""
+    """Raises ``kind`` if an import in the block fails: hint ``install``, message ``what`` ({} becomes the package)."""
     try:
         yield
     except ImportError as error:

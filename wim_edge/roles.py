@@ -49,8 +49,8 @@ class Roles:
 
 
 def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
-    """Returns the roles for a question on these documents; without documents, as the settings alone decide. If no
-    setting names a pattern, `_usual_pattern` chooses one. Raises what `LoadedModels.model` raises."""
+    """Returns the roles for a question on ``documents``. A pattern that no setting names is wim-shallow if there is a
+    judge, else chosen by length, which loads the model (no documents: wim). Raises ModelError, CapacityError."""
     loaded.locate()
     judge, resolved = loaded.judge(), loaded.resolved()
     if resolved.settings.pattern is None and (documents or judge is not None):

@@ -121,9 +121,9 @@ class Runtime(AbstractContextManager["Runtime"]):
         return self._begin(partial(self._recall_and_answer, library, None, asked))
 
     def read(self, documents: Documents) -> Iterator[events.Event]:
-        """Reads documents before there is a question, and saves the reading for this model and for deep or shallow
-        reading, as the pattern needs. The last event is `events.ReadingFinished`. Raises what `stream` raises, and
-        LibraryError if nothing can be saved."""
+        """Reads documents before there is a question, and saves the reading. It serves later questions only with this
+        model and the same shape, deep or shallow, which the pattern sets. The last event is `events.ReadingFinished`.
+        Raises what `stream` raises, and LibraryError if nothing can be saved."""
         if not self.settings.save:
             raise InvalidRequestError("reading ahead without saving has no effect", "Leave out --no-save.")
         given = listed(documents)

@@ -133,7 +133,7 @@ def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, cont
 
 
 def said(run: str, text: str) -> bool:
-    """Returns whether a text contains a run, regardless of case and punctuation."""
+    """Returns whether a text contains all words of a run, whole and adjacent; ignores case and punctuation."""
     return bool(run) and f" {_plain(run)} " in f" {_plain(text)} "
 
 

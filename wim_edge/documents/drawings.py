@@ -41,7 +41,7 @@ def add_shapes(draft: DocumentBuilder, root: Any, related: Related) -> None:
 
 
 def add_drawing(draft: DocumentBuilder, named: Any, related: Related, *, of_sheet: bool = False) -> None:
-    """Adds the chart or diagram that the element ``named`` refers to, if readable. ``of_sheet``: only chart titles."""
+    """Adds the chart or diagram that ``named`` refers to, if readable. ``of_sheet``: of a chart, only the titles."""
     try:
         root = related(named.get(_ID + ("id" if named.tag == CHART else "dm"), ""))
     except (KeyError, SyntaxError, ValueError, DocumentError):

@@ -156,7 +156,7 @@ def _row(parts: Sequence[Word]) -> WordRow:
 
 
 def as_read(box: Box, turn: int) -> Box:
-    """Returns a box in the coordinates of the page turned by ``turn`` degrees."""
+    """Returns a box turned clockwise, with its page, about the origin by ``turn`` degrees (0, 90, 180 or 270)."""
     left, bottom, right, top = box
     if turn == 90:
         return bottom, -right, top, -left

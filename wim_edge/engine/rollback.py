@@ -236,8 +236,8 @@ _LARGE = 1 << 26  # bytes: a smaller state is saved without checking the free me
 
 
 def state_size(seq: Sequence, *, partial: bool = False) -> int:
-    """Returns the bytes of a sequence's state. ``partial`` True: only of the recurrent part or of the window
-    (LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)."""
+    """Returns the size of a sequence's state in bytes. ``partial``: counts only what can't be cut back by position: the
+    recurrent state or the sliding-window cache, whichever the model has (LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)."""
     return int(lib.llama_state_seq_get_size_ext(seq.context.handle, seq.id, int(partial)))
 
 

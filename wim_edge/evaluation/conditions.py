@@ -39,7 +39,7 @@ _HINT = f"A pattern is {', '.join(NAMES)}; {', '.join(PATTERNS[1:])} and default
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition. ``label``: the whole name, such as rag:bm25; ``relevance``: the part after the colon, or None."""
+    """A way to ask examples. ``label``: e.g. rag:bm25; ``relevance``: its method, if any (bm25); ``name``: the rest."""
 
     label: str
     name: str
