@@ -26,12 +26,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 30_815,
+    "lines without evaluation": 30_813,
     "modules": 198,
     "lines of tests": 31_046,
     "lines of scripts": 7_257,
     "words of docs": 20_440,
-    "lines of the answer": 1_597,
+    "lines of the answer": 1_595,
     "longest file": 388,
     "longest function": 60,
     "circles of modules": 0,
