@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 30_813,
+    "lines without evaluation": 30_812,
     "modules": 198,
     "lines of tests": 31_046,
     "lines of scripts": 7_257,
