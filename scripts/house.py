@@ -28,7 +28,7 @@ PACKAGE = ROOT / "wim_edge"
 LIMITS = {
     "lines without evaluation": 30_812,
     "modules": 198,
-    "lines of tests": 31_046,
+    "lines of tests": 31_058,
     "lines of scripts": 7_257,
     "words of docs": 20_440,
     "lines of the answer": 1_595,

@@ -36,9 +36,11 @@ def test_what_is_far_is_not_drawn(ferry: Any) -> None:
     expect(ferry.locator(".sheet").first.locator(".line").first).to_have_text("Page 1 begins here.")
     assert ferry.locator(".sheet img[src]").count() < 8
     ferry.evaluate("document.getElementById('sheets').scrollTop = 1e6")
-    last = ferry.locator(".sheet").last
-    expect(last.locator(".line").first).to_have_text("Page 40 begins here.")
+    expect(ferry.locator(".sheet").last.locator(".line").first).to_have_text("Page 40 begins here.")
     expect(ferry.locator(".sheet").first.locator(".line")).to_have_count(0)
+    ferry.route("**/pages/20/image*", lambda route: route.abort())
+    ferry.evaluate("document.querySelectorAll('.sheet')[19].scrollIntoView()")
+    expect(ferry.locator(".sheet img").nth(19)).to_have_attribute("alt", "Page 20 cannot be shown")
 
 
 def test_one_click_leads_to_a_quotation_of_another_card(ferry: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,16 @@ def test_each_stage_is_named_while_it_lasts(page: Any, monkeypatch: pytest.Monke
     expect(page.locator("#machine")).to_contain_text("idle", timeout=15_000)  # it looks each 10 seconds
 
 
+def test_a_card_of_before_has_the_word_that_it_will_have(page: Any) -> None:
+    words = page.evaluate("""async () => {
+      const { begin, word } = await import("./told.js");
+      const found = [{ support: 0.2 }, { support: 0.01, has_more: true }, { status: "answered", support: null }];
+      const known = { status: "not_found", short: "", options: {} };
+      return found.map((one) => word({ ...begin({ ...known, ...one }), live: false }));
+    }""")
+    assert words == ["Perhaps not there", "Not found so far", "In the model’s words"]
+
+
 def test_while_it_checks_on_nothing_is_said_to_be_absent(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
 

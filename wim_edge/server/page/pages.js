@@ -23,6 +23,7 @@ export class Pages {
     this.offsets = new Offsets(document.text);
     this.sheets = document.sheets.map((page, at) => {
       const picture = make("img", { alt: page.end > page.start ? "" : `Page ${at + 1}, a picture without text` });
+      picture.addEventListener("error", () => { picture.alt = `Page ${at + 1} cannot be shown`; });
       const tints = make("div"), lines = make("div"), made = make("div", { className: "sheet" }, picture, tints, lines);
       made.style.aspectRatio = `${page.width} / ${page.height}`;
       made.dataset.at = at;
