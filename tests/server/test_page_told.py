@@ -70,8 +70,7 @@ def test_a_card_of_before_has_the_word_that_it_will_have(page: Any) -> None:
     words = page.evaluate("""async () => {
       const { begin, word } = await import("./told.js");
       const found = [{ support: 0.2 }, { support: 0.01, has_more: true }, { status: "answered", support: null }];
-      const known = { status: "not_found", short: "", options: {} };
-      return found.map((one) => word({ ...begin({ ...known, ...one }), live: false }));
+      return found.map((a) => word({ ...begin({ status: "not_found", short: "", options: {}, ...a }), live: false }));
     }""")
     assert words == ["Perhaps not there", "Not found so far", "In the model’s words"]
 
@@ -122,7 +121,7 @@ def test_a_question_that_the_server_refuses_comes_back_into_the_input(page: Any)
 
 
 def test_what_was_asked_before_stands_as_it_ended(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    ends = {"answered": "Found", "unsure": "Check this", "not_found": "Not found"}
+    ends = {"answered": "In the model’s words", "unsure": "Check this", "not_found": "Not found so far"}
     for status in ends:
         text = "\n".join(["It may be so, as far as is known."] * 9)
         told(page, monkeypatch, f"Is it {status}?", BEGUN, *margin(0, "a", (0, 24), NOON),
@@ -134,6 +133,7 @@ def test_what_was_asked_before_stands_as_it_ended(page: Any, monkeypatch: pytest
     page.unroute("**/api/questions/*/events*")
     page.reload()
     expect(page.locator(".card .sum")).to_have_text(["Checked 1 of 2 passages · 1.0 s"] * 3)
+    expect(page.locator(".card .word")).to_have_text(list(ends.values()))  # as before it had come
     expect(last(page).locator(".sum")).to_be_in_viewport()
 
 
