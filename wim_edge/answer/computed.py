@@ -43,5 +43,5 @@ def computed_answer(
     own = (quote(document, row.start, row.cells[-1][1], header_above(document.text, row.start)) for row in found.rows)
     quotes, short = tuple(own) or judged.quotes[:1], "; ".join(found.values)
     more = f"\n... and {len(quotes) - _SHOWN} more rows" if len(quotes) > _SHOWN else ""
-    text = f"{'' if agrees else UNSURE}{short}\n\n{format_quotes(reading, quotes[:_SHOWN])}{more}"
+    text = f"{UNSURE if judged.status == 'unsure' else ''}{short}\n\n{format_quotes(reading, quotes[:_SHOWN])}{more}"
     return replace(answer_of(judged), text=text, short=short, span=None, quotes=quotes, query=query)

@@ -98,10 +98,10 @@ class AnswerStage:
 
     def _computed(self) -> Answer | None:
         """Returns the answer that the writer's query on a table finds. None if the judge is sure of a single answer."""
-        judged, kind = self._judged, self.reading.kind
-        is_open = judged is not None and (judged.status != "answered" or len(judged.items) > 1) and not judged.verdict
-        can_ask = is_open and self._may_help and kind in ("auto", "fact", "list")
-        if judged is None or not can_ask or (found := table_of(judged)) is None:
+        judged, can_ask = self._judged, self._may_help and self.reading.kind in ("auto", "fact", "list")
+        if judged is None or judged.verdict or not can_ask or (judged.status == "answered" and len(judged.items) < 2):
+            return None
+        if (found := table_of(judged)) is None:
             return None
         prompt = self.prompts.ask("table_query", self.reading.plan.query, table=found[1].schema)
         with self._turn((), prompt=prompt) as turn, self.reading.clock.stage("answer"):

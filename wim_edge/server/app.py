@@ -105,8 +105,8 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
     """Converts Starlette's HTTPException to an error response in wim-edge's JSON form. On a path without a route, a
     method other than GET gets 404: Starlette alone would answer 405, because the web page is mounted there."""
     assert isinstance(error, HTTPException)
-    is_route = any(route.matches(request.scope)[0] is Match.PARTIAL for route in request.app.routes)
-    error = HTTPException(404) if error.status_code == 405 and not is_route else error
+    matches = (route.matches(request.scope)[0] is Match.PARTIAL for route in request.app.routes)
+    error = HTTPException(404) if error.status_code == 405 and not any(matches) else error
     return error_response(InvalidRequestError(str(error.detail), _SCHEMA).to_dict(), error.status_code, error.headers)
 
 
