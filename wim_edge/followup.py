@@ -41,9 +41,10 @@ _EXAMPLES = (
     ("Wann wurde die Schule gebaut?", "1931", "und von wem?", "Von wem wurde die Schule gebaut?"),
     ("What is the fee for adults?", "9 pounds", "And children under six?", "What is the fee for children under six?"),
     ("Who leads the choir?", "Anna Brandt", "Since when?", "Since when does Anna Brandt lead the choir?"),
+    ("What is the deposit?", "200 euros", "Give me an overview", "Give me an overview"),
     ("What is the fee for adults?", "9 pounds", "When does the show begin?", "When does the show begin?"),
 )
-"""Examples: question, answer, next question, next question restated. Two next questions already stand alone."""
+"""Examples: question, answer, next question, next question restated. Three of them already stand alone."""
 
 
 @dataclass(frozen=True)

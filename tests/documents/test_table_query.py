@@ -39,6 +39,11 @@ def test_columns_have_names_and_types_and_a_row_of_sums_is_left_out(table: Query
      ("SELECT MAX(weight) FROM t", ("12",), ["Hall", "Camp", "Party"], True),
      ("SELECT paid_on FROM t WHERE area LIKE '%hall%'", ("07 Mar 2025",), ["Hall"], False),
      ("SELECT * FROM t WHERE MONTH(paid_on) = 2", ("Camp",), ["Camp"], False),
+     ("SELECT weight FROM t WHERE note LIKE '%party%'", ("12 kg",), ["Party"], False),
+     ("SELECT weight FROM t WHERE area LIKE '%party%' AND note LIKE '%big%'", ("12 kg",), ["Party"], False),
+     ("SELECT area FROM t WHERE paid_on LIKE '%most%' ORDER BY spent_eur DESC LIMIT 1", ("Camp",), ["Camp"], True),
+     ("SELECT area FROM t WHERE paid_on LIKE '%March%'", ("Hall",), ["Hall"], False),
+     ("SELECT area FROM t WHERE area = 'February 2025'", ("Camp",), ["Camp"], False),
      ("SELECT DATEDIFF(a.paid_on, b.paid_on) FROM t a, t b WHERE a.weight = 3 AND b.weight = 7", ("25",), [], True)],
 )  # fmt: skip
 def test_a_result_has_its_rows(table: QueryTable, query: str, values: object, areas: object, is_computed: bool) -> None:
@@ -50,6 +55,7 @@ def test_a_result_has_its_rows(table: QueryTable, query: str, values: object, ar
 @pytest.mark.parametrize(
     "query",
     ["SELECT area FROM t WHERE area = 'Pool'", "SELECT COUNT(*) FROM t WHERE area LIKE '%pool%'",
+     "SELECT area FROM t WHERE area LIKE '%pool%' OR note LIKE '%pool%' ORDER BY weight",
      "SELECT nothing FROM t",
      "SELECT MAX(spent_eur) FROM t WHERE area = 'Pool'", "DROP TABLE t", "SELECT 1; DROP TABLE t", "",
      "ATTACH 'other.db' AS o", "SELECT randomblob(10)", "SELECT printf('%.9000000000d', 1)", "PRAGMA database_list",

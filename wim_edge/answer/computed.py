@@ -10,13 +10,14 @@ from dataclasses import replace
 from wim_edge.answer.candidates import AnswerCandidate, key
 from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of
 from wim_edge.answer.quotes import format_quotes, quote
-from wim_edge.documents.table_query import QueryTable
+from wim_edge.documents.table_query import QueryResult, QueryTable
 from wim_edge.documents.tables import header_above
 from wim_edge.documents.units import rows, rows_like
 from wim_edge.reading.reading import Reading
 
 _LEAST, _WIDEST, _SHOWN = 3, 40, 6  # fewest rows and most columns of a table for a query; most rows in a text
-_RIGHT, _AGREED = 0.49, 0.9  # the share of results that are right (45 of 88); of those that the judge points at, too
+_RIGHT, _SURE = 0.49, 0.9  # the share of results that are right; of those that the judge or the writer confirms, too
+_CONFIRMED, _FOUND = 0.9, 0.0  # nats: the writer's log-odds that confirm a result, and what it only looks up
 
 
 def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
@@ -29,19 +30,22 @@ def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
 
 
 def computed_answer(
-    reading: Reading, judged: Judged, cell: AnswerCandidate, table: QueryTable, query: str
+    reading: Reading, judged: Judged, cell: AnswerCandidate, found: QueryResult, says: float
 ) -> Answer | None:
-    """Returns the answer of ``query`` (SQL) on the table, with its rows. The answer is sure only if the judge agrees.
-    None if the query fails, finds several values for one fact, or only looks up a cell that the judge rejects."""
-    found, document = table.run(query), cell.document
-    if found is None or (reading.kind == "fact" and len(found.values) > 1):
+    """Returns the answer that a query on a table found, with its rows. ``says``: the writer's log-odds that this is the
+    answer. It is sure only if the judge agrees or the writer is sure. None for several values where one is asked for,
+    and for a cell that the query only looks up, if the judge points elsewhere or the writer does not confirm it."""
+    document = cell.document
+    if reading.kind == "fact" and len(found.values) > 1:
         return None
     agrees = {*map(key, found.values)} == {key(one.text) for one in judged.items or judged.candidates[:1]}
-    if not (found.is_computed or agrees or judged.status == "not_found" or len(judged.items) > 1):
+    is_found = judged.status == "not_found" and says > _FOUND
+    if not (found.is_computed or agrees or is_found or len(judged.items) > 1):
         return None
-    judged = replace(judged, support=max(judged.support or 0.0, _AGREED), share=_AGREED if agrees else _RIGHT)
+    share = _SURE if agrees or says > _CONFIRMED else _RIGHT
+    judged = replace(judged, support=max(judged.support or 0.0, _SURE), share=share)
     own = (quote(document, row.start, row.cells[-1][1], header_above(document.text, row.start)) for row in found.rows)
     quotes, short = tuple(own) or judged.quotes[:1], "; ".join(found.values)
     more = f"\n... and {len(quotes) - _SHOWN} more rows" if len(quotes) > _SHOWN else ""
     text = f"{UNSURE if judged.status == 'unsure' else ''}{short}\n\n{format_quotes(reading, quotes[:_SHOWN])}{more}"
-    return replace(answer_of(judged), text=text, short=short, span=None, quotes=quotes, query=query)
+    return replace(answer_of(judged), text=text, short=short, span=None, quotes=quotes, query=found.query)

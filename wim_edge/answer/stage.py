@@ -103,11 +103,13 @@ class AnswerStage:
             return None
         if (found := table_of(judged)) is None:
             return None
-        prompt = self.prompts.ask("table_query", self.reading.plan.query, table=found[1].schema)
-        with self._turn((), prompt=prompt) as turn, self.reading.clock.stage("answer"):
-            query = turn.query(prompt)
+        cell, table = found
+        prompt = self.prompts.ask("table_query", self.reading.plan.query)
+        with self._turn((), table.schema, prompt) as turn, self.reading.clock.stage("answer"):
+            result = table.run(turn.query(prompt))
+            says = turn.yes("answerable", self.reading.plan.query, result.text) if result else None
         self.n_tokens += turn.n_tokens
-        return computed_answer(self.reading, judged, *found, query)
+        return computed_answer(self.reading, judged, cell, result, says or 0.0) if result else None
 
     @property
     def _may_help(self) -> bool:

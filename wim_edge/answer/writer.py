@@ -65,11 +65,12 @@ class Writing:
     n_tokens: int = 0
     finish_reason: FinishReason = "stop"
 
-    def yes(self, which: str, query: str) -> float | None:
-        """Asks what the template ``which`` asks. Returns the log-odds of Yes to No, in nats; None for a base model."""
+    def yes(self, which: str, query: str, text: str = "") -> float | None:
+        """Asks what the template ``which`` asks, after ``text``, which follows the passages. Returns the log-odds of
+        Yes to No, in nats; None for a base model."""
         if not self.chat.is_chat:
             return None
-        with self._asked(self.prompts.ask(which, query)) as branch:
+        with self._asked(text + self.prompts.ask(which, query)) as branch:
             logprobs = log_softmax(branch.logits)
         first = ([self.model.tokenize(word)[0] for word in words] for words in (_YES, _NO))
         yes, no = (np.logaddexp.reduce(logprobs[sorted({*tokens})]) for tokens in first)

@@ -31,17 +31,25 @@ _CALLED = frozenset({
 _WORK = re.compile(r"\b(?:avg|between|count|datediff|group|join|max|min|order|sum|total)\b|\w *[<>+*/-]", re.I)
 _NO_WORK, _FROM = re.compile(r"'(?:[^']|'')*'|\*(?=\s+FROM)", re.I), re.compile(r"\bFROM\s+t\b", re.I)
 _SUMS = re.compile(r"\b(?:avg|count|sum|total) *\(", re.I)
+_CONDITION = re.compile(r"(\w+) (?:LIKE|=) '((?:[^']|'')*)'", re.I)
+_ALTERNATIVES, _LIMITS = re.compile(r"\b(?:OR|NOT)\b", re.I), re.compile(r"\b(?:LIKE|ORDER)\b|[<>=]", re.I)
 Value = str | float | None
 
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The result of a query: its rows as texts (``values``), and the table's rows that they come from (empty if
+    """The result of ``query``: its rows as texts (``values``), and the table's rows that they come from (empty if
     unknown). ``is_computed``: whether the query compares, sorts or counts rows, and not only finds them by words."""
 
+    query: str
     values: tuple[str, ...]
     rows: tuple[Row, ...]
     is_computed: bool
+
+    @property
+    def text(self) -> str:
+        """The query and what it found, for a prompt below the table's `QueryTable.schema`."""
+        return f"\n\n{self.query}\n-> {'; '.join(self.values)}"
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,25 @@ class QueryTable:
         return "\n".join([f"CREATE TABLE t ({columns});", "/* rows:", *lines, "*/"])
 
     def run(self, query: str) -> QueryResult | None:
-        """Returns the query's result; None if the query fails, finds nothing, or finds more than 30 rows."""
+        """Returns the query's result; None if the query fails, finds nothing, or finds more than 30 rows. A query that
+        finds nothing is run once more, each of its words sought in a column that has it."""
+        return self._run(query) or self._run(self._linked(query))
+
+    def _linked(self, query: str) -> str:
+        """Returns a query with each condition on a column that has its words. If no column has them, such as "last",
+        the condition goes, unless the query then has neither a condition nor an order: then returns an empty query."""
+        texts = {one.name: "\n".join(map(str, one.values)).casefold() for one in self._columns}
+
+        def condition(found: re.Match[str]) -> str:
+            words = _as_cells(found[2].strip("% "))
+            having = [name for name in texts if words.replace("''", "'").casefold() in texts[name]]
+            is_right = words in found[2] and found[1].casefold() in having
+            return found[0] if is_right else f"{having[0]} LIKE '%{words}%'" if having else "1"
+
+        linked = _CONDITION.sub(condition, query)
+        return linked if _LIMITS.search(linked) and not _ALTERNATIVES.search(query) else ""
+
+    def _run(self, query: str) -> QueryResult | None:
         with closing(self._database()) as database:
             found = _fetched(database, query)
             if not found or len(found) > _VALUES or all(cell is None for row in found for cell in row):
@@ -92,14 +118,18 @@ class QueryTable:
         own = rows if len(rows) == len(found) and not _SUMS.search(query) else [None] * len(found)
         texts = dict.fromkeys(self._as_text(cells, at) for cells, at in zip(found, own, strict=True))
         is_computed = len(texts) > 1 or _WORK.search(_NO_WORK.sub("", query)) is not None
-        return QueryResult(tuple(filter(None, texts)), tuple(self.rows[at] for at in rows), is_computed)
+        return QueryResult(query, tuple(filter(None, texts)), tuple(self.rows[at] for at in rows), is_computed)
 
     def _as_text(self, cells: Sequence[Value], row: int | None) -> str:
-        """Returns one row of a result as text; of over two cells, only the first. ``row``: the index of the table's row
-        that the cells are from, if known; then they are written as in the document."""
+        """Returns one row of a result as text; of over two cells, only one: of a whole row, that of the first column
+        without equal values. ``row``: the index of the table's row that the cells are from, if known; then they are
+        written as in the document."""
         texts = () if row is None else self.rows[row].texts
         written = {column.values[row]: texts[column.cell] for column in self._columns if row is not None}
-        cells = cells[:1] if len(cells) > 2 else cells
+        if len(cells) > 2:
+            distinct = (at for at, one in enumerate(self._columns) if len({*one.values}) == len(one.values))
+            at = next(distinct, 0) if len(cells) == len(self._columns) else 0
+            cells = cells[at : at + 1]
         return ", ".join(text for cell in cells if (text := written.get(cell) or _shown(cell)))
 
     def _ends_in_sums(self) -> bool:
@@ -182,6 +212,15 @@ def _day(text: str, form: str) -> str | None:
     with suppress(ValueError):
         return datetime.strptime(text.strip(), form).date().isoformat()
     return None
+
+
+def _as_cells(words: str) -> str:
+    """Returns the words of a condition; a date, month or name of a month as in the table's cells, such as "-03-"."""
+    for form in (*_DATES, "%B", "%b"):
+        with suppress(ValueError):
+            shown = "%Y-%m-%d" if "%d" in form else "%Y-%m" if "%Y" in form else "-%m-"
+            return datetime.strptime(words, form).strftime(shown)
+    return words
 
 
 def _days(one: str, other: str) -> int:

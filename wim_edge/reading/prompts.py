@@ -63,9 +63,8 @@ class Prompts:
         # Render each template now: a faulty one must fail before anything is read
         for read, margins in ((True, True), (True, False), (False, False)):
             self.system(read=read, margins=margins)
-        for name in ("extractive_summary", "quotation", "pointing", "answerable", "verdict", "wants_summary"):
+        for name in ("extractive_summary", "quotation", "pointing", *NAMES[-4:]):
             self.ask(name, "query")
-        self.ask("table_query", "query", table="table")
         self.classify("query"), self.query_first("query"), self.before_question()
         self.worded("query", "quotation", "run"), self.recall(paged=True), self.recall(paged=False)
         notes = [MarginNote("place", "text")] * 2
