@@ -17,7 +17,8 @@ from wim_edge.reading.reading import Reading
 
 _LEAST, _WIDEST, _SHOWN = 3, 40, 6  # fewest rows and most columns of a table for a query; most rows in a text
 _RIGHT, _SURE = 0.49, 0.9  # the share of results that are right; of those that the judge or the writer confirms, too
-_CONFIRMED, _LIKELY = 0.9, 0.15  # nats: the writer's log-odds that confirm a result; that let a looked-up cell stand
+_CONFIRMED, _LIKELY, _HARDLY = 0.9, 0.15, -0.3
+"""The writer's log-odds, in nats, that confirm a result, and that let stand a looked-up cell, and what is computed."""
 
 
 def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
@@ -34,12 +35,12 @@ def computed_answer(
 ) -> Answer | None:
     """Returns the answer that a query on a table found, with its rows. ``says``: the writer's log-odds that this is the
     answer. It is sure only if the judge agrees or the writer is sure. None for several values where one is asked for,
-    and for a cell that the query only looks up, which neither the judge points at nor the writer finds likely."""
+    and for a result that neither the judge points at nor the writer finds likely."""
     document = cell.document
     if reading.kind == "fact" and len(found.values) > 1:
         return None
     agrees = {*map(key, found.values)} == {key(one.text) for one in judged.items or judged.candidates[:1]}
-    if not (found.is_computed or agrees or says > _LIKELY or len(judged.items) > 1):
+    if not agrees and says <= (_HARDLY if found.is_computed or len(judged.items) > 1 else _LIKELY):
         return None
     share = _SURE if agrees or says > _CONFIRMED else _RIGHT
     judged = replace(judged, support=max(judged.support or 0.0, _SURE), share=share)
