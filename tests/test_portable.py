@@ -18,7 +18,7 @@ PACKAGE = Path(wim_edge.__file__).parent
 _METHODS = {"add_signal_handler"}
 """Methods of an event loop that Windows does not have."""
 GUARDED = {
-    "cli/chat.py": {"readline": 1},
+    "cli/ask.py": {"readline": 1},
     "engine/available_memory.py": {"resource": 1},
     "engine/model.py": {"os.sched_getaffinity": 1},
     "library/readings_db.py": {"os.getuid": 1},

@@ -1,4 +1,4 @@
-"""`wim-edge serve` as a user starts it."""
+"""`wim-edge serve` as a user starts it, and the addresses that `rpc-serve` serves."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-pytestmark = [pytest.mark.real, pytest.mark.skipif(os.name == "nt", reason="signals")]
+from tests.cli.scripted import run
+
+pytestmark = pytest.mark.real  # processes, and the native library
 
 
 @contextmanager
 def started(*options: str, **variables: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """What it prints, and the process."""
+    if os.name == "nt":
+        pytest.skip("signals")
     command = [sys.executable, "-m", "wim_edge", "serve", "--port", "0", *options]
     environment = {**os.environ, **variables}
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
@@ -81,3 +85,53 @@ def test_a_port_that_another_program_has_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, started("--port", str(other.getsockname()[1])) as (_, server):
         assert server.wait(60) == 2
         assert "cannot be used" in (server.stderr.read() if server.stderr else "")
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """What `rpc-serve` would serve, in the place of serving it."""
+    from wim_edge.engine import rpc
+
+    found: list[tuple[object, ...]] = []
+    monkeypatch.setattr(rpc, "require", lambda: None)
+    monkeypatch.setattr(rpc, "serve", lambda *more: found.append(more))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [([], "127.0.0.1"), (["localhost"], "127.0.0.1"), (["127.0.0.2"], "127.0.0.2")]
+)
+@pytest.mark.parametrize("expose", [[], ["--expose"]])
+def test_this_machine_alone_is_served_without_a_warning(
+    served: list[tuple[object, ...]], host: list[str], address: str, expose: list[str], tmp_path: Path
+) -> None:
+    options = [*(["--host", *host] if host else []), *expose, "--threads", "3", "--cache", str(tmp_path / "cache")]
+    done = run("rpc-serve", *options)
+    assert (done.exit_code, done.output) == (0, "")
+    assert served == [(address, 50052, 3, tmp_path / "cache")]
+    assert (tmp_path / "cache").is_dir()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7"])
+def test_another_address_is_served_if_it_is_said_twice_and_with_a_warning(
+    served: list[tuple[object, ...]], host: str
+) -> None:
+    done = run("rpc-serve", "--host", host)
+    assert done.exit_code == 2
+    assert f"error: {host} can be reached from other machines, and RPC has no protection" in done.stderr
+    assert "SSH tunnel" in done.stderr
+    assert served == []
+    done = run("rpc-serve", "--host", host, "--expose", "--port", "1234")
+    assert done.exit_code == 0
+    assert done.stderr.startswith(f"WARNING: {host} can be reached from other machines.")
+    assert "no password, encrypts nothing" in done.stderr
+    assert [more[:2] for more in served] == [(host, 1234)]
+
+
+@pytest.mark.parametrize("host", ["::1", "::", "machine.local", "", "127.0.0.1.evil.example"])
+def test_what_is_no_ipv4_address_is_not_served(served: list[tuple[object, ...]], host: str) -> None:
+    done = run("rpc-serve", "--host", host, "--expose")
+    assert done.exit_code == 2
+    assert "is no IPv4 address" in done.stderr
+    assert served == []

@@ -1,18 +1,29 @@
-"""`wim-edge readings`: lists and removes saved readings."""
+"""`wim-edge read` and `readings`: read documents ahead; list and remove saved readings."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.options import json_option, yes_option
+from wim_edge.cli.interrupt import EXIT_CANCELLED, Interruptible
+from wim_edge.cli.options import (
+    events_option,
+    json_option,
+    open_runtime,
+    question_options,
+    rpc_option,
+    settings_from,
+    yes_option,
+)
 from wim_edge.cli.terminal import confirm, one_line, print_json, print_table
 from wim_edge.errors import LibraryError
 from wim_edge.settings import Settings
@@ -22,6 +33,33 @@ if TYPE_CHECKING:
 
 _WIDE = 100
 """The minimum width of a terminal, in columns, for which `list` also shows model and shape; --json always does."""
+
+
+@click.command(short_help="Read documents ahead, without a question.")
+@click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...", type=click.Path())
+@click.option("--together", is_flag=True, help="Read all as the context of one question, not each alone.")
+@question_options
+@rpc_option
+@events_option
+def read(documents: tuple[str, ...], together: bool, as_json: bool, **options: Any) -> None:
+    """Read each DOCUMENT in advance, for example overnight, and save the reading. `ask` then need not read it.
+
+    A saved reading serves questions with the same model, segment size and way of reading (--pattern). Ctrl-C saves what
+    was read and stops; the same command continues from there.
+
+    \b
+      wim-edge read thesis.pdf
+      wim-edge ask thesis.pdf "Which data were used?"
+    """
+    settings = settings_from(options)
+    from wim_edge.cli.display import display_for
+
+    with open_runtime(settings) as runtime:
+        for group in [documents] if together else [(document,) for document in documents]:
+            reading = Interruptible(runtime, partial(runtime.read, group), "stopping; what was read is saved")
+            reading.show(display_for(as_json=as_json, quiet=False, margins=False, stop="stops; what was read is saved"))
+            if reading.presses:
+                sys.exit(EXIT_CANCELLED)
 
 
 @click.group()
