@@ -1,4 +1,4 @@
-"""The command line, with one file per command. A command turns options into calls, and events into output.
+"""The command line: a file for the commands of one noun. They turn options into calls, and events into output.
 
 These files import heavy packages only inside functions, so that `wim-edge --help` answers at once.
 """

@@ -1,4 +1,5 @@
-"""`wim-edge doctor`: shows this machine, this build of llama.cpp, the speed, and the models and settings of `ask`."""
+"""`wim-edge doctor`: shows this machine, this build of llama.cpp, the speed, and the models and settings of `ask`.
+`wim-edge tune`: finds the settings with which a model runs fastest on this machine, and saves them."""
 
 from __future__ import annotations
 
@@ -14,13 +15,22 @@ from wim_edge import errors
 from wim_edge.catalog import SCOUT
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
-from wim_edge.cli.options import check_rpc, engine_options, json_option, rpc_option, settings_from
+from wim_edge.cli.options import (
+    check_rpc,
+    debug_option,
+    engine_options,
+    json_option,
+    model_names,
+    rpc_option,
+    settings_from,
+)
 from wim_edge.cli.terminal import one_line, print_json, print_lines
 from wim_edge.errors import EngineError, WimEdgeError
 from wim_edge.settings import Paths, Settings, from_dict
 from wim_edge.system import subprocesses
 
 if TYPE_CHECKING:
+    from wim_edge.engine.tune import RunConfig
     from wim_edge.roles import Roles
 
 
@@ -129,7 +139,7 @@ def _roles(roles: Roles) -> dict[str, Any]:
 def _with_rpc(settings: Settings) -> dict[str, Any]:
     """Returns the remote devices and `_use`'s result, from a child process: a lost RPC server ends only the child."""
     check_rpc(settings)
-    command = subprocesses.command("wim_edge.cli.doctor", json.dumps(settings.to_dict()))
+    command = subprocesses.command("wim_edge.cli.machine", json.dumps(settings.to_dict()))
     # runpy warns because wim_edge.cli has already imported the module that it runs
     environment = {**subprocesses.environment(), "PYTHONWARNINGS": "ignore::RuntimeWarning:runpy"}
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False, env=environment)
@@ -238,6 +248,58 @@ def _section(title: str, *lines: tuple[str, str]) -> None:
 
 def _line(name: str, value: str) -> None:
     click.echo(f"  {name:<18} {value}")
+
+
+@click.command(short_help="Find how a model runs fastest on this machine.")
+@click.argument("model", metavar="NAME|FILE", shell_complete=model_names)
+@click.option("--forget", is_flag=True, help="Forget what was found.")
+@json_option
+@debug_option
+def tune(model: str, forget: bool, as_json: bool) -> None:
+    """Measure MODEL with different threads, flash attention, batch sizes and KV types; save the fastest settings.
+
+    A configuration's cost is the seconds that it takes to read 4,096 tokens and write 150. Later commands use the
+    fastest one for this model on this machine, unless an option overrides it. Tuning takes some minutes. Tune the judge
+    by its own name, smollm2-135m; the result applies with every model that writes.
+    """
+    from wim_edge import tuned
+    from wim_edge.catalog import resolve
+
+    found = resolve(model)
+    if forget:
+        tuned.save(found.path, None)
+        click.echo(f"{found.path.name} runs with the defaults again")
+        return
+    from wim_edge.engine import tune as engine
+
+    measured: list[RunConfig] = []
+    if not as_json:
+        click.echo(f"{'tokens a second':24}{'prefill':>9}{'decode':>9}{'seconds':>9}")
+    for way, fastest in engine.search(found.path, Settings.from_environment()):
+        measured.append(way)
+        best = fastest
+        if not as_json:
+            speeds = way.error or f"{way.prefill:9,.0f}{way.decode:9,.1f}{way.cost:9,.1f}"
+            click.echo(f"{way.label:24}{speeds}")
+    chosen = tuned.changes(best.settings)
+    tuned.save(found.path, chosen)
+    if as_json:
+        print_json({"ways": [_facts(way) for way in measured], "chosen": {"settings": chosen}})
+        return
+    parts = [f"{name} {value}" for name, value in chosen.items()]
+    if not parts:
+        click.echo("chosen: as it is; nothing else was faster")
+        return
+    times = engine.speedup(measured[0], best)
+    click.echo(f"chosen: {', '.join(parts)}; {times:.2f} times as fast as before, both measured once more")
+    again = " Saved readings are read again." if {"kv_type", "flash_attn"} & set(chosen) else ""
+    click.echo(f"It is used from now on; wim-edge tune --forget {model} undoes it.{again}")
+
+
+def _facts(way: RunConfig) -> dict[str, Any]:
+    facts = asdict(way)
+    del facts["settings"]
+    return {**facts, "path": str(way.path), "cost": way.cost if way.error is None else None}
 
 
 if __name__ == "__main__":
