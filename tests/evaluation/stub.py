@@ -13,9 +13,9 @@ from wim_edge import Document, Settings
 from wim_edge.evaluation import records
 from wim_edge.evaluation.conditions import ConditionAsker, parse_conditions
 from wim_edge.evaluation.example import Example, Passage, as_documents
-from wim_edge.evaluation.records import Record
+from wim_edge.evaluation.records import Record, read_records
 from wim_edge.evaluation.runner import evaluate
-from wim_edge.evaluation.tasks import TASKS, TaskOptions
+from wim_edge.evaluation.tasks import TASKS, TaskOptions, task_named
 from wim_edge.reading.events import (
     AnswerFinished,
     Event,
@@ -125,8 +125,9 @@ def blue(documents: Sequence[Document], _question: str, _settings: Settings) -> 
 
 def run(out: Path, patterns: str = "llm", examples: Sequence[Example] = EXAMPLES, runtime: StubRuntime | None = None,
         **options: Any) -> list[Record]:  # fmt: skip
-    return evaluate(runtime or StubRuntime(blue), "multidoc", examples, parse_conditions(patterns), out,  # type: ignore[arg-type]
-                    options=TaskOptions(**options))  # fmt: skip
+    evaluate(runtime or StubRuntime(blue), task_named("multidoc"), examples, parse_conditions(patterns), out,  # type: ignore[arg-type]
+             TaskOptions(**options))  # fmt: skip
+    return read_records(out)
 
 
 HOUSES = tuple(Passage(f"House {n}", f"It is colour{n} all over.", gold=n == 1) for n in range(3))

@@ -54,11 +54,8 @@ def run(
             with closing(execute(grouped(left))) as found:  # ends the workers too
                 yield from _while_not_all_fail(found)
 
-        stopped = False
         try:
-            journal.run(asked, work, watcher)
-        except KeyboardInterrupt:
-            stopped = True
+            stopped = journal.run(asked, work, watcher)
         finally:
             results = _in_order(journal, questions)
         if parquet:

@@ -116,9 +116,10 @@ def eval_command(
     ctx: click.Context, /, task_name: str, patterns: str, retrievers: str, size: int | None, prefix: int, titles: int,
     out: Path | None, as_json: bool, report: bool, **options: Any,
 ) -> None:  # fmt: skip
-    from wim_edge.evaluation import commands, recall
+    from wim_edge.evaluation import recall
     from wim_edge.evaluation.conditions import parse_conditions
     from wim_edge.evaluation.report import require_matplotlib, rows
+    from wim_edge.evaluation.runner import run_task
     from wim_edge.evaluation.tasks import TaskOptions, task_named
 
     of_task = {name: options.pop(name) for name in _TASK_OPTIONS}
@@ -140,14 +141,14 @@ def eval_command(
         if is_recall:
             progress = stack.enter_context(RunProgress(partial(tally_scores, "recall_at_1")))
             on_index = stack.enter_context(Progress("indexing: "))
-            summary, stopped = commands.run_recall(
+            summary, stopped = recall.run_recall(
                 recall.parse_retrievers(retrievers), wanted, size, recall.SearchLimits(prefix, titles), settings,
                 folder, command, progress.watch, on_index, report=report,
             )  # fmt: skip
         else:
             task, chosen = task_named(task_name), parse_conditions(patterns)
             progress = stack.enter_context(RunProgress(partial(tally_scores, task.metric)))
-            summary, stopped = commands.run_task(
+            summary, stopped = run_task(
                 task, chosen, wanted, settings, folder, command, progress.watch, report=report, cluster=cluster
             )
     _show(summary, recall.table_of(summary) if is_recall else rows(summary), as_json)

@@ -19,30 +19,40 @@ The retrievers by name. Some are variants, named after a colon; the stages are t
 
 from __future__ import annotations
 
+import hashlib
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from wim_edge.documents import Document
 from wim_edge.documents.document import short
 from wim_edge.engine.protocols import Context, Model
 from wim_edge.errors import InvalidRequestError, WimEdgeError
-from wim_edge.evaluation.example import Query
+from wim_edge.evaluation.example import Query, load_queries, take_part
 from wim_edge.evaluation.metrics import contains, interval, mean
-from wim_edge.evaluation.records import Record, RecordStore
+from wim_edge.evaluation.records import Record, RecordStore, fingerprint, read_records
+from wim_edge.evaluation.report import write_recall_report
+from wim_edge.evaluation.tasks import TaskOptions
+from wim_edge.library.ingest import documents_in
 from wim_edge.library.library import Library
 from wim_edge.reading import events
-from wim_edge.reading.chat import ChatFormat
+from wim_edge.reading.chat import ChatFormat, chat_format
 from wim_edge.reading.prompts import Prompts
-from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex
+from wim_edge.recall.index import LONGEST, SuffixArray, TokenIndex, load_or_build_index
 from wim_edge.recall.mindref import PASSAGE, PASSAGE_WIDTH, Candidate, MindRef, Search, Title
 from wim_edge.recall.recaller import Recaller
-from wim_edge.settings import RETRIEVERS
-from wim_edge.system.journal import Watcher
+from wim_edge.runtime import Runtime
+from wim_edge.settings import RETRIEVERS, Paths, Settings
+from wim_edge.system.atomic_files import write_json
+from wim_edge.system.journal import Watcher, templates_digest
 
 ABLATIONS = ("titles", "flat", "whole", "free")
 _READ = {"bm25:read": True, "recall:read": True, "hybrid:unread": False}
@@ -142,12 +152,54 @@ class RetrieverComparison:
         return found
 
 
-def evaluate(comparison: RetrieverComparison, library: Library, queries: Sequence[Query],
-             retrievers: Sequence[str], store: RecordStore, watcher: Watcher[Record]) -> None:  # fmt: skip
-    """Runs all retrievers on a query before the next query. Skips what an earlier run stored, except failed results."""
-    titles = {one.title for one in library.documents([number for number, _ in library.digests()])}
-    jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in retrievers}
-    store.run(jobs, lambda left: (_ask(comparison, name, at, query, titles) for name, at, query in left), watcher)
+def run_recall(
+    retrievers: Sequence[str], options: TaskOptions, size: int | None, limits: SearchLimits, settings: Settings,
+    folder: Path, command: str, watcher: Watcher[Record], on_index: Callable[[int, int], None], *, report: bool,
+) -> tuple[dict[str, Any], bool]:  # fmt: skip
+    """Runs all retrievers on a query before the next query. Returns (summary, True if Ctrl-C stopped the run).
+
+    ``size``: the number of passages in the library; None: all. ``on_index`` is called with (number of indexed passages,
+    number of all passages). A continued run skips what is stored, except failed results.
+    """
+    if options.data is None or options.library is None:
+        raise InvalidRequestError("recall needs queries and passages", "Add --data FILE and --library FILE.")
+    queries = take_part(load_queries(options.data), options.part or "all", key=lambda row: row.question)
+    queries = queries[: options.limit]
+    with ExitStack() as stack:
+        runtime = stack.enter_context(Runtime(settings))
+        model = runtime.open()
+        made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wim-edge-eval-")))
+        identity = {  # the facts that must be the same for a stopped run to continue
+            "task": "recall", "model": model.info.name, "model_file": model.fingerprint, "limit": options.limit,
+            "data": fingerprint(options.data), "library": fingerprint(options.library), "size": size,
+            "part": options.part or "all",
+            "templates": templates_digest(settings.templates) if settings.templates else "",
+            "patterns": retrievers, "widths": asdict(limits),
+        }  # fmt: skip
+        passages = of_size(documents_in(options.library)[0], queries, size, settings.seed)
+        if size is not None:  # the choice depends on the queries and the seed
+            titles = "\n".join(title for title, _ in passages)
+            identity["passages"] = hashlib.sha256(titles.encode("utf-8", "replace")).hexdigest()[:16]
+        store = stack.enter_context(RecordStore(folder, identity))
+        library = Library("passages", Paths(made, made, made, made), create=True)
+        library.put(str(options.library), passages)
+        held = {title for title, _ in passages}
+        if missing := sum(not held.issuperset(query.titles) for query in queries):
+            click.echo(f"warning: the library lacks a gold title of {missing} of {len(queries)} queries", err=True)
+        index = load_or_build_index(library, model, on_index)
+        chat, _ = chat_format(model)
+        prompts = Prompts(settings.templates, chat=chat.is_chat)
+        comparison = RetrieverComparison(model, chat, prompts, library, index, limits)
+        stack.enter_context(closing(comparison))
+        known = {one.title for one in library.documents([number for number, _ in library.digests()])}
+        jobs = {(name, str(at)): (name, at, query) for at, query in enumerate(queries) for name in retrievers}
+        stopped = store.run(jobs, lambda left: (_ask(comparison, *job, known) for job in left), watcher)
+        summary = summarize(model.info.name, command, read_records(folder), retrievers)
+        summary |= {"documents": len(library), "index_bytes": sum(one.nbytes for one in index.arrays.values())}
+        write_json(folder / "summary.json", summary)
+        if report:
+            click.echo(f"report: {write_recall_report(folder, summary, table_of(summary))}", err=True)
+    return summary, stopped
 
 
 def summarize(model: str, command: str, records: Sequence[Record], retrievers: Sequence[str]) -> dict[str, Any]:

@@ -13,58 +13,64 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
+
 from wim_edge.batch.ray_cluster import Cluster, place, threads
 from wim_edge.errors import ContextOverflowError, DocumentError, InvalidRequestError, WimEdgeError
 from wim_edge.evaluation.baselines import require_embedder
 from wim_edge.evaluation.conditions import EMBED, MARGINS_ALONE, SOURCE, Condition, ConditionAsker
 from wim_edge.evaluation.example import Example
-from wim_edge.evaluation.records import Record, RecordStore, Reply, ask, fingerprint
+from wim_edge.evaluation.records import Record, RecordStore, Reply, ask, fingerprint, read_records
+from wim_edge.evaluation.report import write_report
+from wim_edge.evaluation.summary import summarize
 from wim_edge.evaluation.tasks import GENERATED, Task, TaskOptions, task_named
 from wim_edge.evaluation.tasks.documents import data_files
 from wim_edge.loaded_models import Identity, check_same, model_identity, portable_settings
 from wim_edge.runtime import Runtime
 from wim_edge.settings import Settings
+from wim_edge.system.atomic_files import write_json
 from wim_edge.system.journal import Watcher, settings_identity
 from wim_edge.worker import Worker
 
 Job = tuple[Example, Condition]
 
 
-class StoppedRun(KeyboardInterrupt):
-    """Raised if Ctrl-C stops a run while it asks examples. The run's folder keeps its records; the run can continue."""
-
-
 _ANYWHERE = ("model", "seed", "save", "readings_bytes")
 
 
+def run_task(
+    task: Task, patterns: Sequence[Condition], options: TaskOptions, settings: Settings, folder: Path, command: str,
+    watcher: Watcher[Record], *, report: bool, cluster: Cluster | None,
+) -> tuple[dict[str, Any], bool]:  # fmt: skip
+    """Asks the examples that have no answer in ``folder`` yet. Returns (summary, True if Ctrl-C stopped the run)."""
+    with Runtime(settings) as runtime:
+        model = runtime.open()
+        examples = task.examples(options, lambda text: len(model.tokenize(text)))
+        stopped = evaluate(runtime, task, examples, patterns, folder, options, watcher, cluster)
+    records = read_records(folder)
+    summary = summarize(task, model.info.name, command, records, [pattern.label for pattern in patterns])
+    write_json(folder / "summary.json", summary)
+    if report:
+        click.echo(f"report: {write_report(folder, summary, records)}", err=True)
+    return summary, stopped
+
+
 def evaluate(
-    runtime: Runtime,
-    task_name: str,
-    examples: Sequence[Example],
-    conditions: Sequence[Condition],
-    out_dir: Path,
-    *,
-    options: TaskOptions | None = None,
-    watcher: Watcher[Record] = lambda rows, total: None,
-    cluster: Cluster | None = None,
-) -> list[Record]:
-    """Asks all examples without a record in ``out_dir``, on this machine or a cluster. Returns all records of the run.
+    runtime: Runtime, task: Task, examples: Sequence[Example], conditions: Sequence[Condition], out_dir: Path,
+    options: TaskOptions, watcher: Watcher[Record] = lambda rows, total: None, cluster: Cluster | None = None,
+) -> bool:  # fmt: skip
+    """Asks all examples without a record in ``out_dir``, on this machine or a cluster. Returns True if Ctrl-C stopped
+    it, but before the first question Ctrl-C raises KeyboardInterrupt.
 
     A failed example gets a record with its error; a continued run asks it again. Raises InvalidRequestError before the
-    first question if the folder contains another run, or if a condition cannot be asked. Ctrl-C raises StoppedRun if
-    the run has begun to ask, else KeyboardInterrupt.
+    first question if the folder contains another run, or if a condition cannot be asked.
     """
-    task = task_named(task_name)
     runtime.open()  # its settings are then those of the model
     jobs = plan(task, examples, conditions, runtime.settings)
     _check(runtime, task, examples, conditions, cluster)
-    with RecordStore(out_dir, _identity(runtime, task, options or TaskOptions(), conditions)) as store:
+    with RecordStore(out_dir, _identity(runtime, task, options, conditions)) as store:
         keyed = {(condition.label, example.id): (example, condition) for example, condition in jobs}
-        try:
-            store.run(keyed, partial(_ask_all, runtime, task, cluster), watcher)
-        except KeyboardInterrupt:
-            raise StoppedRun from None
-        return store.rows
+        return store.run(keyed, partial(_ask_all, runtime, task, cluster), watcher)
 
 
 def plan(task: Task, examples: Iterable[Example], conditions: Sequence[Condition], settings: Settings) -> list[Job]:

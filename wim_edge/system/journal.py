@@ -83,21 +83,26 @@ class Journal(Generic[R]):
     def run(
         self, jobs: Mapping[Any, J], work: Callable[[list[J]], Generator[R, None, None]],
         watcher: Watcher[R] = lambda rows, total: None,
-    ) -> None:  # fmt: skip
-        """Runs the jobs whose row is missing or has an error. ``jobs`` maps the key of a row to its job. ``work``
-        returns a generator of one row per job, in any order; the generator is closed however the run ends."""
+    ) -> bool:  # fmt: skip
+        """Runs the jobs whose row is missing or has an error. Returns True if Ctrl-C stopped the run. ``jobs`` maps the
+        key of a row to its job. ``work`` returns a generator of one row per job, in any order, which is always closed.
+        """
         done = {row.key: row for row in self.rows if row.error is None}
         watched = [done[key] for key in jobs if key in done]
-        watcher(watched, len(jobs))
-        with closing(work([job for key, job in jobs.items() if key not in done])) as rows:
-            for row in rows:
-                if row.key in done:  # a machine that was lost may have sent it before
-                    continue
-                self.add(row)
-                if row.error is None:
-                    done[row.key] = row
-                watched.append(row)
-                watcher(watched, len(jobs))
+        try:
+            watcher(watched, len(jobs))
+            with closing(work([job for key, job in jobs.items() if key not in done])) as rows:
+                for row in rows:
+                    if row.key in done:  # a machine that was lost may have sent it before
+                        continue
+                    self.add(row)
+                    if row.error is None:
+                        done[row.key] = row
+                    watched.append(row)
+                    watcher(watched, len(jobs))
+        except KeyboardInterrupt:
+            return True
+        return False
 
     def add(self, row: R) -> None:
         """Appends a row to the journal's file and flushes the file."""
