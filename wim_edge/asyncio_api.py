@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, Protocol
 
 from wim_edge.reading.events import Event
 
 
-async def astream(runtime: Any, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
+class Streaming(Protocol):
+    def stream(self, *given: Any, **more: Any) -> Any: ...
+    def cancel(self) -> None: ...
+
+
+async def astream(runtime: Streaming, *given: Any, **more: Any) -> AsyncGenerator[Event, None]:
     """Yields the events of ``runtime.stream(*given, **more)``, which runs in a thread, and raises its errors. Close the
     generator (`contextlib.aclosing`) or cancel the task to stop the reading after the current batch. ``runtime``: a
-    `Runtime`, a `Worker`, or another object with methods `stream` and `cancel`."""
+    `Runtime`, a `Worker`, or another object with these two methods."""
     loop = asyncio.get_running_loop()
     found: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
     gone = False

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,10 +31,29 @@ _FACTS = (
     "status", "short", "support", "confidence", "unsupported", "finish_reason", "model", "judge", "pattern",
     "read_segments", "segments", "unread_probability",
 )  # fmt: skip
+_guard = threading.Lock()
 _runtimes: dict[Settings, Runtime] = {}
-_holders: WeakKeyDictionary[Runtime, int] = WeakKeyDictionary()
-"""The id of the thread whose request runs, for each runtime that is not free."""
-_guard = threading.Condition()
+
+
+class _Turn(AbstractContextManager[None]):
+    """The turn to use a runtime. A `with` block waits until no other thread has it. Raises InvalidRequestError if this
+    thread has it."""
+
+    def __init__(self) -> None:
+        self._lock, self._holder = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        if self._holder == threading.get_ident():
+            raise InvalidRequestError("the last answer is still being streamed", "Read its stream to the end first.")
+        self._lock.acquire()
+        self._holder = threading.get_ident()
+
+    def __exit__(self, *exc: object) -> None:
+        self._holder = 0
+        self._lock.release()
+
+
+_turns: WeakKeyDictionary[Runtime, _Turn] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -61,6 +80,8 @@ class DocumentReader:
         self.documents = listed(documents)
         self.library = library
         self.runtime = runtime or runtime_of(settings or Settings.from_environment())
+        with _guard:
+            self.turn = _turns.setdefault(self.runtime, _Turn())
         self._read: dict[Path, tuple[tuple[int, int], Document]] = {}
 
     def load(self) -> list[Document]:
@@ -95,9 +116,9 @@ class DocumentReader:
             self._read[path] = known, read_document(path, limits=limits)
         return self._read[path][1]
 
-    def ask(self, question: str) -> ReadingRequest:
+    def ask(self, question: str, shown: Shown | None = None) -> ReadingRequest:
         """Returns a request. Running the request reads the documents and answers the question."""
-        return ReadingRequest(self, partial(self._begin, question, True))
+        return ReadingRequest(self, partial(self._begin, question, True), shown=shown)
 
     def rank(self, question: str) -> ReadingRequest:
         """Returns a request that only ranks passages. After its end, `ReadingRequest.passages` returns them."""
@@ -114,23 +135,28 @@ class DocumentReader:
         return runtime.recall(self.library, question)
 
 
+Shown = Callable[["ReadingRequest", events.Event], Iterable[Any]]
+
+
 class ReadingRequest:
-    """One request to a shared runtime. It ends after an event of the class ``until``; (): after the last event."""
+    """One request to a shared runtime. It ends after an event of the class ``until``; (): after the last event.
+    ``shown`` converts an event to the items that the streams yield for it; None: the event itself."""
 
     def __init__(
         self, reader: DocumentReader, begin: Callable[[ReadingRequest, Runtime], Iterator[events.Event]],
-        until: type[events.Event] | tuple[()] = (),
+        until: type[events.Event] | tuple[()] = (), shown: Shown | None = None,
     ) -> None:  # fmt: skip
         self.reader, self.begin, self.runtime, self._until = reader, begin, reader.runtime, until
+        self._shown = shown or (lambda _, event: (event,))
         self.documents: Sequence[Document] = ()
         """The documents that are read, without those of the library; empty before the request begins."""
         self._runs = self._is_cancelled = False
         self._margins: dict[int, events.MarginJudged] = {}
         self._last: events.Event | None = None
 
-    def stream(self) -> Generator[events.Event]:
-        """Waits until no other request is running, then yields the events. Closing the generator ends the reading."""
-        with _turn(self.reader.runtime):
+    def stream(self) -> Generator[Any]:
+        """Waits until no other request is running, then yields the items. Closing the generator ends the reading."""
+        with self.reader.turn:
             self._runs = True
             try:
                 if self._is_cancelled:
@@ -140,14 +166,14 @@ class ReadingRequest:
                         if isinstance(event, events.MarginJudged):
                             self._margins[event.segment] = event
                         self._last = event
-                        yield event
+                        yield from self._shown(self, event)
                         if isinstance(event, self._until):
                             return
             finally:
                 self._runs = False
 
-    def astream(self) -> AsyncGenerator[events.Event]:
-        """Yields the events, for asyncio. A cancelled task stops the reading after the current batch of tokens."""
+    def astream(self) -> AsyncGenerator[Any]:
+        """Yields the items, for asyncio. A cancelled task stops the reading after the current batch of tokens."""
         return astream(self)
 
     def finish(self) -> ReadingRequest:
@@ -228,20 +254,3 @@ def runtime_of(settings: Settings) -> Runtime:
         if settings not in _runtimes:
             _runtimes[settings] = Runtime(settings)
         return _runtimes[settings]
-
-
-@contextmanager
-def _turn(runtime: Runtime) -> Iterator[None]:
-    """Holds the runtime in the `with` block, once it is free. Raises InvalidRequestError if this thread holds it."""
-    here = threading.get_ident()
-    with _guard:
-        if _holders.get(runtime) == here:
-            raise InvalidRequestError("the last answer is still being streamed", "Read its stream to the end first.")
-        _guard.wait_for(lambda: runtime not in _holders)
-        _holders[runtime] = here
-    try:
-        yield
-    finally:
-        with _guard:
-            del _holders[runtime]
-            _guard.notify_all()

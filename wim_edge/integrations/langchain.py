@@ -95,7 +95,7 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
             with runtime.with_changes(**changes) if changes else nullcontext(runtime) as request.runtime:
                 yield from self._answer(request, turns)
 
-        return ReadingRequest(self._reader, begin)
+        return ReadingRequest(self._reader, begin, shown=_MessageChunks())
 
     def _answer(self, request: ReadingRequest, turns: Sequence[MessageTurn]) -> Iterator[events.Event]:
         runtime, library, given = request.runtime, self.library, self._reader.load()
@@ -115,17 +115,12 @@ class ChatWimEdge(_ReadsDocuments, BaseChatModel):
     def _stream(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **changes: Any
     ) -> Iterator[ChatGenerationChunk]:
-        made = _MessageChunks()
-        for event in self._request(messages, stop, changes).stream():
-            yield from made.chunks(event)
+        return self._request(messages, stop, changes).stream()
 
-    async def _astream(
+    def _astream(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **changes: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        made = _MessageChunks()
-        async for event in self._request(messages, stop, changes).astream():
-            for chunk in made.chunks(event):
-                yield chunk
+        return self._request(messages, stop, changes).astream()
 
     def _generate(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **changes: Any
@@ -142,7 +137,7 @@ class _MessageChunks:
     def __init__(self) -> None:
         self._metadata: dict[str, Any] = {}
 
-    def chunks(self, event: events.Event) -> Iterator[ChatGenerationChunk]:
+    def __call__(self, _request: ReadingRequest, event: events.Event) -> Iterator[ChatGenerationChunk]:
         if isinstance(event, events.AnswerDelta | events.CompletionDelta):
             yield ChatGenerationChunk(message=AIMessageChunk(content=event.text))
         elif isinstance(event, events.QuestionSettled):

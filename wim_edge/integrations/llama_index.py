@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -46,24 +47,16 @@ class WimEdgeQueryEngine(BaseQueryEngine):
 
     def _query(self, query_bundle: QueryBundle) -> Response | StreamingResponse:
         response = StreamingResponse(iter(()), [], {})
-        response.response_gen = self._texts(query_bundle, response)
+        response.response_gen = self._asked(query_bundle, response).stream()
         return response if self._streaming else response.get_response()
 
     async def _aquery(self, query_bundle: QueryBundle) -> Response | AsyncStreamingResponse:
         response = AsyncStreamingResponse(None, [], {})
-        response.response_gen = self._atexts(query_bundle, response)
+        response.response_gen = self._asked(query_bundle, response).astream()
         return response if self._streaming else await response.get_response()
 
-    def _texts(self, query: QueryBundle, response: StreamingResponse) -> Iterator[str]:
-        asked = self._reader.ask(query.query_str)
-        for event in asked.stream():
-            yield from _text_of(event, asked, response)
-
-    async def _atexts(self, query: QueryBundle, response: AsyncStreamingResponse) -> AsyncIterator[str]:
-        asked = self._reader.ask(query.query_str)
-        async for event in asked.astream():
-            for text in _text_of(event, asked, response):
-                yield text
+    def _asked(self, query: QueryBundle, response: StreamingResponse | AsyncStreamingResponse) -> ReadingRequest:
+        return self._reader.ask(query.query_str, partial(_texts, response))
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Returns the passages that an answer to the question would draw on, the best first."""
@@ -93,8 +86,8 @@ def _nodes(asked: ReadingRequest, most: int | None = None) -> list[NodeWithScore
     return [_node(one) for one in asked.passages(most)]
 
 
-def _text_of(
-    event: events.Event, asked: ReadingRequest, response: StreamingResponse | AsyncStreamingResponse
+def _texts(
+    response: StreamingResponse | AsyncStreamingResponse, asked: ReadingRequest, event: events.Event
 ) -> Iterator[str]:
     """Yields an event's new text, if any. The last event sets the response's metadata and nodes."""
     if isinstance(event, events.AnswerDelta):
