@@ -17,7 +17,6 @@ from wim_edge import Runtime, Settings, catalog
 from wim_edge.errors import DownloadError
 from wim_edge.library import ReadingStore
 from wim_edge.library.readings_db import ReadingsDatabase
-from wim_edge.server import machine
 from wim_edge.testing import FakeModel
 
 
@@ -130,7 +129,6 @@ def test_a_download_that_nobody_follows_stops(
             raise
 
     monkeypatch.setattr(catalog, "fetch", fetch)
-    monkeypatch.setattr(machine, "_GRACE", 60 if is_followed else 0.3)
     if is_followed:
         with client.stream("POST", "/api/models/qwen3-4b/pull") as response:
             next(parsed(response))

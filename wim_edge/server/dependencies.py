@@ -73,11 +73,10 @@ class Service:
 
         watcher = asyncio.create_task(watch())
         try:
-            async for _, event in job.follow():
+            async for event in self.queue.follow(job):
                 yield event
         finally:
             watcher.cancel()
-            self.queue.cancel(job)
 
     def forget(self, question: AskedQuestion) -> None:
         """Cancels a question and removes it from the history. Raises LibraryError if its file cannot be deleted."""
@@ -185,12 +184,8 @@ def error_response(
     return JSONResponse({"error": body}, status or usual, headers)
 
 
-async def sse_events(job: Job, start: int = 0, owner: JobQueue | None = None) -> AsyncIterator[ServerSentEvent]:
-    """Yields a job's events as Server-Sent Events, from event number ``start`` on. When the client disconnects, the
-    queue ``owner`` cancels the job; without an ``owner``, the job continues."""
-    try:
-        async for number, event in job.follow(start):
-            yield ServerSentEvent(data=event, event=event["type"], id=str(number))
-    finally:
-        if owner is not None:
-            owner.cancel(job)
+async def sse_events(found: AsyncIterator[dict[str, Any]], start: int = 0) -> AsyncIterator[ServerSentEvent]:
+    """Converts events (JSON objects) to Server-Sent Events, which are numbered from ``start`` on."""
+    async for event in found:
+        yield ServerSentEvent(data=event, event=event["type"], id=str(start))
+        start += 1

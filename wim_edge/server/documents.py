@@ -30,8 +30,9 @@ from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.library.ingest import IngestResult, sync
 from wim_edge.library.library import Library, StoredDocument, known_libraries
 from wim_edge.reading.events import Event
-from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel
+from wim_edge.server.dependencies import BUSY, ERRORS, Served, StrictModel, sse_events
 from wim_edge.server.uploads import LIBRARY, MAX_BYTES, FileView
+from wim_edge.settings import Limits
 
 # The name of an uploaded file, as clients send it in a multipart form:
 #   filename="a%22b.txt"                browsers: three characters are escaped
@@ -289,18 +290,17 @@ def _opened(library: str) -> Library:
 async def sync_library(served: Served, opened: Annotated[Library, Depends(_opened)]) -> AsyncIterator[ServerSentEvent]:
     """Updates a library from its files and folders, as `wim-edge library sync` does. Streams an event for each changed
     file and each recognised page. The sync stops if the client disconnects; the next request continues it."""
+    async for event in sse_events(_synced(opened, served.settings)):
+        yield event
+
+
+async def _synced(library: Library, limits: Limits) -> AsyncIterator[dict[str, Any]]:
     counts: Counter[str] = Counter()
-    n = 0
-    async for one in iterate_in_threadpool(sync(opened, limits=served.settings)):
+    async for one in iterate_in_threadpool(sync(library, limits=limits)):
         counts[one.state] += one.state != "recognised"
         if one.state not in ("unchanged", "skipped"):
-            yield _sse(FileSynced(**vars(one)), n)
-            n += 1
-    yield _sse(SyncFinished(dict(+counts)), n)
-
-
-def _sse(event: Event, number: int) -> ServerSentEvent:
-    return ServerSentEvent(data=event.to_dict(), event=event.type, id=str(number))
+            yield FileSynced(**vars(one)).to_dict()
+    yield SyncFinished(dict(+counts)).to_dict()
 
 
 @router.get("/libraries/{library}/document")

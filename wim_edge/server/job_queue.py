@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -79,33 +79,28 @@ class Job:
     yields: bool = False
     """True once the job has answered and only continues to read. It is cancelled as soon as another job arrives."""
     wish: Decision = Decision.CONTINUE
-    _was_followed: bool = False
+    followers: int = 0
+    """The clients that follow a download. It stops without any."""
     _waiters: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def is_abandoned(self) -> bool | None:
-        """True if all clients that followed the job have left; None if no client has followed it yet."""
-        return not self._waiters if self._was_followed else None
 
     @property
     def is_finished(self) -> bool:
         return self.state not in ("waiting", "running")
 
-    async def follow(self, start: int = 0) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-        """Yields (number, event), beginning with event number ``start``. Waits for new events until the job ends."""
+    async def follow(self, start: int = 0) -> AsyncIterator[dict[str, Any]]:
+        """Yields the job's events from number ``start`` on. Waits for new events until the job ends."""
         changed = asyncio.Event()
         waiter = asyncio.get_running_loop(), changed
         with self._lock:
             self._waiters.add(waiter)
-            self._was_followed = True
         try:
             while True:
                 changed.clear()
                 is_last = self.is_finished  # read before the events, so that none is missed
-                for number, event in enumerate(self.events[start:], start):
-                    yield number, event
-                    start = number + 1
+                for event in self.events[start:]:
+                    start += 1
+                    yield event
                 if is_last:
                     return
                 await changed.wait()
@@ -194,6 +189,14 @@ class JobQueue:
                 job.end("cancelled")
                 return
         self._ask_for(job, Decision.CANCEL)
+
+    async def follow(self, job: Job) -> AsyncGenerator[dict[str, Any]]:
+        """Yields a job's events. Cancels the job when its follower leaves: when the iterator is closed."""
+        try:
+            async for event in job.follow():
+                yield event
+        finally:
+            self.cancel(job)
 
     def judge(self, job: Job, segment: int, accepted: bool | None) -> None:
         """Tells a running job the user's verdict on a segment (its number). None withdraws the verdict."""

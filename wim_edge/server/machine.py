@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ import psutil
 from fastapi import APIRouter, Depends, Path
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
@@ -30,8 +30,6 @@ from wim_edge.server.job_queue import Failed, Job
 from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, RETRIEVERS
 
 _LOG = logging.getLogger(__name__)
-
-_GRACE = 5.0  # seconds in which the client that started a download must begin to follow it
 router = APIRouter(tags=["machine"], responses=ERRORS)
 
 
@@ -155,28 +153,35 @@ def catalog_facts() -> list[dict[str, Any]]:
     return [catalog.facts(entry, models) for entry in models]
 
 
-def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> Job:
-    """Returns the job that downloads a model; if none runs, starts one. A download that no client follows stops."""
+def _wanted(name: str) -> list[ModelEntry]:
+    """Returns the model of this name, and its companions (judge, scout) that are not on this disk."""
     models = Catalog.load()
     entry = models.get(name)
-    missing = [one for one in catalog.companions(entry, models) if not catalog.is_ready(one)]
-    with served.lock:
-        job = served.pulls.get(name)
-        if job is None or job.is_finished:
-            job = served.pulls[name] = Job(state="running")
-            threading.Thread(target=_pull, args=(job, entry, missing), name="wim-edge pull", daemon=True).start()
-    return job
+    return [entry, *(one for one in catalog.companions(entry, models) if not catalog.is_ready(one))]
 
 
-def _pull(job: Job, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None:
+async def _pulled(served: Served, name: Annotated[str, Path(max_length=200)]) -> AsyncIterator[Job]:
+    """Yields the job that downloads a model; if none runs, starts one. It stops when its last follower has left."""
+    wanted, job = await run_in_threadpool(_wanted, name), served.pulls.get(name)
+    if job is None or job.is_finished:
+        job = served.pulls[name] = Job()
+    job.followers += 1
+    if job.state == "waiting":
+        job.state = "running"
+        threading.Thread(target=_pull, args=(job, *wanted), name="wim-edge pull", daemon=True).start()
+    try:
+        yield job
+    finally:
+        job.followers -= 1
+
+
+def _pull(job: Job, entry: ModelEntry, *companions: ModelEntry) -> None:
     """Downloads a model and its ``companions`` (judge, scout), as a job. If a companion fails, only warns about it."""
-    begun = time.monotonic()
 
     def progress(model: str, done: int, of: int | None) -> None:
-        is_late = time.monotonic() > begun + _GRACE
-        if job.wish or (is_late if job.is_abandoned is None else job.is_abandoned):
+        if job.wish or not job.followers:
             job.wish = Decision.CANCEL
-            raise Interrupted  # nobody follows the download
+            raise Interrupted
         if done >> 20 != job.events[-1]["bytes"] >> 20:  # one event per MiB
             job.tell(PullProgress(model, done, of))
 
@@ -209,5 +214,5 @@ def _pull(job: Job, entry: ModelEntry, companions: Sequence[ModelEntry]) -> None
 async def pull_model(job: Annotated[Job, Depends(_pulled)]) -> AsyncIterator[ServerSentEvent]:
     """Downloads a model and its companions (judge, scout), and streams the progress. The download stops if no client
     follows it; the next request continues it."""
-    async for event in sse_events(job):
+    async for event in sse_events(job.follow()):
         yield event

@@ -6,20 +6,22 @@ One request runs at a time. A request that the assistant cancels stops after the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
 import wim_edge
+from wim_edge import errors
 from wim_edge.documents import Document
 from wim_edge.documents.document import well_formed
 from wim_edge.documents.formats import ANY_OF_THEM
-from wim_edge.errors import WimEdgeError
+from wim_edge.errors import EngineError, LibraryError, WimEdgeError
 from wim_edge.library import FAILURES, ReadingStore
 from wim_edge.library.library import Library
 from wim_edge.reading.events import AnswerStatus, Event
@@ -28,7 +30,6 @@ from wim_edge.server.job_queue import Job, JobQueue
 from wim_edge.server.uploads import AllowedFolders, Uploads
 from wim_edge.settings import Settings
 
-_T = TypeVar("_T")
 _FILE = "its path, or its path in one of the folders. list_files lists them."
 File = Annotated[str, Field(description=f"A {ANY_OF_THEM} file: {_FILE}")]
 Name = Annotated[str, Field(description="The name of a library. list_libraries lists them.")]
@@ -181,46 +182,42 @@ class AssistantTools:
 
     async def list_libraries(self) -> list[AllowedLibrary]:
         """Lists the libraries that can be asked about, each with its number of documents."""
-        sizes = {name: await _in_thread(one.__len__) for name, one in self._libraries.items()}
+        sizes = {name: await asyncio.to_thread(len, one) for name, one in self._libraries.items()}
         return [AllowedLibrary(name=name, documents=size) for name, size in sizes.items()]
 
     async def list_documents(self, library: Name) -> list[LibraryDocument]:
         """Lists the documents of a library, at most a thousand."""
-        found = await _in_thread(self._allowed(library).entries)
+        found = await asyncio.to_thread(self._allowed(library).entries)
         return [LibraryDocument(name=one.name, path=one.path, characters=one.chars) for one in found[:_MAX_DOCUMENTS]]
 
     async def list_readings(self) -> list[KeptView]:
         """Lists the saved readings: documents that were read, wholly or in part."""
-        found = await _in_thread(lambda: ReadingStore.of(self._settings).index.readings())
+        found = await asyncio.to_thread(lambda: ReadingStore.of(self._settings).index.readings())
         return [KeptView.model_validate(one, from_attributes=True) for one in found]
 
     # Access to documents, and the work on the model
 
     async def _file(self, path: str) -> Document:
-        return (await _in_thread(lambda: self._store.name(path)))[0].document
+        return (await asyncio.to_thread(self._store.name, path))[0].document
 
     async def _kept(self, library: str, name: str) -> Document:
-        found = await _in_thread(lambda: self._allowed(library).find(name))
+        found = await asyncio.to_thread(self._allowed(library).find, name)
         if found is None:
-            raise _failure(f"library {library} has no document {name}", "list_documents lists them.")
+            raise LibraryError(f"library {library} has no document {name}", "list_documents lists them.")
         return found.document
 
     def _allowed(self, library: str) -> Library:
         if library not in self._libraries:
             allowed = ", ".join(self._libraries) or "none"
-            raise _failure("this library may not be asked", f"Libraries: {allowed}.")
+            raise LibraryError("this library may not be asked", f"Libraries: {allowed}.")
         return self._libraries[library]
 
     async def _run(self, begin: Callable[[Runtime], Iterator[Event]], ctx: Context) -> dict[str, Any]:
-        """Runs ``begin`` on the model, reports progress to the assistant, returns the last event. Raises ToolError."""
+        """Runs ``begin`` on the model, reports progress to the assistant, and returns the last event."""
         assert self._queue is not None  # the server is running
-        try:
-            job = self._queue.submit(Job(begin, self._settings))
-        except WimEdgeError as error:
-            raise _failure(str(error), error.hint) from error
         at, of = 0, None
-        try:
-            async for _, event in job.follow():
+        async with aclosing(self._queue.follow(self._queue.submit(Job(begin, self._settings)))) as found:
+            async for event in found:
                 match event["type"]:
                     case "reading.progress":
                         at, of = event["tokens"], event["of"]
@@ -230,11 +227,9 @@ class AssistantTools:
                     case "answer.provisional":
                         await ctx.report_progress(at, of, f"so far: {event['short']}")
                     case "error":
-                        raise _failure(event["message"], event["hint"])
-        finally:
-            self._queue.cancel(job)
+                        raise errors.from_dict(event)
         if event.get("finish_reason") == "cancelled":
-            raise _failure("cancelled", "Ask again.")
+            raise EngineError("cancelled", "Ask again.")
         return event
 
 
@@ -242,21 +237,25 @@ def make_server(settings: Settings, folders: Sequence[Path], libraries: Sequence
     """Returns an MCP server; ``run()`` serves standard input and output. Raises LibraryError, InvalidRequestError."""
     tools = AssistantTools(settings, folders, libraries)
     server = MCPServer("wim-edge", instructions=tools.about, version=wim_edge.__version__, lifespan=tools.lifespan)
-    for name in ("ask_document", "get_text", "read_document", "list_files", "list_readings"):
-        server.add_tool(getattr(tools, name))
-    for name in ("ask_library", "find_passages", "list_libraries", "list_documents") if libraries else ():
-        server.add_tool(getattr(tools, name))
+    of_libraries = ("ask_library", "find_passages", "list_libraries", "list_documents") if libraries else ()
+    for name in ("ask_document", "get_text", "read_document", "list_files", "list_readings", *of_libraries):
+        server.add_tool(_telling_errors(getattr(tools, name)))
     return server
 
 
-async def _in_thread(work: Callable[[], _T]) -> _T:
-    """Runs ``work`` in a thread, and returns its result. Raises ToolError for errors of wim-edge and of the disk."""
-    try:
-        return await asyncio.to_thread(work)
-    except WimEdgeError as error:
-        raise _failure(str(error), error.hint) from error
-    except FAILURES as error:
-        raise _failure(f"the libraries cannot be read: {error}", "Try again.") from error
+def _telling_errors(tool: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Returns the tool, which then tells the assistant the errors of wim-edge and of the disk (`ToolError`)."""
+
+    @wraps(tool)
+    async def told(*given: Any, **named: Any) -> Any:
+        try:
+            return await tool(*given, **named)
+        except WimEdgeError as error:
+            raise ToolError(well_formed(f"{error}. {error.hint}".strip())) from error
+        except FAILURES as error:
+            raise ToolError(well_formed(f"the libraries cannot be read: {error}. Try again.")) from error
+
+    return told
 
 
 def _answer_view(last: dict[str, Any]) -> AnswerView:
@@ -267,7 +266,3 @@ def _answer_view(last: dict[str, Any]) -> AnswerView:
     ]
     quotes = [QuoteView(**one, characters=one["chars"]) for one in last["quotes"]]
     return AnswerView(**{**last, "sources": sources, "quotes": quotes}, answer=last["text"])
-
-
-def _failure(message: str, hint: str) -> ToolError:
-    return ToolError(well_formed(f"{message}. {hint}".strip()))

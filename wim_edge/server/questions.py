@@ -106,7 +106,7 @@ Entered = Annotated[AskedQuestion, Depends(_entered)]
 @router.post("/ask", response_class=EventSourceResponse, responses=BUSY)
 async def ask(served: Served, question: Entered) -> AsyncIterator[ServerSentEvent]:
     """Asks a question, and streams the events. If the client disconnects, the question is cancelled."""
-    async for event in sse_events(question.job, owner=served.queue):
+    async for event in sse_events(served.queue.follow(question.job)):
         yield event
 
 
@@ -119,7 +119,7 @@ def _reading(served: Served, read: ReadRequest) -> Job:
 @router.post("/read", response_class=EventSourceResponse, responses=BUSY)
 async def read_ahead(served: Served, job: Annotated[Job, Depends(_reading)]) -> AsyncIterator[ServerSentEvent]:
     """Reads documents ahead, and streams the events. The reading stops, and is saved, if the client disconnects."""
-    async for event in sse_events(job, owner=served.queue):
+    async for event in sse_events(served.queue.follow(job)):
         yield event
 
 
@@ -169,7 +169,7 @@ async def follow(
     start = max(after, int(last_event_id or -1)) + 1
     if question.job.is_finished:  # after a restart the stored events have lower numbers
         start = min(start, max(0, len(question.job.events) - 1))
-    async for event in sse_events(question.job, start):
+    async for event in sse_events(question.job.follow(start), start):
         yield event
 
 

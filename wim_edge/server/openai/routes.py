@@ -144,15 +144,12 @@ async def _answer(
 
 
 async def _stream(served: Service, job: Job, reply: schemas.CompletionReply, with_usage: bool) -> AsyncIterator[str]:
-    try:
-        async for _, event in job.follow():
-            for chunk in reply.chunks(event, job.model):
-                yield f"data: {json.dumps(chunk)}\n\n"
-        if with_usage and reply.error is None:
-            yield f"data: {json.dumps(reply.usage_chunk())}\n\n"
-        yield "data: [DONE]\n\n"
-    finally:
-        served.queue.cancel(job)
+    async for event in served.queue.follow(job):
+        for chunk in reply.chunks(event, job.model):
+            yield f"data: {json.dumps(chunk)}\n\n"
+    if with_usage and reply.error is None:
+        yield f"data: {json.dumps(reply.usage_chunk())}\n\n"
+    yield "data: [DONE]\n\n"
 
 
 def _turns(served: Service, messages: list[schemas.ChatMessage]) -> list[MessageTurn]:
