@@ -57,14 +57,10 @@ class DocumentModel(llm.Model):
         """The model that decides which passages answer (a name or path, as in `model`); self: the model itself."""
         pattern: str | None = None
 
-    def __init__(self) -> None:
-        self._taken_up: dict[str, tuple[list[Document], list[followup.Turn]]] = {}
-        """(documents, turns) of each conversation that an earlier process began, by the conversation's id."""
-
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
         """Yields the answer, in parts if ``stream``, then its sources. Sets `response.response_json` to `answer_facts`.
         Also reads the documents of earlier turns, and uses those turns to complete a follow-up question."""
-        given, turns = self._before(conversation)
+        given, turns = _before(prompt, conversation)
         given += _documents(prompt.fragments, prompt.attachments)
         after, options = followup.last_turn(turns), prompt.options
         chosen = {name: getattr(options, name) for name in ("model", "judge", "pattern") if getattr(options, name)}
@@ -84,18 +80,16 @@ class DocumentModel(llm.Model):
         yield ("" if stream and text else finished.text) + (f"\n\n{sources}" if sources else "")
         response.response_json = answer_facts(finished)
 
-    def _before(self, conversation: Any) -> tuple[list[Document], list[followup.Turn]]:
-        """Returns (documents, turns) of a conversation so far, even if an earlier process began it (`llm -c`)."""
-        if conversation is None:
-            return [], []
-        if messages := getattr(conversation, "loaded_messages", None):  # before its first answer in this process
-            self._taken_up[conversation.id] = _of_messages(messages)
-        before, said = self._taken_up.get(conversation.id, ([], []))
-        given, turns = list(before), list(said)
-        for one in () if messages else conversation.responses:
-            given += _documents(one.prompt.fragments, one.prompt.attachments)
-            turns.append(followup.Turn(_question(one.prompt), one.text().partition("\n")[0]))
-        return given, turns
+
+def _before(prompt: Any, conversation: Any) -> tuple[list[Document], list[followup.Turn]]:
+    """Returns (documents, turns) of a conversation so far, even if an earlier process began it (`llm -c`)."""
+    said = [] if conversation is None else conversation.responses
+    first = said[0].prompt if said else prompt
+    given, turns = _of_messages(getattr(first, "messages", [])[:-1])  # of an earlier process
+    for one in said:
+        given += _documents(one.prompt.fragments, one.prompt.attachments)
+        turns.append(followup.Turn(_question(one.prompt), one.text().partition("\n")[0]))
+    return given, turns
 
 
 def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup.Turn]]:
