@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from wim_edge.cli import terminal
-from wim_edge.cli.terminal import Progress, RunProgress, tally_failures, tally_scores
+from wim_edge.cli.runs import RunProgress, tally_failures, tally_scores
+from wim_edge.cli.terminal import Progress
 
 
 def scored(pattern: str, **scores: float) -> Any:

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from tests.cli.scripted import give
 from tests.evaluation.stub import write
 from tests.recall.conftest import DOCUMENTS, writes
-from wim_edge.cli.eval import eval_command
 from wim_edge.cli.main import CommandGroup
+from wim_edge.cli.runs import eval_command
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Query

@@ -14,15 +14,14 @@ import click
 
 import wim_edge
 from wim_edge.cli.ask import ask, chat
-from wim_edge.cli.batch import batch
 from wim_edge.cli.bundle import bundle
-from wim_edge.cli.eval import eval_command
 from wim_edge.cli.interrupt import EXIT_CANCELLED
 from wim_edge.cli.library import library
 from wim_edge.cli.machine import doctor, tune
 from wim_edge.cli.models import models
 from wim_edge.cli.options import debug_option
 from wim_edge.cli.readings import read, readings
+from wim_edge.cli.runs import batch, eval_command
 from wim_edge.cli.serve import mcp, rpc_serve, serve, worker
 from wim_edge.cli.terminal import show_error
 from wim_edge.engine import available_memory

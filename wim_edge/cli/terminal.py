@@ -13,9 +13,7 @@ import click
 from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from wim_edge.batch.rows import Result
     from wim_edge.errors import WimEdgeError
-    from wim_edge.evaluation.records import Record
 
 _LINE_SECONDS = 30.0
 """Without a terminal, a progress line is printed after this many seconds, and after every tenth of the work."""
@@ -137,37 +135,3 @@ class Progress:
     def __exit__(self, *exc: object) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-
-class RunProgress(Progress):
-    """Shows how many questions of a run were asked. ``tally``: turns the results so far into a text to show."""
-
-    def __init__(self, tally: Callable[[Sequence[Any]], str]) -> None:
-        super().__init__(after=" asked")
-        self._tally, self._has_begun = tally, False
-
-    def watch(self, rows: Sequence[Any], total: int) -> None:
-        """Shows the progress. ``rows``: the results so far; ``total``: the number of questions (a `Watcher`)."""
-        if not self._has_begun:
-            self._has_begun = True
-            if rows:
-                click.echo(f"{len(rows)} of {total} asked before", err=True)
-            self.start(len(rows))
-        self(len(rows), total, self._tally(rows))
-
-
-def tally_scores(metric: str, rows: Iterable[Record]) -> str:
-    """Returns a text with the mean of ``metric``, the main score, for each pattern, in percent."""
-    scores: dict[str, list[float]] = {}
-    for row in rows:
-        if metric in row.scores:
-            scores.setdefault(row.pattern, []).append(row.scores[metric])
-    means = (f"{name} {100 * sum(found) / len(found):.1f}%" for name, found in scores.items())
-    return f"{metric} {', '.join(means)}"
-
-
-def tally_failures(rows: Sequence[Result]) -> str:
-    """Returns a text with the number of failed questions, and the number of workers if there are several."""
-    n_workers = len({row.worker for row in rows})
-    places = f", {n_workers} workers" if n_workers > 1 else ""
-    return f"{sum(row.error is not None for row in rows)} failed{places}"

@@ -1,20 +1,27 @@
-"""`wim-edge eval`: asks a task's examples with several patterns and compares accuracy and cost."""
+"""`wim-edge batch` and `eval`: ask many questions, in a run that can be stopped and continued.
+
+`batch` asks them of many documents, on this machine or on a Ray cluster. `eval` asks a task's examples with several
+patterns, and compares accuracy and cost.
+"""
 
 from __future__ import annotations
 
 import shlex
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from wim_edge.cli.interrupt import EXIT_CANCELLED, exit_on_signals
+from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_FAILED, exit_on_signals
 from wim_edge.cli.options import (
+    asking_options,
+    check_rpc,
     cluster_from,
     cluster_options,
     engine_options,
@@ -22,9 +29,15 @@ from wim_edge.cli.options import (
     reading_options,
     settings_from,
 )
-from wim_edge.cli.terminal import Progress, RunProgress, print_json, print_table, tally_scores
+from wim_edge.cli.terminal import Progress, one_line, print_json, print_table
 from wim_edge.errors import InvalidRequestError
 
+if TYPE_CHECKING:
+    from wim_edge.batch.rows import BatchQuestion, Result
+    from wim_edge.evaluation.records import Record
+
+_MAX_SHOWN = 5
+"""The maximum number of failures to print; results.jsonl contains all failures."""
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
 PARTS = ("all", "choose", "report")  # those of evaluation/example.py, which --help does not import
 _TASK_OPTIONS = ("data", "part", "library", "limit", "documents", "positions", "order", "length")
@@ -55,6 +68,124 @@ Answers have at most 100 tokens by default (--answer-tokens); --seed also shuffl
   wim-edge eval kv --documents 75 --limit 20 --out runs/kv --report
 """
 _FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+class RunProgress(Progress):
+    """Shows how many questions of a run were asked. ``tally``: turns the results so far into a text to show."""
+
+    def __init__(self, tally: Callable[[Sequence[Any]], str]) -> None:
+        super().__init__(after=" asked")
+        self._tally, self._has_begun = tally, False
+
+    def watch(self, rows: Sequence[Any], total: int) -> None:
+        """Shows the progress. ``rows``: the results so far; ``total``: the number of questions (a `Watcher`)."""
+        if not self._has_begun:
+            self._has_begun = True
+            if rows:
+                click.echo(f"{len(rows)} of {total} asked before", err=True)
+            self.start(len(rows))
+        self(len(rows), total, self._tally(rows))
+
+
+def tally_scores(metric: str, rows: Iterable[Record]) -> str:
+    """Returns a text with the mean of ``metric``, the main score, for each pattern, in percent."""
+    scores: dict[str, list[float]] = {}
+    for row in rows:
+        if metric in row.scores:
+            scores.setdefault(row.pattern, []).append(row.scores[metric])
+    means = (f"{name} {100 * sum(found) / len(found):.1f}%" for name, found in scores.items())
+    return f"{metric} {', '.join(means)}"
+
+
+def tally_failures(rows: Sequence[Result]) -> str:
+    """Returns a text with the number of failed questions, and the number of workers if there are several."""
+    n_workers = len({row.worker for row in rows})
+    places = f", {n_workers} workers" if n_workers > 1 else ""
+    return f"{sum(row.error is not None for row in rows)} failed{places}"
+
+
+# Questions on documents
+
+
+@click.command(short_help="Ask many questions of many documents.")
+@click.argument("questions", required=False, metavar="[FILE]", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--each-document", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Instead of FILE: ask each document in DIR.")
+@click.option("--question", "asked", multiple=True, metavar="TEXT",
+              help="What to ask each; may be given several times.")
+@click.option("--out", type=click.Path(file_okay=False), required=True, metavar="DIR",
+              help="The folder of results.jsonl and run.json; a stopped run continues there.")
+@click.option("--parquet", is_flag=True, help="Write DIR/results.parquet too (needs wim-edge[parquet]).")
+@cluster_options
+@asking_options
+def batch(
+    questions: Path | None, each_document: Path | None, asked: tuple[str, ...], out: str, parquet: bool, **options: Any
+) -> None:
+    """Answer the questions in FILE: JSON lines or CSV with the fields document, question and optionally id.
+
+    Questions on the same document are asked together, so that the document is read once. Each result has the answer,
+    margins, sources and usage, or an error. A failed question does not stop the others. After Ctrl-C the same command
+    continues, and asks failed questions again. At the end the results are in the order of the questions.
+
+    \b
+      wim-edge batch questions.csv --out answers
+      wim-edge batch --each-document contracts/ --question "Who may end it?" --out answers
+      wim-edge batch questions.jsonl --out answers --parquet --ray auto
+    """
+    cluster = cluster_from(options)
+    settings, folder = settings_from(options), Path(out)
+    if not out:
+        raise InvalidRequestError("--out names no folder", "Give --out DIR.")
+    found = _questions(questions, each_document, asked)
+    from wim_edge.batch.rows import require_pyarrow
+    from wim_edge.batch.run import run, run_local, run_on_cluster
+    from wim_edge.engine import rpc
+    from wim_edge.loaded_models import model_identity, portable_settings
+
+    if parquet:
+        require_pyarrow()
+    settings = portable_settings(settings)
+    model = model_identity(settings)
+    check_rpc(settings)
+    if cluster is None:
+        execute = partial(run_local, settings, partial(rpc.check, settings.rpc))
+    else:
+        execute = partial(run_on_cluster, settings, model, cluster, partial(click.echo, err=True))
+    with exit_on_signals(), RunProgress(tally_failures) as progress:
+        results, stopped = run(found, settings, model, folder, execute, parquet=parquet, watcher=progress.watch)
+    _show_results(results, len(found), folder)
+    if stopped:
+        click.echo("stopped; the same command continues", err=True)
+        sys.exit(EXIT_CANCELLED)
+    if any(result.error for result in results):
+        sys.exit(EXIT_FAILED)
+
+
+def _questions(file: Path | None, folder: Path | None, asked: tuple[str, ...]) -> list[BatchQuestion]:
+    from wim_edge.batch.rows import questions_of_each, read_questions
+
+    if (file is None) == (folder is None) or bool(asked) != (folder is not None):
+        raise InvalidRequestError(
+            "a batch is a file of questions, or a folder of documents and what to ask each",
+            "Give FILE, or --each-document DIR with --question TEXT.",
+        )
+    return read_questions(file) if file is not None else questions_of_each(folder or Path(), asked)
+
+
+def _show_results(results: list[Result], total: int, out: Path) -> None:
+    bad = [result for result in results if result.error]
+    used = [result.usage for result in {result.key: result for result in results}.values() if result.usage]
+    read, known = (sum(usage[name] for usage in used) for name in ("prefilled_tokens", "reused_tokens"))
+    click.echo(f"{len(results) - len(bad)} of {total} answered, {len(bad)} failed: {out / 'results.jsonl'}")
+    click.echo(f"{len({result.document for result in results})} documents, {read:,} tokens read, {known:,} known")
+    for result in bad[:_MAX_SHOWN]:
+        which = result.id if result.id.startswith(result.document) else f"{result.id}, {result.document}"
+        click.echo(one_line(f"failed: {which:.200}: {result.error}"), err=True)
+    if len(bad) > _MAX_SHOWN:
+        click.echo(f"and {len(bad) - _MAX_SHOWN} more; the same command asks them again", err=True)
+
+
+# Tasks
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -151,7 +282,7 @@ def eval_command(
             summary, stopped = run_task(
                 task, chosen, wanted, settings, folder, command, progress.watch, report=report, cluster=cluster
             )
-    _show(summary, recall.table_of(summary) if is_recall else rows(summary), as_json)
+    _show_figures(summary, recall.table_of(summary) if is_recall else rows(summary), as_json)
     if out is None:
         click.echo("the examples are not kept; with --out DIR they are, and a stopped run can continue", err=True)
     if stopped:
@@ -171,7 +302,7 @@ def _check_options(ctx: click.Context, task_name: str) -> None:
             raise InvalidRequestError(f"{task_name} takes no --{option}", "It is an option of recall.")
 
 
-def _show(summary: dict[str, Any], table: list[list[str]], as_json: bool) -> None:
+def _show_figures(summary: dict[str, Any], table: list[list[str]], as_json: bool) -> None:
     figures = summary.get("patterns") or summary.get("retrievers") or []
     for found in figures:
         if found["errors"]:
