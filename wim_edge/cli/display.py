@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-import threading
+import time
 import unicodedata
 from contextlib import AbstractContextManager
-from typing import Self, TextIO
+from typing import TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, Group
@@ -31,6 +31,9 @@ class Display(AbstractContextManager["Display"]):
 
     def show(self, event: events.Event) -> None:
         raise NotImplementedError
+
+    def tick(self) -> None:
+        """Draws what moves with time; called several times a second while no event comes."""
 
     def __exit__(self, *exc: object) -> None:
         pass
@@ -110,38 +113,29 @@ class Live(Display):
         self._by_segments = False
         """True to count progress in segments, because the number of tokens to read is not known."""
         self._progress = self._bar()
-        # A thread of ours refreshes the display: rich's own may draw between a line's layout and its output
-        self._live = RichLive(console=console, auto_refresh=False, transient=True)
-        self._drawing, self._over = threading.RLock(), threading.Event()
-        self._refresher = threading.Thread(target=self._keep_fresh, daemon=True)
+        # Not rich's own thread, which may draw between a line's layout and its output
+        self._live, self._drawn = RichLive(console=console, auto_refresh=False, transient=True), 0.0
         self._task: TaskID | None = None
         self._several, self._writing, self._answered = False, "", False
         self._place = self._best = self._doing = self._so_far = ""
         self._wrap = WordWrap(console.width)
 
-    def __enter__(self) -> Self:
-        self._refresher.start()
-        return self
-
     def __exit__(self, *exc: object) -> None:
-        self._over.set()
-        with self._drawing:
-            self._live.stop()
+        self._live.stop()
 
     def show(self, event: events.Event) -> None:
-        with self._drawing:
-            if isinstance(event, events.ReadingFinished):
-                self._live.stop()
-            for line in event_lines.lines_of(event):
-                self._print(line.text, line.style)
-            self._show(event)
-            self._refresh()
+        if isinstance(event, events.ReadingFinished):
+            self._live.stop()
+        for line in event_lines.lines_of(event):
+            self._print(line.text, line.style)
+        self._show(event)
+        self._refresh()
+        self.tick()
 
-    def _keep_fresh(self) -> None:
-        while not self._over.wait(_REFRESH):
-            with self._drawing:
-                if self._live.is_started:
-                    self._live.refresh()
+    def tick(self) -> None:
+        if self._live.is_started and time.monotonic() > self._drawn + _REFRESH:
+            self._live.refresh()
+            self._drawn = time.monotonic()
 
     def _show(self, event: events.Event) -> None:
         match event:

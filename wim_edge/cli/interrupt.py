@@ -76,19 +76,20 @@ class Interruptible:
     def show(self, display: Display) -> Event | None:
         """Shows all events of the stream, and returns the last event; None if there was no event."""
         last = None
-        with display, closing(self.events()) as found:
+        with display, closing(self.events(display.tick)) as found:
             for last in found:
                 self.asked_as = getattr(last, "asked_as", self.asked_as)
                 display.show(last)
         return last
 
-    def events(self) -> Generator[Event, None, None]:
-        """Yields the stream's events. At its end, the generator waits until the thread has left the engine."""
+    def events(self, tick: Callable[[], None] = lambda: None) -> Generator[Event, None, None]:
+        """Yields the stream's events, and calls ``tick`` while none comes. At its end, the generator waits until the
+        thread has left the engine."""
         worker = threading.Thread(target=self._work, daemon=True)
         before = signal.signal(signal.SIGINT, self._on_sigint)
         worker.start()
         try:
-            while (item := self._next()) is not None:
+            while (item := self._next(tick)) is not None:
                 if isinstance(item, BaseException):
                     raise item
                 self._has_begun = True
@@ -105,10 +106,11 @@ class Interruptible:
                 worker.join(0.2)
             signal.signal(signal.SIGINT, before)
 
-    def _next(self) -> Event | BaseException | None:
-        while True:  # with a timeout, because Windows does not interrupt an endless wait
+    def _next(self, tick: Callable[[], None]) -> Event | BaseException | None:
+        while True:
             with suppress(queue.Empty):
-                return self._queue.get(timeout=0.2)
+                return self._queue.get(timeout=0.1)
+            tick()
 
     def _work(self) -> None:
         try:
