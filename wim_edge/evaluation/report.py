@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wim_edge.errors import InvalidRequestError
+from wim_edge.errors import required
 from wim_edge.evaluation.conditions import CONTROLS
 from wim_edge.evaluation.records import Record
 from wim_edge.evaluation.tasks import task_named
@@ -170,10 +170,8 @@ _TICKS = 12
 
 def require_matplotlib() -> None:
     """Raises InvalidRequestError if matplotlib is not installed."""
-    try:
+    with required("the report needs matplotlib", "pip install 'wim-edge[eval]'"):
         import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise InvalidRequestError("the report needs matplotlib", "pip install 'wim-edge[eval]'") from error
 
 
 def draw(folder: Path, summary: dict[str, Any]) -> list[Path]:
