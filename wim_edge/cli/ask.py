@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from wim_edge.cli.interrupt import Interruptible, ask_to_read_on, exit_on_signals, is_terminal, may_read_on
+from wim_edge.cli.interrupt import Interruptible, exit_on_signals
 from wim_edge.cli.library import check_library, library_options
 from wim_edge.cli.options import (
     asking_options,
@@ -27,7 +27,7 @@ from wim_edge.cli.terminal import show_error
 from wim_edge.errors import InvalidRequestError, WimEdgeError
 
 if TYPE_CHECKING:
-    from wim_edge.reading.events import AnswerFinished
+    from wim_edge.reading.events import AnswerFinished, Event
 
 _ENDS = ("/quit", "/exit", "/q", "quit", "exit")
 _FIRST = "Type a question and press Enter. /help lists the commands, /quit ends."
@@ -85,7 +85,7 @@ def ask(
             ask_it = partial(runtime.stream, documents, question, library=library, on_margin=policy, read_on=read_on)
             reading = Interruptible(runtime, ask_it)
             last = reading.show(display_for(as_json=as_json, quiet=quiet, margins=not no_margins))
-            if not (on_screen and library is None and may_read_on(last) and ask_to_read_on()):
+            if not (on_screen and library is None and _may_read_on(last) and _ask_to_read_on()):
                 break
             read_on = True
     if explain and not as_json and last is not None and last.type == "answer.finished":
@@ -143,7 +143,7 @@ def chat(
             if re.fullmatch(r"/\w*", line):
                 click.echo(_HELP, err=as_json or quiet)
                 continue
-            if (read_on := not line) and (library is not None or not may_read_on(last)):
+            if (read_on := not line) and (library is not None or not _may_read_on(last)):
                 break
             if not (as_json or quiet or typed):
                 click.echo(f"question: {line}")
@@ -170,3 +170,22 @@ def _questions() -> Iterator[str]:
     with suppress(EOFError, KeyboardInterrupt):
         while True:
             yield input("\n? ").strip()
+
+
+def is_terminal() -> bool:
+    """Returns True if standard input and output are both a terminal."""
+    return all(end is not None and end.isatty() for end in (sys.stdin, sys.stdout))
+
+
+def _may_read_on(last: Event | None) -> bool:
+    """Returns True if ``last`` is an answer that left segments unread, and was not cancelled."""
+    return getattr(last, "has_more", False) and getattr(last, "finish_reason", "") != "cancelled"
+
+
+def _ask_to_read_on() -> bool:
+    """Asks on the terminal whether to read on. Returns True for Enter alone, False for text, Ctrl-D or Ctrl-C."""
+    try:
+        return not input("\nEnter reads on, Ctrl-D ends ").strip()
+    except (EOFError, KeyboardInterrupt):
+        click.echo()
+        return False

@@ -1,5 +1,5 @@
 """Handles Ctrl-C while the engine works: the first Ctrl-C asks for the answer, the second cancels. SIGTERM and SIGHUP
-exit cleanly. After an answer from part of the text, Enter continues the reading."""
+exit cleanly."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from contextlib import closing, contextmanager, suppress
 from traceback import walk_stack
 from types import FrameType
 from typing import TYPE_CHECKING
-
-import click
 
 if TYPE_CHECKING:
     from wim_edge.cli.display import Display
@@ -134,24 +132,3 @@ class Interruptible:
             self._runtime.answer_now()
         else:
             self._runtime.cancel()
-
-
-def is_terminal() -> bool:
-    """Returns True if standard input and output are both a terminal."""
-    return all(end is not None and end.isatty() for end in (sys.stdin, sys.stdout))
-
-
-def may_read_on(last: Event | None) -> bool:
-    """Returns True if ``last`` is an answer that left segments unread, and was not cancelled."""
-    from wim_edge.reading.events import AnswerFinished
-
-    return isinstance(last, AnswerFinished) and last.has_more and last.finish_reason != "cancelled"
-
-
-def ask_to_read_on() -> bool:
-    """Asks on the terminal whether to read on. Returns True for Enter alone, False for text, Ctrl-D or Ctrl-C."""
-    try:
-        return not input("\nEnter reads on, Ctrl-D ends ").strip()
-    except (EOFError, KeyboardInterrupt):
-        click.echo()
-        return False
