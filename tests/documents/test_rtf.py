@@ -10,7 +10,7 @@ from wim_edge.settings import Limits
 
 LEASE = (
     rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\info{\title The lease}{\author A}}\f0 The rent is 400\'80.\par "
-    rb"Der K\'e4ufer \u8211? zahlt.\par\trowd\cellx1000\cellx2000 Item\intbl\cell Price\intbl\cell\row"
+    rb"Der K\'e4u\-fer \u8211? zahlt.\par\trowd\cellx1000\cellx2000 Item\intbl\cell Price\intbl\cell\row"
     rb"\trowd\cellx1000\cellx2000 Door\intbl\cell 12\intbl\cell\row\pard End.\par}"
 )
 
@@ -82,8 +82,8 @@ def test_footnotes_stand_below_the_text(read) -> None:
 
 
 def test_bullets_and_numbers_of_items_are_read_once_and_letters_of_fonts_of_signs_as_they_look(read) -> None:
-    fonts = rb"{\fonttbl{\f0 A;}{\f1\fcharset2 Symbol;}{\f2\fnil\fcharset2{\*\panose 05}Wingdings 2;}}"
+    fonts = rb"{\fonttbl{\f0 A;}{\f1\fcharset2 Symbol;}{\f2\fcharset2{\*\panose 05}Wingdings 2;}{\f3\fcharset204 B;}}"
     items = rb"{\pntext\f1\'B7\tab}{\*\pn\pnlvlblt}One\par{\listtext\plain 2.\tab}{\pntext 2.\tab}Two\par "
-    dose = rb"5 {\f1 \'6d}g, {\b\f1 a\u-3997?\plain b} {\f2 P} and \f1{\strike x}\'b3\f0\'b3"
+    dose = rb"5 {\f1 \'6d}g, {\b\f1 a\u-3997?\plain b} {\f2 P} and \f1{\strike x}\'b3\f0\'b3 " + b"\xa4{\\f3\xc0}"
     text = read("a.rtf", rb"{\rtf1" + fonts + items + dose + b"}").text
-    assert text == "• One\n\n2. Two\n\n5 μg, αχb ✓ and ≥³"
+    assert text == "• One\n\n2. Two\n\n5 μg, αχb ✓ and ≥³ ¤А"

@@ -1,9 +1,13 @@
-"""The reader of RTF."""
+"""The reader of RTF: one pass over its control words and groups, by the tables of striprtf."""
 
 from __future__ import annotations
 
+import codecs
 import re
-from itertools import product
+from contextlib import suppress
+from itertools import chain
+from types import ModuleType
+from typing import NamedTuple
 
 from wim_edge.documents.archive import damaged
 from wim_edge.documents.document import Document, DocumentBuilder, check_size, require
@@ -21,41 +25,37 @@ _LOOKS: dict[str, Look] = {
     **{word: {STRUCK: True} for word in ("strike", "striked", "deleted")}, "v": {HIDDEN: True}, "nosupersub": _FLAT,
     "super": {**_FLAT, RAISED: True}, "sub": {**_FLAT, LOWERED: True}, "plain": {**_FLAT, STRUCK: False, HIDDEN: False},
 }  # fmt: skip
-_SIGNS = {kind: f"{{{chr(0xE000 + at)}}}"
-          for at, kind in enumerate(product(("", STRUCK, HIDDEN, RAISED, LOWERED), ("", *LETTERS)))}  # fmt: skip
-"""RTF groups by (look, font). Each holds a private-use character that marks the letters after it, as striprtf drops
-looks and fonts. No symbol font has a letter for the last byte of these characters, nor of those below."""
-_PLAIN = _SIGNS["", ""]
 _CELL, _NESTED = "\ue018", "\ue019"  # the end of a cell, and of a row of a table in a cell
-_ENDS = {"cell": _CELL, "nestcell": " ", "nestrow": _NESTED}
+_ENDS = {"cell": _CELL, "nestcell": " ", "nestrow": _NESTED, "row": "\n"}
+_IN_ROW = {"trowd": True, "intbl": True, "row": False, "pard": False}
+"""The control words after which text is in a table, where a line break is a blank, or no longer is."""
+_BREAKS = ("par", "line")
 _MARGINS = "Headers and footers"
 _SECTIONS = {"shptxt": "Text boxes", "footnote": "Footnotes", "annotation": "Comments"}
 _SECTIONS |= {f"{margin}{pages}": _MARGINS for margin in ("header", "footer") for pages in ("", "l", "r", "f")}
-"""The groups that striprtf drops, each with the title of the section, at the text's end, to which it is moved."""
+"""The groups that are moved to the text's end, each with the title of its section there."""
 _NUMBERED = {"footnote": "decimal", "annotation": "lowerLetter"}
 _HEADS = {chr(0xE01A + at): section for at, section in enumerate(dict.fromkeys(_SECTIONS.values()))}
-_WORDS = "|".join([*_LOOKS, *_SECTIONS, *_ENDS, "fldinst", "bin", "f", "nesttableprops"])
-_TOKEN = re.compile(rf"[{{}}]|\\(?:({_WORDS})(-?\d+)?(?![a-z0-9]) ?|[^a-z])")
-_CELLS = re.compile(r"\\(?:trowd|intbl)(?![a-z]).*?(?:\\(?:row|pard)(?![a-z])|\Z)", re.S)
-_BREAK = re.compile(r"\\(?:par|line)(?![a-z0-9-]) ?")  # in a table's cell
+"""The title of each section by the private-use character of the line above it."""
+_TOKEN = re.compile(
+    r"((?:[^\\{}\r\n]++|\\'[0-9a-f]{2})+)|\\(?:([a-z]{1,32})(-?\d{1,10})? ?|(.))|([{}])|[\r\n]+", re.I | re.S
+)
+_CODE = re.compile(r"\\'(..)")
+Runs = list[tuple[str, str]]  # (text, look), for `wim_edge.documents.runs`
 
 
 def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     """Returns an RTF file's text without struck-out or hidden parts. Raises DocumentError if too large or damaged."""
     striprtf = require("striprtf.striprtf", name)
     check_size(name, len(data), limits, "markup_bytes")
-    markup = _CELLS.sub(lambda cells: _BREAK.sub(" ", cells[0]), _signed(_ITEM.sub(r"{\1{ }}", data.decode("latin-1"))))
+    markup = _ITEM.sub(r"{\1{ }}", data.decode("latin-1"))
     draft = DocumentBuilder()
     draft.title = "".join(_TITLE.findall(markup)[:1])
     try:
-        text: str = striprtf.rtf_to_text(markup, encoding="cp1252", errors="replace")
-    except (ValueError, LookupError, TypeError, OverflowError, AttributeError):  # invalid characters, and the like
+        text = shown(_Reader(markup, striprtf).runs(), draft.omit).replace("\xad", "")
+    except (ValueError, OverflowError):  # there is no character of some number
         raise damaged(name) from None
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # its signs above U+FFFF are in two
-    kinds = {sign[1]: kind for kind, sign in _SIGNS.items()}
-    parts = [_PLAIN[1], *re.split(f"([{''.join(kinds)}])", text)]
-    runs = [(*kinds[sign], text) for sign, text in zip(parts[::2], parts[1::2], strict=True)]
-    text = shown([(in_font(font, text), look) for look, font, text in runs], draft.omit)
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # signs above U+FFFF are in two
     rows, section, margins = list[list[str]](), "", set[str]()
     for line in text.split("\n"):
         cells = ["; ".join(filter(None, map(str.strip, cell.split(_NESTED)))) for cell in line.split(_CELL)]
@@ -75,51 +75,88 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     return draft.document(name)
 
 
-def _signed(markup: str) -> str:
-    """Returns RTF markup with `_SIGNS` before letters, without field codes, and with groups `_SECTIONS` at the end."""
-    text = out = list[str]()
-    moved: dict[str, list[list[str]]] = {section: [] for section in _HEADS.values()}
-    opened, look, font, done = list[tuple[Look, str, list[str]]](), Look(), "", 0  # opened: the groups around a token
-    fonts = dict(_FONT.findall(markup))
-    for token in _TOKEN.finditer(markup):
-        if token.start() < done:  # in binary data
-            continue
-        out.append(markup[done : token.start()])
-        done, word, before = token.end(), token[1], (name_of(look), font)
-        if word == "bin":
-            done += int((token[2] or "0").lstrip("-")[:9])
-        elif word in _LOOKS:
-            look = look | {key: on and token[2] != "0" for key, on in _LOOKS[word].items()}
-            font = font * (word != "plain")
-        elif word == "f":
-            out.append(token[0])
-            font = fonts.get(token[2], "")
-        elif word in _ENDS:
-            out.append(f"{{{_ENDS[word]}}}")
-        elif word == "nesttableprops":  # a group that striprtf drops
-            out.append(f"}}{{{_NESTED}}}{{\\*{token[0]}")
-        elif word and len(opened) > 1:
-            notes = moved.get(_SECTIONS.get(word, ""), [])
-            label = f"[{written(len(notes) + 1, _NUMBERED[word])}] " if word in _NUMBERED else ""
-            around = _SIGNS[name_of(opened[-1][0]), opened[-1][1]]
-            out.append(f"}}{_SIGNS[RAISED, '']}{label.strip()}{around}{{" if label else "")
-            out, look, font, before = [_PLAIN, label], Look(), "", ("", "")
-            notes.append(out)
-        elif token[0] == "{":
-            out.append("{")
-            opened.append((look, font, out))
-        elif token[0] == "}" and opened:
-            look, font, out = opened.pop()
-            if not opened:  # what is behind the document's group is not shown
+class _Group(NamedTuple):
+    """What a group's control words have set: it holds until the group ends. ``n_spare``: see ``_Reader.runs``."""
+
+    out: Runs
+    is_shown: bool = True
+    look: Look = _FLAT
+    kind: str = ""  # the look's `name_of`
+    font: str = ""
+    is_in_row: bool = False
+    n_spare: int = 1
+
+
+class _Reader:
+    """Reads RTF markup. Leaves field codes out, and moves the groups `_SECTIONS` to the end."""
+
+    def __init__(self, markup: str, striprtf: ModuleType) -> None:
+        self._markup, self._striprtf, self._signs = markup, striprtf, striprtf.specialchars | _ENDS
+        self._moved: dict[str, list[Runs]] = {section: [] for section in _HEADS.values()}
+        self._group, self._opened = _Group([]), list[_Group]()
+        self._letters, self._codecs = dict(_FONT.findall(markup)), {"": "cp1252"}  # by font; "" is any other
+
+    def runs(self) -> Runs:
+        text, at, spare = self._group.out, 0, 0  # spare: characters to skip, which repeat one for old programs
+        while token := _TOKEN.match(self._markup, at):
+            said, word, number, sign, brace = token.groups()
+            at, group = token.end(), self._group
+            if said:
+                said = _CODE.sub(lambda code: chr(int(code[1], 16)), said) if "\\" in said else said
+                said, spare = said[spare:], max(0, spare - len(said))
+                codec = self._codecs.get(group.font) or self._codecs[""]
+                self._say(said if said.isascii() else said.encode("latin-1").decode(codec, "replace"))
+                continue
+            spare = 0 if word or sign or brace else spare
+            if word == "bin":
+                at += int((number or "0").lstrip("-"))
+            elif word == "u" and number:
+                self._say(chr(int(number) + 0x10000 * (number[0] == "-")))
+                spare = group.n_spare
+            elif brace == "{":
+                self._opened.append(group)
+            elif brace and len(self._opened) < 2:  # what is behind the document's group is not shown
                 break
-            out.append("}")
-        else:
-            out.append(token[0])
-        kind = name_of(look), font
-        out.append(_SIGNS[kind] if kind != before or word in _LOOKS else "")  # in place of the word, or after it
-    else:
-        out.append(markup[done:])
-    for sign, section in _HEADS.items():
-        text.append(rf"\pard\par {_PLAIN}{sign}\par " if moved[section] else "")
-        text += dict.fromkeys(rf"{{\pard {''.join(one)}\par}}" for one in moved[section])
-    return "".join([*text, "}"])
+            elif brace:
+                self._group = self._opened.pop()
+            elif word or sign:
+                self._word(word or sign, number)
+        for sign, section in _HEADS.items():
+            text += [(f"\n{sign}\n", "")] * bool(self._moved[section])
+            text += chain(*dict.fromkeys((*note, ("\n", "")) for note in self._moved[section]))
+        return text
+
+    def _say(self, text: str) -> None:
+        group = self._group
+        if group.is_shown:
+            group.out.append((in_font(self._letters.get(group.font, ""), text), group.kind))
+
+    def _word(self, word: str, number: str | None) -> None:
+        group = self._group
+        if word in _LOOKS:
+            look = group.look | {key: on and number != "0" for key, on in _LOOKS[word].items()}
+            self._group = group._replace(look=look, kind=name_of(look), font=group.font * (word != "plain"))
+        elif word == "f":
+            self._group = group._replace(font=number or "")
+        elif word == "uc":
+            self._group = group._replace(n_spare=int(number or 1))
+        elif word in ("ansicpg", "fcharset"):
+            codec = f"cp{number}" if word == "ansicpg" else self._striprtf.charset_map.get(int(number or 1), "")
+            with suppress(LookupError):
+                self._codecs["" if word == "ansicpg" else group.font] = codecs.lookup(codec).name
+        elif word in _SECTIONS and len(self._opened) > 1:
+            notes = self._moved[_SECTIONS[word]]
+            label = f"[{written(len(notes) + 1, _NUMBERED[word])}]" if word in _NUMBERED else ""
+            outer = self._opened[-1]
+            outer.out.append((label * outer.is_shown, RAISED))
+            self._group = _Group([(f"{label} ".lstrip(), "")], n_spare=group.n_spare)
+            notes.append(self._group.out)
+        elif word == "*" or word in self._striprtf.destinations:
+            if word == "nesttableprops" and self._opened and self._opened[-1].is_shown:
+                group.out.append((_NESTED, group.kind))
+            self._group = group._replace(is_shown=False)
+        elif group.is_shown:
+            if word in _IN_ROW:
+                self._group = group._replace(is_in_row=_IN_ROW[word])
+            if said := self._signs.get(word):
+                self._say(" " if group.is_in_row and word in _BREAKS else said)
