@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wim_edge import Document
+from wim_edge.documents import Document, Mark
 from wim_edge.documents.units import column, lists, rows, siblings, unit_spans, whole_value
 
 TABLE = "| Name | Room |\n| --- | --- |\n| Ada | 12 |\n| Hugo | 14 |\n"
@@ -53,12 +53,13 @@ def test_units_are_the_text_with_each_row_alone() -> None:
 ])  # fmt: skip
 def test_the_items_beside_or_below_some_words(text: str, run: str, items: list[str]) -> None:
     at = text.index(run)
-    assert [text[start:end] for start, end in siblings(text, at, at + len(run))] == items
+    assert [text[start:end] for start, end in siblings(Document("t", text), at, at + len(run))] == items
 
 
 def test_the_lists_of_a_text_with_the_lines_above_them() -> None:
-    text = "- soup\n- tea\n\nBring\nyour:\n1. tent\n   of cotton\n2. mat\n\n- one\n\nNo list."
-    found = [(text[slice(*above)], [text[slice(*item)] for item in items]) for above, items in lists(text)]
+    text = "- soup\n- tea\n\nBring\nyour:\n1. tent\n   of cotton\n2. mat\n\n- one\n\n3. Food\n\n4. No list."
+    document = Document("t", text, (Mark(text.index("3."), section="3. Food"),))
+    found = [(text[slice(*above)], [text[slice(*item)] for item in items]) for above, items in lists(document)]
     assert found == [("", ["- soup", "- tea"]), ("your:", ["1. tent\n   of cotton", "2. mat", "- one"])]
 
 

@@ -224,7 +224,7 @@ def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
     asked, found = words.without_endings(plan.query), []
     for index in sorted(reading.ranking.known):
         document, (first, last) = plan.document_of(index), plan.segments[index].chars
-        for (start, end), items in lists_within(document.text, first, last):
+        for (start, end), items in lists_within(document, first, last):
             above, section = document.text[start:end], document.section(items[0][0]) or ""
             sentence = above[sentences(above)[-1][0] :] if above else ""
             text = sentence if section in sentence else f"{section}\n{sentence}"

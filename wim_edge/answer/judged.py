@@ -159,7 +159,7 @@ def _items(reading: Reading, candidates: Seq[AnswerCandidate], found: Mapping[in
     the most question words, only those lines. Without a list or column, the best candidate of each passage is an item.
     """
     best, text = candidates[0], candidates[0].document.text
-    around = siblings(text, best.start, best.end)
+    around = siblings(best.document, best.start, best.end)
     introduces = bool(around) and not any(start <= best.start < end for start, end in around)
     if reading.kind != "list" and not (reading.kind == "auto" and introduces):
         return _alike(candidates) or _of_each_document(reading, candidates) if reading.kind == "auto" else []

@@ -193,7 +193,7 @@ def _carrying(reading: Reading, used: Seq[int], text: str) -> events.Quote | Non
     for index in used:
         document, own = plan.document_of(index), plan.segments[index].segment
         spans += [(index, own.start + start, own.start + end, False) for start, end in sentences(own.text)]
-        below = lists_within(document.text, own.start, own.end)
+        below = lists_within(document, own.start, own.end)
         spans += [(index, items[0][0], items[-1][1], True) for _, items in below]
     best = best_holder(text, [without_endings(plan.document_of(at).text[start:end]) for at, start, end, _ in spans])
     if best is None:

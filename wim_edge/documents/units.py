@@ -116,10 +116,12 @@ def _is_alone(text: str, start: int, end: int) -> bool:
 
 
 @lru_cache(maxsize=8)
-def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
+def lists(document: Document) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
     """Returns (span of the line above, spans of the items) of each list. Indented lines belong to the item above."""
-    above, found = (0, 0), []
-    for are_items, run in groupby(_item_lines(text), key=lambda one: ITEM.match(text[slice(*one)].strip()) is not None):
+    above, found, text = (0, 0), [], document.text
+    heads = {one.start for one in document.marks if one.section and text.startswith(one.section, one.start)}
+    filled = _item_lines(text)
+    for are_items, run in groupby(filled, key=lambda one: one[0] not in heads and _is_item(text[slice(*one)])):
         lines = [inked(text, *line) for line in run]
         # After bullets, a number is the next section's
         number = next((n for n, (start, _) in enumerate(lines) if text[start].isdigit()), 0) if are_items else 0
@@ -130,19 +132,23 @@ def lists(text: str) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]
     return tuple(found)
 
 
-def lists_within(text: str, start: int, end: int) -> list[tuple[tuple[int, int], tuple[tuple[int, int], ...]]]:
+def lists_within(document: Document, start: int, end: int) -> list[tuple[tuple[int, int], tuple[tuple[int, int], ...]]]:
     """Returns the lists, as `lists` returns them, that begin within characters ``[start, end)``."""
-    return [one for one in lists(text) if start <= one[1][0][0] < end]
+    return [one for one in lists(document) if start <= one[1][0][0] < end]
 
 
-def siblings(text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:
+def siblings(document: Document, start: int, end: int) -> tuple[tuple[int, int], ...]:
     """Returns the spans of a list's items. It is the list around characters ``[start, end)`` or, if these end a line
     such as "You need:", the list below that line. Returns () if there is no list."""
-    for above, items in lists(text):
-        introduces = above[0] <= start < above[1] and not text[end : above[1]].strip(" \t\n:")
+    for above, items in lists(document):
+        introduces = above[0] <= start < above[1] and not document.text[end : above[1]].strip(" \t\n:")
         if introduces or items[0][0] <= start < items[-1][1]:
             return items
     return ()
+
+
+def _is_item(line: str) -> bool:
+    return ITEM.match(line.strip()) is not None
 
 
 def _item_lines(text: str) -> list[tuple[int, int]]:
@@ -153,11 +159,11 @@ def _item_lines(text: str) -> list[tuple[int, int]]:
         line = text[start:end]
         if not line.strip():
             is_open = False
-        elif is_open and line[0] in " \t" and not ITEM.match(line.strip()):
+        elif is_open and line[0] in " \t" and not _is_item(line):
             found[-1] = (found[-1][0], end)
         else:
             found.append((start, end))
-            is_open = ITEM.match(line.strip()) is not None
+            is_open = _is_item(line)
     return found
 
 
