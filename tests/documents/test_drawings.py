@@ -11,9 +11,11 @@ docx = pytest.importorskip("docx")
 OFFICE = "http://schemas.openxmlformats.org"
 DIAGRAM = (
     f'<dgm:dataModel xmlns:dgm="{OFFICE}/drawingml/2006/diagram" xmlns:a="{OFFICE}/drawingml/2006/main"><dgm:ptLst>'
-    "<dgm:pt><dgm:t><a:p><a:r><a:t>Dig</a:t></a:r></a:p></dgm:t></dgm:pt><dgm:pt/>"
-    "<dgm:pt><dgm:t><a:p><a:r><a:t>Build </a:t></a:r><a:r><a:t>up</a:t></a:r></a:p></dgm:t></dgm:pt>"
-    "</dgm:ptLst></dgm:dataModel>"
+    "<dgm:pt modelId='1'><dgm:t><a:p><a:r><a:t>Dig</a:t></a:r></a:p></dgm:t></dgm:pt><dgm:pt modelId='0' type='doc'/>"
+    "<dgm:pt modelId='2'><dgm:t><a:p><a:r><a:t>Build </a:t></a:r><a:r><a:t>up</a:t></a:r></a:p></dgm:t></dgm:pt>"
+    "<dgm:pt modelId='3'><dgm:t><a:p><a:r><a:t>Plan</a:t></a:r></a:p></dgm:t></dgm:pt></dgm:ptLst><dgm:cxnLst>"
+    "<dgm:cxn srcId='0' destId='2' srcOrd='1'/><dgm:cxn srcId='0' destId='3'/><dgm:cxn srcId='3' destId='1'/>"
+    "</dgm:cxnLst></dgm:dataModel>"
 )
 
 
@@ -53,8 +55,8 @@ def test_a_chart_is_a_table_of_its_values(read) -> None:
     assert read("a.pptx", charted()).text == "Tonnes a day\n\n| | 2023 | Share |\nNorth | 19.2 | 25%\nSouth | 21.4 |"
 
 
-def test_a_diagram_is_a_list(read) -> None:
-    assert read("a.docx", drawn("diagramData", DIAGRAM, NAMED)).text == "Above.\n\n- Dig\n- Build up"
+def test_a_diagram_is_a_list_in_the_order_that_is_shown(read) -> None:
+    assert read("a.docx", drawn("diagramData", DIAGRAM, NAMED)).text == "Above.\n\n- Plan\n  - Dig\n- Build up"
 
 
 def test_what_is_damaged_or_not_there_costs_no_text(read) -> None:

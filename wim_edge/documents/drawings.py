@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from wim_edge.documents.document import DocumentBuilder
@@ -52,8 +53,24 @@ def add_drawing(draft: DocumentBuilder, named: Any, related: Related, *, of_shee
     elif named.tag == CHART:
         _add_chart(draft, root)
     else:
-        points = (_text(point.find(f"{_D}t")) for point in root.iter(f"{_D}pt"))
-        draft.paragraph("\n".join(f"- {text}" for text in points if text))
+        draft.paragraph("\n".join(_points_of(root)))
+
+
+def _points_of(root: Any) -> Iterator[str]:
+    """Yields a line for each point of a diagram, below the point to which it belongs. The file may have any order."""
+    texts = {one.get("modelId", str(at)): _text(one.find(f"{_D}t")) for at, one in enumerate(root.iter(f"{_D}pt"))}
+    links = [one for one in root.iter(f"{_D}cxn") if one.get("type", "parOf") == "parOf"]
+    links.sort(key=lambda one: int(one.get("srcOrd", "0")), reverse=True)
+    below, inner = defaultdict[str, list[str]](list), {one.get("destId", "") for one in links}
+    for one in links:
+        below[one.get("srcId", "")].append(one.get("destId", ""))
+    waiting = [(name, 0) for name in texts][::-1]  # the next is the last
+    waiting.sort(key=lambda one: one[0] not in inner)
+    while waiting:
+        name, level = waiting.pop()
+        if text := texts.pop(name, ""):
+            yield f"{'  ' * level}- {text}"
+        waiting += [(one, level + bool(text)) for one in below.pop(name, ())]
 
 
 def _add_chart(draft: DocumentBuilder, root: Any) -> None:
