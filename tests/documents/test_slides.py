@@ -64,3 +64,20 @@ def test_what_a_slide_shows_in_the_order_of_its_columns(read) -> None:
     document = read("a.pptx", saved(made))
     assert document.text == "5\nx\n\n0\nx\n\n1\nx\n\n2\nx\n\na) 3\nb) x\n\na | b\nc | d\nc | e"
     assert document.notes == ("2 hidden shapes were left out (page 1)",)
+
+
+@pytest.mark.parametrize(("rows", "read_as"), [
+    (["2019 2020 2021", "start moved merged"], "2019 start 2020 moved 2021 merged"),
+    (["intro", "start moved merged", "", "2019 2020 2021", "x"], "intro 2019 start 2020 moved 2021 merged x"),
+    (["start _ merged", "2019 2020 2021", "_ moved"], "2019 start 2020 moved 2021 merged"),
+    (["one two", "2019 2020", "x"], "2019 one 2020 two x"),
+    (["a b", "c d"], "a b c d"),
+])  # fmt: skip
+def test_each_date_of_a_timeline_stands_before_its_text(read, rows: list[str], read_as: str) -> None:
+    made = pptx.Presentation()
+    shapes = made.slides.add_slide(made.slide_layouts[6]).shapes
+    for top, row in enumerate(rows):
+        for left, text in enumerate(row.split()):
+            if text != "_":
+                shapes.add_textbox(left * 900_000, top * 900_000, 500_000, 500_000).text_frame.text = text
+    assert read("a.pptx", saved(made)).text.split() == read_as.split()

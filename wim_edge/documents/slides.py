@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
@@ -11,12 +12,15 @@ from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.drawings import CHART, DIAGRAM, FORMULA, add_drawing, text_of
 from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import add_rows, repeated
+from wim_edge.documents.segments import MONTH
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _SHAPE, _GROUP, *_ = _SHAPES = tuple(_P + tag for tag in ("sp", "grpSp", "graphicFrame", "cxnSp", "pic"))
 _DEEP = 20  # most levels of nested groups, and of rows and columns
 _OVERLAP = 0.1  # the part of a shape that may overlap the row or column before it
+_DATE = re.compile(rf"(?=.{{1,24}}$)(?:.*\b(?:(?:19|20)\d\d|Q[1-4]|\d\d?[./]\d\d?)\b.*|.*\b{MONTH}.*)")
+"""A date in a timeline: "2019", "Q3 2024", "12 May", "3.4."."""
 _Box = tuple[float, ...]  # left, top, right and bottom on the slide; empty for a hidden shape
 _Placed = tuple[int, Any, _Box]  # a shape, with its place in the file before it
 _POINTS = ("body", "obj")
@@ -93,6 +97,10 @@ def _ordered(shapes: list[_Placed], depth: int = 0) -> list[_Placed]:
     """Returns shapes in reading order, row by row. If all rows have equally many columns, and the file lists the shapes
     by column, returns them column by column."""
     rows, columns = _bands(shapes, 1), _bands(shapes, 0)
+    for at in range(len(rows) if depth < _DEEP else 0):
+        if found := _timeline(rows, at):
+            above, below = ([one for row in part for one in row if one not in found] for part in (rows[:at], rows[at:]))
+            return [*_ordered(above, depth + 1), *found, *_ordered(below, depth + 1)]
     blocks = [[one for row in block for one in row] for _, block in groupby(rows, key=lambda row: len(_bands(row, 0)))]
     if len(blocks) == 1:
         in_file = sorted((one[0], column) for column, band in enumerate(columns) for one in band)
@@ -101,6 +109,26 @@ def _ordered(shapes: list[_Placed], depth: int = 0) -> list[_Placed]:
     if len(blocks) < 2 or depth == _DEEP:
         return sorted(shapes, key=lambda one: (one[2][1], one[2][0]))
     return [one for block in blocks for one in _ordered(block, depth + 1)]
+
+
+def _timeline(rows: list[list[_Placed]], at: int) -> list[_Placed]:
+    """Returns the shapes of a timeline, each date before its text. Returns [] if a shape in row ``at`` is no date, or
+    if the row above, the row below, or both where they are about equally near, have no text of most dates."""
+    dates, beside = rows[at], [*rows[max(0, at - 1) : at], *rows[at + 1 : at + 2]]
+    if len(dates) < 2 or not all(_DATE.fullmatch(_said(one[1], lambda _: None).strip()) for one in dates):
+        return []
+    far = {id(row): abs(_middle(row[0], 1) - _middle(dates[0], 1)) for row in beside}
+    beside.sort(key=lambda row: far[id(row)])
+    both = [[*beside[0], *beside[1]]] if len(beside) > 1 and far[id(beside[1])] <= 2 * far[id(beside[0])] else []
+    for texts in both + beside:
+        own = {min(dates, key=lambda date: abs(_middle(date, 0) - _middle(text, 0)))[0]: text for text in texts}
+        if len(own) == len(texts) > len(dates) / 2:
+            return [one for date in dates for one in (date, own.get(date[0])) if one]
+    return []
+
+
+def _middle(shape: _Placed, axis: int) -> float:
+    return (shape[2][axis] + shape[2][axis + 2]) / 2
 
 
 def _bands(shapes: list[_Placed], axis: int) -> list[list[_Placed]]:
