@@ -11,6 +11,7 @@ import pytest
     ("a.tsv", "Name\tRoom\nAnna\t\"12\nleft\"\n", "| Name | Room\nAnna | 12 left"),
     ("a.csv", "sep=;\r\nName;Price, net\r\nRope;4,5\r\n", "| Name | Price, net\nRope | 4,5"),
     ("a.csv", "1,2\n3,4\n", "1 | 2\n3 | 4"),
+    ("a.csv", "# of May\n# by tool\nName,Room\nAnna,4\n", "# of May\n\n# by tool\n\n| Name | Room\nAnna | 4"),
     ("a.csv", "one line of words, and no more\n", "one line of words, and no more\n"),
     ("a.csv", "Bread\nMilk, two\nEggs\nSalt\n", "Bread\nMilk, two\nEggs\nSalt\n"),
     ("a.txt", "Name,Room\nAnna,12\n", "Name,Room\nAnna,12\n"),

@@ -143,7 +143,7 @@ def test_what_is_filled_in_and_chosen(read) -> None:
     fields = (
         'Name: <input value="Okafor"> <input type=checkbox checked> Parking <input type=radio> Cash '
         "<select><option>Pick<option selected>Ghana</select><select><option>One<option>Two</select> "
-        "<textarea>Ring twice</textarea><select multiple><option>S</select><input type=hidden value=secret>"
+        "<textarea>Ring</textarea><button>twice</button><select multiple><option>S</select><input type=hidden value=s>"
     )
     document = read("a.html", f"<p>{fields}")
     assert document.text == "Name: Okafor [x] Parking [ ] Cash Ghana One Ring twice"

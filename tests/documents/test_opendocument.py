@@ -140,6 +140,7 @@ LOOKS = (
      ("1 hidden passage was left out",)),
     ("<text:p>$450<text:span text:style-name='U'>1</text:span> for 36 m<text:span text:style-name='U'>2</text:span>, "
      "H<text:span text:style-name='L'>2</text:span>O</text:p>", "$450 [1] for 36 m², H₂O", ()),
+    ("<text:p><text:ruby>b<text:ruby-text>a</text:ruby-text></text:ruby></text:p>", "b(a)", ()),
     ("<text:p>wo<office:annotation/>rd</text:p>", "word [a]\n\n[a] ", ()),
 ])  # fmt: skip
 def test_letters_that_are_struck_out_hidden_raised_or_lowered(read, markup: str, text: str, notes: tuple) -> None:
@@ -204,6 +205,11 @@ def test_merged_cells_notes_boxes_and_formulas(read) -> None:
     box = "<draw:frame><draw:text-box><text:p>Closed</text:p></draw:text-box></draw:frame>"
     table = f'<table:table table:name="T">{rows}</table:table>'.replace("900</text:p>", f"900</text:p>{box}")
     assert read("a.ods", file("spreadsheet", table)).text == "Kiel | 700 [1]\nKiel | 900\n\nClosed\n\n[1] net"
+    bare = "".join(f"<table:table-cell office:value-type='{kind}' office:{value}/>" for kind, value in (
+        ("date", "date-value='2024-05-03T10:00'"), ("percentage", "value='0.125'"), ("time", "time-value='PT9H30M0S'"),
+        ("currency", "value='5' office:currency='EUR'"), ("boolean", "boolean-value='true'")))  # fmt: skip
+    table = f"<table:table><table:table-row>{bare}</table:table-row></table:table>"
+    assert read("c.ods", file("spreadsheet", table)).text == "2024-05-03 10:00 | 12.5% | 9:30 | 5 EUR | TRUE"
     formula = '<draw:object xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="./Object 1"/>'
     data = file("text", f"<text:p>It is <draw:frame>{formula}</draw:frame> of it</text:p>")
     data = rezip(data, {"Object 1/content.xml": "<math><mfrac><mn>3</mn><mn>4</mn></mfrac></math>"})

@@ -152,8 +152,9 @@ def test_comments_and_links_without_a_kept_value(read) -> None:
     links = ['=HYPERLINK("http://x.y/","List")', '=HYPERLINK("http://x.y/")']
     book = workbook([["Item", "Price"], ["Rope", 24], links])
     book.active["B2"].comment = Comment("net of\ntax", "A")
+    book.active.oddHeader.center.text, book.active.oddFooter.left.text = "A && B, 3 May", "Page &P"
     document = read("a.xlsx", saved(book))
-    assert document.text == "Item | Price\nRope | 24\nList | http://x.y/\n\nB2: net of tax"
+    assert document.text == "Item | Price\nRope | 24\nList | http://x.y/\n\nB2: net of tax\n\nA & B, 3 May"
     assert place_of(document, "net").row is None
     assert not document.notes
 

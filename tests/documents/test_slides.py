@@ -9,6 +9,7 @@ from tests.documents.make import archive, deck, rezip, saved
 
 pptx = pytest.importorskip("pptx")
 A = "http://schemas.openxmlformats.org/drawingml/2006/main"
+P = "http://schemas.openxmlformats.org/presentationml/2006/main"
 MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 
 
@@ -38,8 +39,12 @@ def test_what_a_slide_strikes_out_or_raises_and_hidden_slides(read) -> None:
         run = paragraph.add_run()
         run.text = text
         run._r.get_or_add_rPr().set(name, value)
+    parts, said = pptx.opc.package, f"<c><p:cm xmlns:p='{P}'><p:text>Dear?</p:text></p:cm></c>".encode()
+    part = parts.Part(parts.PackURI("/ppt/c.xml"), "", made.part.package, said)
+    made.slides[0].part.relate_to(part, "x/comments")
     document = read("a.pptx", saved(made))
     assert document.text.startswith("Budget [1] new\n\nat the top")
+    assert document.text.endswith("Notes: Thank them.\n\nComment: Dear?")
     assert "Berth" not in document.text
     passage = "1 struck-out passage was left out (Budget [1] new)"
     assert document.notes == (passage, "1 hidden slide was left out (page 2)")

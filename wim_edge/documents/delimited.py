@@ -30,9 +30,9 @@ def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
         rows = []
     finally:
         csv.field_size_limit(before)
-    widths = Counter(len(row) for row in rows if row)
-    (width, count), *_ = widths.most_common(1) or [(0, 0)]
-    if width < 2 or count < 2 or 2 * count < widths.total():
+    widths = [len(row) for row in rows if row]
+    (width, count), *_ = Counter(width for width in widths if width > 1).most_common(1) or [(0, 0)]
+    if count < 2 or 2 * count < len(widths) - widths.index(width):  # what is above the table may have any width
         return Document(name, text, notes=notes, is_converted=True)
     add_rows(draft, rows, column=1 if len(rows) == len(text.splitlines()) else None)
     return draft.document(name)

@@ -21,6 +21,7 @@ from wim_edge.settings import Limits
 DEFAULTS = Limits()
 INSTALL_HINT = "pip install charset-normalizer lxml openpyxl pypdfium2 python-pptx striprtf"
 
+MARGINS = "Headers and footers"
 _SECTION_CHARS = 200
 _PLACES = 5  # most places in a note
 _BLOCK = 1 << 20
@@ -219,6 +220,11 @@ class DocumentBuilder:
         self._marks += [Mark(self._length + at, row=number, column=first) for at, number in more]
         self._marks += [Mark(self._length + at, None, short(title)) for at, title in sections]
         self._append(text)
+
+    def margins(self, lines: Iterable[str]) -> None:
+        """Adds the lines of headers and footers, each once, as a section. Some text, such as a date, is only there."""
+        self.mark(section=MARGINS)
+        self.paragraph("\n".join(dict.fromkeys(filter(None, map(str.strip, lines)))))
 
     def document(self, name: str) -> Document:
         return Document(

@@ -63,9 +63,7 @@ def read_docx(archive: Archive, most: int = _CHUNKS) -> Document:
             draft.mark(section=heading)
             writer.add(parts[kind])
     margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
-    draft.mark(section="Headers and footers")  # some text, such as a contract's number, is only there
-    lines = [text for part in margins for text in writer.texts(part, _PARAGRAPHS)]
-    draft.paragraph("\n".join(dict.fromkeys(line for line in lines if line.strip())))
+    draft.margins(text for part in margins for text in writer.texts(part, _PARAGRAPHS))
     return draft.document(archive.name)
 
 

@@ -40,6 +40,7 @@ _IN_LINE = frozenset({"flex", "grid", "inline-flex", "inline-grid"})
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
 _ITEMS, _FIELDS = frozenset({"ol", "ul", "menu", "dir"}), frozenset({"input", "select", "option"})
 _HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "img", "li", "pre", "table", "tr"}
+_CONTROLS = frozenset({"button", "meter", "progress", "textarea"})  # their edges are seen
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
 """The types of `<input>` that show no filled-in text."""
 _REVERSED = re.compile(r"<ol\s[^<>]*\breversed\b", re.IGNORECASE)
@@ -121,6 +122,7 @@ class _Writer:
             return
         attributes = attributes or _NO_ATTRIBUTES  # lxml's own empty mapping is slow
         look, display = self._style.look(tag, attributes)
+        display = display or _BLOCK * (tag in _CONTROLS)
         is_decoration = attributes.get("aria-hidden") == "true"
         is_copy = is_decoration and self._just_ended[0] == "math"  # its letters in their places (KaTeX)
         is_copy |= tag == "object" and attributes.get("type", "").startswith("image/")  # the words for the picture

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from wim_edge.documents.archive import Archive, encrypted
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.formulas import linear
+from wim_edge.documents.number_formats import shown as shown_number
 from wim_edge.documents.numbering import KINDS, written
 from wim_edge.documents.rows import add_shown_rows, repeat_merged
-from wim_edge.documents.runs import COMMENT, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
+from wim_edge.documents.runs import BESIDE, COMMENT, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
 
 CONTENT, _MANIFEST = "content.xml", "META-INF/manifest.xml"
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -38,6 +41,9 @@ _FAMILIES = {
 }  # fmt: skip
 """The family of an element's style and the attribute that names the style, by the element's tag."""
 _VISIBILITY, _NOT_SHOWN = _TABLE + "visibility", ("collapse", "filter")
+_FORMS = {"float": "", "currency": "", "percentage": "0.##%"}
+"""The number formats by the types of values that are numbers."""
+_DURATION = re.compile(r"PT(\d+)H(\d+)M.*")
 _COLUMNS, _DEEP, _LEVELS = 1000, 200, 10
 _REPEATED, _ROW_CHARS = 100_000, 50
 """The most repeated and empty rows read of a table. A repeated row counts once more per ``_ROW_CHARS`` characters."""
@@ -84,9 +90,7 @@ class _ElementWriter:
                 self._draft.paragraph(note)
         if body.find(f"{_OFFICE}text") is not None:  # a sheet's headers only have names and page numbers
             margins = (margin for root in self._roots for margin in root.iter(*_MARGINS))
-            lines = (self._text(one, []).strip() for margin in margins for one in margin.iter(*_PARAGRAPHS))
-            self._draft.mark(section="Headers and footers")
-            self._draft.paragraph("\n".join(dict.fromkeys(filter(None, lines))))
+            self._draft.margins(self._text(one, []) for margin in margins for one in margin.iter(*_PARAGRAPHS))
 
     def _add(self, element: Any, depth: int) -> None:
         if depth > _DEEP:
@@ -190,6 +194,7 @@ class _ElementWriter:
             wanted = _times(row, "number-rows-repeated")
             first, number = number + 1, number + wanted
             is_hidden, has_text = row.get(_VISIBILITY) in _NOT_SHOWN, any(map(str.strip, row.itertext()))
+            has_text = has_text or any(map(_value_of, row))
             if is_hidden and has_text:
                 self._draft.omit("hidden row", f"{name}, row {first}")
             cells = [] if is_hidden or not has_text else self._cells(row, columns, f"table {name}", cut, first)
@@ -213,7 +218,7 @@ class _ElementWriter:
             column = columns[len(cells)] if len(cells) < len(columns) else row
             look = self._look(cell if cell.get(f"{_TABLE}style-name") else column, {})
             own = [one for one in cell.iter(*_PARAGRAPHS) if next(one.iterancestors(*self._apart), None) is None]
-            text = " ".join(self._text(one, [], look) for one in own)
+            text = " ".join(self._text(one, [], look) for one in own) if own else _value_of(cell)
             if (down := _times(cell, "number-rows-spanned")) > 1:
                 self._merged.append((len(cells) + 1, number, number + down - 1))
             self._notes["Comments"] += [f"{text}: {self._said(one)}" for one in cell.iterfind(_COMMENT)]
@@ -231,7 +236,7 @@ class _ElementWriter:
 
     def _runs(self, element: Any, boxes: list[Any], above: Look) -> Iterator[tuple[str, str]]:
         look = self._look(element, above)
-        name = name_of(look)
+        name = BESIDE if element.tag == f"{_TEXT}ruby-text" else name_of(look)
         yield element.text or "", name
         for child in element:
             if child.tag == _NOTE:
@@ -292,6 +297,16 @@ def _switched(properties: Any) -> Look:
     if place := properties.get(f"{_STYLE}text-position", "").partition(" ")[0]:
         look |= {RAISED: place == "super" or place[:1] in "123456789", LOWERED: place[:1] == "-" or place == "sub"}
     return look | dict.fromkeys((HIDDEN for name, value in _UNSEEN.items() if properties.get(name) == value), True)
+
+
+def _value_of(cell: Any) -> str:
+    """Returns the value of a cell, which some programs write without a paragraph that shows it; "" without a value."""
+    kind = cell.get(f"{_OFFICE}value-type", "")
+    value = str(cell.get(_OFFICE + ("value" if kind in _FORMS else f"{kind}-value"), ""))
+    with suppress(ValueError):
+        value = shown_number(float(value), _FORMS[kind]) if kind in _FORMS else value
+    value = _DURATION.sub(r"\1:\2", value.replace("T", " ") if kind == "date" else value)
+    return value.upper() if kind == "boolean" else f"{value} {cell.get(f'{_OFFICE}currency', '')}".rstrip()
 
 
 def _times(element: Any, name: str, space: str = _TABLE, least: int = 1) -> int:

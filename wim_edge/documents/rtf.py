@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from wim_edge.documents.archive import damaged
-from wim_edge.documents.document import Document, DocumentBuilder, check_size, require
+from wim_edge.documents.document import MARGINS, Document, DocumentBuilder, check_size, require
 from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import add_rows
 from wim_edge.documents.runs import HIDDEN, LETTERS, LOWERED, RAISED, STRUCK, Look, in_font, name_of, shown
@@ -30,9 +30,8 @@ _ENDS = {"cell": _CELL, "nestcell": " ", "nestrow": _NESTED, "row": "\n"}
 _IN_ROW = {"trowd": True, "intbl": True, "row": False, "pard": False}
 """The control words after which text is in a table, where a line break is a blank, or no longer is."""
 _BREAKS = ("par", "line")
-_MARGINS = "Headers and footers"
 _SECTIONS = {"shptxt": "Text boxes", "footnote": "Footnotes", "annotation": "Comments"}
-_SECTIONS |= {f"{margin}{pages}": _MARGINS for margin in ("header", "footer") for pages in ("", "l", "r", "f")}
+_SECTIONS |= {f"{margin}{pages}": MARGINS for margin in ("header", "footer") for pages in ("", "l", "r", "f")}
 """The groups that are moved to the text's end, each with the title of its section there."""
 _NUMBERED = {"footnote": "decimal", "annotation": "lowerLetter"}
 _HEADS = {chr(0xE01A + at): section for at, section in enumerate(dict.fromkeys(_SECTIONS.values()))}
@@ -68,9 +67,9 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
         if said in _HEADS:
             section = _HEADS[said]
             draft.mark(section=section)
-        elif section != _MARGINS or said not in margins:
+        elif section != MARGINS or said not in margins:
             draft.paragraph(said, joins=bool(margins))
-            margins |= {said} if section == _MARGINS else set()
+            margins |= {said} if section == MARGINS else set()
     add_rows(draft, rows)
     return draft.document(name)
 

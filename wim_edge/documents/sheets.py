@@ -24,7 +24,9 @@ _CELLS = 5_000_000
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_ROW, _COLUMN, _MERGED = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell"))
+_ROW, _COLUMN, _MERGED, _MARGINS = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell", "headerFooter"))
+_CODE = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])', re.IGNORECASE)
+"""A code in a header: a font, a colour, a size, or a letter for a page's number, a date and the like."""
 _COMMENTS = ("comments", "threadedComment")
 _LINK = re.compile(r'HYPERLINK\(\s*"([^"]*)"(?:\s*[,;]\s*"([^"]*)")?\s*\)', re.IGNORECASE)
 Runs = list[tuple[str, str]]  # (text, look), for `wim_edge.documents.runs`
@@ -51,6 +53,7 @@ def read_xlsx(archive: Archive) -> Document:
             if book.left <= 0:
                 draft.notes.append(f"more than {_CELLS:,} cells: what follows on sheet {title} was not read")
                 break
+    draft.margins(book.margins)
     return draft.document(archive.name)
 
 
@@ -58,7 +61,7 @@ class _Book:
     """The workbook's texts and styles, which its sheets share. ``left``: how many more cells may be read."""
 
     def __init__(self, draft: DocumentBuilder, archive: Archive, relations: Any, root: Any) -> None:
-        self._draft, self.left, name = draft, _CELLS, archive.name
+        self._draft, self.left, self.margins, name = draft, _CELLS, list[str](), archive.name
         self._etree, self._dates = require("lxml.etree", name), require("openpyxl.utils.datetime", name)
         self._column = require("openpyxl.utils.cell", name).column_index_from_string
         properties = root.find(f"{_S}workbookPr")
@@ -83,6 +86,9 @@ class _Book:
             elif element.tag == _MERGED and len(merged) < _MERGES:
                 if found := _RANGE.fullmatch(element.get("ref", "")):
                     merged.append((self._column(found[1]), int(found[2]), int(found[3])))
+            elif element.tag == _MARGINS:
+                parts = (part for one in element for part in re.split("&[LCR]", one.text or ""))
+                self.margins += [_CODE.sub("", part).replace("&&", "&") for part in parts if "&P" not in part]
             elif element.tag == _ROW and self.left > 0:
                 number = int(element.get("r") or len(rows) + 1)
                 blank = min(number - len(rows) - 1, self.left)

@@ -64,6 +64,10 @@ def read_pptx(archive: Archive) -> Document:
             if slide.has_notes_slide and (notes := slide.notes_slide.notes_placeholder) is not None:
                 said = _said(notes._element, draft.omit).strip()
                 draft.paragraph(f"Notes: {said}" if said else "")
+            comments = (one for one in slide.part.rels.values() if one.reltype.endswith("/comments"))
+            for one in (one for part in comments for one in pptx.oxml.parse_xml(part.target_part.blob)):
+                said = "".join(one.itertext(f"{_P}text", f"{_A}t")).strip()
+                draft.paragraph(f"Comment: {said}" if said else "")
     except (pptx.exc.PythonPptxError, etree.LxmlError, OverflowError):
         raise damaged(archive.name) from None
     return draft.document(archive.name)
