@@ -85,7 +85,7 @@ def test_a_missing_library_says_what_to_install(
         raise ImportError(module)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    assert refuse(name, content).hint == "pip install charset-normalizer lxml openpyxl pypdfium2 python-pptx striprtf"
+    assert refuse(name, content).hint == "pip install charset-normalizer lxml openpyxl pypdfium2 striprtf"
 
 
 def test_the_room_loads_no_library_by_itself() -> None:

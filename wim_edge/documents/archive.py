@@ -85,14 +85,6 @@ class Archive:
             raise damaged(self.name)
         return root
 
-    def copy(self) -> io.BytesIO:
-        """Returns a copy of the zip file. XML members have transitional namespaces (see `read`); others are empty."""
-        made = io.BytesIO()
-        with zipfile.ZipFile(made, "w") as file:
-            for one in self.names:
-                file.writestr(one, self.read(one) if one.lower().endswith((".xml", ".rels")) else b"")
-        return made
-
     def has(self, member: str) -> bool:
         return member.lower() in self._by_name
 

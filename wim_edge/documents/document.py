@@ -19,7 +19,7 @@ from wim_edge.errors import DocumentError
 from wim_edge.settings import Limits
 
 DEFAULTS = Limits()
-INSTALL_HINT = "pip install charset-normalizer lxml openpyxl pypdfium2 python-pptx striprtf"
+INSTALL_HINT = "pip install charset-normalizer lxml openpyxl pypdfium2 striprtf"
 
 MARGINS = "Headers and footers"
 _SECTION_CHARS = 200

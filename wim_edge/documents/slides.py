@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from itertools import groupby
+from math import inf
 from typing import Any
 
-from wim_edge.documents.archive import Archive, damaged
-from wim_edge.documents.document import Document, DocumentBuilder, require
-from wim_edge.documents.drawings import CHART, DIAGRAM, FORMULA, add_drawing, text_of
+from wim_edge.documents.archive import Archive
+from wim_edge.documents.document import Document, DocumentBuilder
+from wim_edge.documents.drawings import CHART, DIAGRAM, FORMULA, Related, add_drawing, text_of
 from wim_edge.documents.numbering import written
 from wim_edge.documents.rows import add_rows, repeated
 from wim_edge.documents.segments import MONTH
@@ -17,6 +19,9 @@ from wim_edge.documents.segments import MONTH
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _SHAPE, _GROUP, *_ = _SHAPES = tuple(_P + tag for tag in ("sp", "grpSp", "graphicFrame", "cxnSp", "pic"))
+_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_DIGITS = 15  # most digits of a length
+_NO = ("0", "false")
 _DEEP = 20  # most levels of nested groups, and of rows and columns
 _OVERLAP = 0.1  # the part of a shape that may overlap the row or column before it
 _DATE = re.compile(rf"(?=.{{1,24}}$)(?:.*\b(?:(?:19|20)\d\d|Q[1-4]|\d\d?[./]\d\d?)\b.*|.*\b{MONTH}.*)")
@@ -26,71 +31,88 @@ _Placed = tuple[int, Any, _Box]  # a shape, with its place in the file before it
 _POINTS = ("body", "obj")
 """The placeholders of a slide whose paragraphs are bullet points."""
 _KINDS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
+_KINDS_OF_MASTERS = {**{one: one for one in ("title", "dt", "ftr", "sldNum")}, "ctrTitle": "title"}
+"""The kinds of a master's placeholders from which those of a layout inherit, by their kind; all others are "body"."""
 _FORMS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}"}
 """The kind of an automatic number, by the beginning of its name ("alphaLcParenR"), and the form, by the name's end."""
 
 
 def read_pptx(archive: Archive) -> Document:
     """Returns the visible slides, each a page and a section with the slide's title. Raises DocumentError if damaged."""
-    pptx, etree = require("pptx", archive.name), require("lxml.etree", archive.name)
     draft = DocumentBuilder()
     draft.title = archive.title()
-    try:  # a `pptx.Presentation` is of no template and no show
-        deck = pptx.package.Package.open(archive.copy()).main_document_part.presentation
-        inherited: dict[Any, dict[str, _Box]] = {}
-        for number, slide in enumerate(deck.slides, start=1):
-            if slide._element.get("show") in ("0", "false"):
-                draft.omit("hidden slide", f"page {number}")
-                continue
-            for choices in [*slide._element.iter("{*}AlternateContent")]:  # shapes may be in them
-                for one in choices.findall("{*}Choice/*"):
-                    choices.addprevious(one)
-            layout = slide.slide_layout
-            if layout.part not in inherited:
-                inherited[layout.part] = {str(one.placeholder_format.idx): (one.left, one.top, one.width, one.height)
-                                          for one in layout.placeholders}  # fmt: skip
-            shapes = list[_Placed]()
-            for at, (shape, box) in enumerate(_placed(slide.shapes._element, (0, 0, 1, 1), inherited[layout.part])):
-                if next(shape.iter(f"{_A}t", FORMULA, CHART, DIAGRAM), None) is not None:
-                    if box and box[0] < deck.slide_width and box[1] < deck.slide_height and min(box[2:]) > 0:
-                        shapes.append((at, shape, box))
-                    else:
-                        draft.omit("hidden shape", f"page {number}")
-            named = getattr(slide.shapes.title, "_element", None)
-            title = [one for one in shapes if one[1] is named]
-            draft.mark(page=number, section=_said(named, lambda _: None) if title else None)
-            for _, shape, _ in title + _ordered([one for one in shapes if one not in title]):
-                _add(draft, shape, slide.part, pptx.oxml.parse_xml)
-            if slide.has_notes_slide and (notes := slide.notes_slide.notes_placeholder) is not None:
-                said = _said(notes._element, draft.omit).strip()
-                draft.paragraph(f"Notes: {said}" if said else "")
-            comments = (one for one in slide.part.rels.values() if one.reltype.endswith("/comments"))
-            for one in (one for part in comments for one in pptx.oxml.parse_xml(part.target_part.blob)):
-                said = "".join(one.itertext(f"{_P}text", f"{_A}t")).strip()
-                draft.paragraph(f"Comment: {said}" if said else "")
-    except (pptx.exc.PythonPptxError, etree.LxmlError, OverflowError):
-        raise damaged(archive.name) from None
+    part, deck = archive.main
+    relations, size = archive.related(part), deck.find(f"{_P}sldSz")
+    edges = [inf, inf] if size is None else [int(size.get(side)[:_DIGITS]) for side in ("cx", "cy")]
+    sizes_of = lru_cache(None)(lambda layout: _sizes(archive, layout))
+    for number, named in enumerate(deck.iterfind(f"{_P}sldIdLst/{_P}sldId"), start=1):
+        member = relations[named.get(_ID)][1]
+        slide, related = archive.root(member), archive.related(member)
+        if slide.get("show") in _NO:
+            draft.omit("hidden slide", f"page {number}")
+            continue
+        for choices in [*slide.iter("{*}AlternateContent")]:  # shapes may be in them
+            for one in choices.findall("{*}Choice/*"):
+                choices.addprevious(one)
+        parts = dict(related.values())
+        shapes, tree = list[_Placed](), slide.find(f"{_P}cSld/{_P}spTree")
+        for at, (shape, box) in enumerate(_placed(tree, (0, 0, 1, 1), sizes_of(parts.get("slideLayout", "")))):
+            if next(shape.iter(f"{_A}t", FORMULA, CHART, DIAGRAM), None) is not None:
+                if box and box[0] < edges[0] and box[1] < edges[1] and min(box[2:]) > 0:
+                    shapes.append((at, shape, box))
+                else:
+                    draft.omit("hidden shape", f"page {number}")
+        named = next((one for one in tree.iterchildren(*_SHAPES) if _holder(one).get("idx", "0") == "0"), None)
+        title = [one for one in shapes if one[1] is named]
+        draft.mark(page=number, section=_said(named, lambda _: None) if title else None)
+        for _, shape, _ in title + _ordered([one for one in shapes if one not in title]):
+            _add(draft, shape, lambda one: archive.root(related[one][1]))  # noqa: B023 - called at once
+        for kind in filter(parts.__contains__, ("notesSlide", "comments")):
+            for said in _remarks(archive.root(parts[kind]), draft.omit):
+                draft.paragraph(said)
     return draft.document(archive.name)
 
 
-def _placed(tree: Any, frame: _Box, inherited: dict[str, _Box], depth: int = 0) -> Iterator[tuple[Any, _Box]]:
+def _holder(shape: Any) -> Mapping[str, str]:
+    """Returns the attributes of a shape's placeholder element; without such an element, {"idx": ""}."""
+    found = next(shape.iter(f"{_P}ph"), None) if shape.tag != _GROUP else None
+    return {"idx": ""} if found is None else found.attrib
+
+
+def _sizes(archive: Archive, layout: str) -> dict[str, _Box]:
+    """Returns the `_size` of a layout's placeholders by index. Those without one have that of their kind's master."""
+    masters = (one for kind, one in archive.related(layout).values() if kind == "slideMaster")
+    sizes = dict[str, _Box]()
+    for member, name in [*((one, "type") for one in masters), (layout, "idx")] if layout else ():
+        for shape in archive.root(member).iter(*_SHAPES):
+            holder = _holder(shape)
+            kind = _KINDS_OF_MASTERS.get(holder.get("type", ""), "body")
+            sizes[kind if name == "type" else holder.get(name, "0")] = _size(shape) or sizes.get(kind, ())
+    return sizes
+
+
+def _size(element: Any, name: str = "off") -> _Box:
+    """Returns (left, top, width, height) of a shape as the file states them; () if it does not."""
+    off = next(element.iter(f"{_A}{name}"), None)
+    places = () if off is None else (off.get("x"), off.get("y"), off.getnext().get("cx"), off.getnext().get("cy"))
+    return tuple(int(one[:_DIGITS]) for one in places)
+
+
+def _placed(tree: Any, frame: _Box, inherited: Mapping[str, _Box], depth: int = 0) -> Iterator[tuple[Any, _Box]]:
     """Yields (shape, box), also for shapes in groups. ``frame``: (left, top, x scale, y scale) of the coordinates; ()
-    in a hidden group. ``inherited``: the layout's placeholders by index, each (left, top, width, height)."""
+    in a hidden group. ``inherited``: the `_size` of the layout's placeholders by index."""
     for shape in tree.iterchildren(*_SHAPES):
         box, inner, is_group = _Box(), _Box(), shape.tag == _GROUP
-        own = next(shape.iter(f"{_P}cNvPr"), shape)
-        off = next((shape.grpSpPr if is_group else shape).iter(f"{_A}off"), None)
-        if frame and own.get("hidden") not in ("1", "true"):
-            named = next(shape.iter(f"{_P}ph"), None) if off is None else None
-            size = (0, 0, 1, 1) if named is None else inherited.get(named.get("idx", "0"), (0, 0, 1, 1))
-            size = size if off is None else (off.x, off.y, off.getnext().cx, off.getnext().cy)
-            left, top = frame[0] + (size[0] or 0) * frame[2], frame[1] + (size[1] or 0) * frame[3]
+        own = shape.find(f"{_P}grpSpPr") if is_group else shape
+        if frame and next(shape.iter(f"{_P}cNvPr"), shape).get("hidden") not in ("1", "true"):
+            size = _size(own) or inherited.get(_holder(shape).get("idx", "0")) or (0, 0, 1, 1)
+            left, top = frame[0] + size[0] * frame[2], frame[1] + size[1] * frame[3]
             box = left, top, left + (size[2] or 1) * frame[2], top + (size[3] or 1) * frame[3]
             if is_group:
-                begin, extent = shape.chOff, shape.chExt
-                across = (box[2] - left) / extent.cx if extent.cx else frame[2]
-                down = (box[3] - top) / extent.cy if extent.cy else frame[3]
-                inner = left - begin.x * across, top - begin.y * down, across, down
+                begin = _size(own, "chOff") or (0, 0, 0, 0)
+                across = (box[2] - left) / begin[2] if begin[2] else frame[2]
+                down = (box[3] - top) / begin[3] if begin[3] else frame[3]
+                inner = left - begin[0] * across, top - begin[1] * down, across, down
         if is_group and depth < _DEEP:
             yield from _placed(shape, inner, inherited, depth + 1)
         else:
@@ -148,9 +170,9 @@ def _bands(shapes: list[_Placed], axis: int) -> list[list[_Placed]]:
     return bands
 
 
-def _add(draft: DocumentBuilder, shape: Any, part: Any, parse: Callable[[bytes], Any]) -> None:
+def _add(draft: DocumentBuilder, shape: Any, related: Related) -> None:
     for named in shape.iter(CHART, DIAGRAM):
-        add_drawing(draft, named, lambda relation: parse(part.related_part(relation).blob))
+        add_drawing(draft, named, related)
     rows: list[list[str]] = []
     for row in shape.iter(f"{_A}tr"):
         above = dict(enumerate(rows[-1] if rows else ()))
@@ -158,8 +180,8 @@ def _add(draft: DocumentBuilder, shape: Any, part: Any, parse: Callable[[bytes],
         rows.append([repeated(above.get(at, "")) if below else text for at, (below, text) in enumerate(said)])
     add_rows(draft, rows)
     if shape.tag == _SHAPE:
-        lines, named = [*_lines(shape, draft.omit)], next(shape.iter(f"{_P}ph"), None)
-        if len(lines) > 1 and named is not None and named.get("type", "obj") in _POINTS:
+        lines, holder = [*_lines(shape, draft.omit)], _holder(shape)
+        if len(lines) > 1 and holder.get("type", "obj" * (holder.get("idx") != "")) in _POINTS:
             draft.paragraph("\n".join(f"{'  ' * level}{number or '-'} {text}" for text, level, number in lines))
         else:
             draft.paragraph("\n".join(f"{number} {text}" if number else text for text, _, number in lines))
@@ -171,7 +193,7 @@ def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int
     for one in shape.iter(f"{_A}p"):
         if text := text_of(one, omit).rstrip():
             properties = one.find(f"{_A}pPr")
-            level = 0 if properties is None else properties.lvl
+            level = 0 if properties is None else int(properties.get("lvl", "0"))
             found = None if properties is None else properties.find(f"{_A}buAutoNum")
             name, start = ("", "") if found is None else (found.get("type", ""), found.get("startAt", "1"))
             same, before = last.get(level, ("", 0))
@@ -179,6 +201,16 @@ def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int
             last = {at: kept for at, kept in last.items() if at < level} | {level: (name, number)}
             form = next((form for end, form in _FORMS.items() if name.endswith(end)), "{}.")
             yield text, level, form.format(written(number, _KINDS.get(name[:7], "decimal"))) if name else ""
+
+
+def _remarks(part: Any, omit: Callable[[str], object]) -> Iterator[str]:
+    """Yields the notes and the comments in a part that belongs to a slide."""
+    for shape in part.iter(_SHAPE):
+        if _holder(shape).get("type") == "body" and (said := _said(shape, omit).strip()):
+            yield f"Notes: {said}"
+    for comment in part.iterchildren("{*}cm"):
+        if said := "".join(comment.itertext(f"{_P}text", f"{_A}t")).strip():
+            yield f"Comment: {said}"
 
 
 def _said(shape: Any, omit: Callable[[str], object]) -> str:

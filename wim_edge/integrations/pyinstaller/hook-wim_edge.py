@@ -10,7 +10,7 @@ hiddenimports = collect_submodules("wim_edge", filter=lambda name: not name.star
 hiddenimports += ["snowballstemmer"]
 FORMATS = (
     "lxml.etree", "markdown_it", "openpyxl.styles.numbers", "openpyxl.utils.cell", "openpyxl.utils.datetime",
-    "pptx", "pypdfium2", "striprtf.striprtf",
+    "pypdfium2", "striprtf.striprtf",
 )  # fmt: skip
 """The modules that `wim_edge.documents.document.require` imports. Only those that are installed are collected."""
 hiddenimports += [name for name in FORMATS if find_spec(name.partition(".")[0])]
