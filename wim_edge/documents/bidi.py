@@ -27,8 +27,7 @@ def is_rtl(text: str, from_right: bool = False) -> bool:
 
 
 def logical_order(shown: Sequence[str], from_right: bool) -> list[int]:
-    """Returns the indices of a row's characters in reading order. ``shown``: the characters from left to right;
-    ``from_right``: whether the row as a whole is read from right to left."""
+    """Returns the indices, in reading order, of a row's characters, given as shown from left to right."""
     found = [unicodedata.bidirectional(one[:1]) for one in shown]
     # In a row with Arabic letters, a sign like % is not part of the number
     classes = "".join(" " if one == "ET" and "AL" in found else _CLASSES.get(one, " ") for one in found)

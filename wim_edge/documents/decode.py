@@ -71,19 +71,14 @@ def tidy(text: str) -> str:
 
 def _by_mark(name: str, data: bytes) -> str | None:
     """Decodes data by its byte order mark; None if it lacks one or is bad UTF-8. Raises DocumentError if binary."""
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if not data.startswith(mark):
-            continue
-        try:
-            text = data.decode(encoding).removeprefix("\ufeff")
-        except UnicodeDecodeError:
-            if encoding == "utf-8":  # still text: `_guess` decodes it
-                return None
-            raise _binary(name) from None
-        if "\0" in text:
-            raise _binary(name)
-        return text
-    return None
+    encoding = next((one for mark, one in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
+    try:
+        text = data.decode(encoding).removeprefix("\ufeff") if encoding else None
+    except UnicodeDecodeError:
+        text = None if encoding == "utf-8" else "\0"  # bad UTF-8 is still text: `_guess` decodes it
+    if text is not None and "\0" in text:
+        raise _binary(name)
+    return text
 
 
 def _by_zeros(data: bytes) -> str:

@@ -38,7 +38,7 @@ def add_shapes(draft: DocumentBuilder, root: Any, related: Related) -> None:
         if shape.tag in (CHART, DIAGRAM):
             add_drawing(draft, shape, related, of_sheet=True)
         else:
-            draft.paragraph("\n".join(text_of(one, draft.omit) for one in shape.iter(f"{_A}p")))
+            draft.paragraph(said_in(shape, draft.omit))
 
 
 def add_drawing(draft: DocumentBuilder, named: Any, related: Related, *, of_sheet: bool = False) -> None:
@@ -48,17 +48,18 @@ def add_drawing(draft: DocumentBuilder, named: Any, related: Related, *, of_shee
     except (KeyError, SyntaxError, ValueError, DocumentError):
         return
     if named.tag == CHART and of_sheet:
-        titles = (_text(one) or " ".join(one.itertext(f"{_C}v")) for one in root.iter(f"{_C}title"))
+        titles = (_text(one, draft.omit) or " ".join(one.itertext(f"{_C}v")) for one in root.iter(f"{_C}title"))
         draft.paragraph("\n".join(filter(None, titles)))
     elif named.tag == CHART:
         _add_chart(draft, root)
     else:
-        draft.paragraph("\n".join(_points_of(root)))
+        draft.paragraph("\n".join(_points_of(root, draft.omit)))
 
 
-def _points_of(root: Any) -> Iterator[str]:
+def _points_of(root: Any, omit: Callable[[str], object]) -> Iterator[str]:
     """Yields a line for each point of a diagram, below the point to which it belongs. The file may have any order."""
-    texts = {one.get("modelId", str(at)): _text(one.find(f"{_D}t")) for at, one in enumerate(root.iter(f"{_D}pt"))}
+    points = enumerate(root.iter(f"{_D}pt"))
+    texts = {one.get("modelId", str(at)): _text(one.find(f"{_D}t"), omit) for at, one in points}
     links = [one for one in root.iter(f"{_D}cxn") if one.get("type", "parOf") == "parOf"]
     links.sort(key=lambda one: int(one.get("srcOrd", "0")), reverse=True)
     below, inner = defaultdict[str, list[str]](list), {one.get("destId", "") for one in links}
@@ -74,7 +75,7 @@ def _points_of(root: Any) -> Iterator[str]:
 
 
 def _add_chart(draft: DocumentBuilder, root: Any) -> None:
-    draft.paragraph(_text(root.find(f"{_C}chart/{_C}title")))
+    draft.paragraph(_text(root.find(f"{_C}chart/{_C}title"), draft.omit))
     series = list(root.iter(f"{_C}ser"))[:_SERIES]
     names = [next((value.text or "" for value in one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
     values = [_points(one, "val", "yVal") for one in series]
@@ -103,10 +104,14 @@ def _shown(value: str, form: str) -> str:
         return value
 
 
-def _text(element: Any) -> str:
+def _text(element: Any, omit: Callable[[str], object]) -> str:
     """Returns the text of an element's paragraphs on one line; "" if the element is None."""
-    paragraphs = [] if element is None else element.iter(f"{_A}p")
-    return " ".join(text for one in paragraphs if (text := "".join(run.text or "" for run in one.iter(f"{_A}t"))))
+    return "" if element is None else " ".join(said_in(element, omit).split())
+
+
+def said_in(shape: Any, omit: Callable[[str], object]) -> str:
+    """Returns the `text_of` a shape's paragraphs, each on a line."""
+    return "\n".join(text_of(one, omit) for one in shape.iter(f"{_A}p"))
 
 
 def text_of(paragraph: Any, omit: Callable[[str], object]) -> str:

@@ -1,8 +1,7 @@
 """The formats of documents: their names and the endings of their files.
 
 `wim_edge.documents.readers` picks a format's reader: `read_x(name, data, limits) -> Document`, or `read_x(archive)`
-for a zip file. A reader lists omitted content in the document's notes. A document without a `title` is shown under the
-title of its first section."""
+for a zip file. A reader notes what it omits. A document without a `title` has the title of its first section."""
 
 from __future__ import annotations
 

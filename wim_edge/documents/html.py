@@ -12,7 +12,7 @@ from wim_edge.documents.decode import decode_markup
 from wim_edge.documents.document import Document, DocumentBuilder, above, require
 from wim_edge.documents.formulas import with_formulas
 from wim_edge.documents.html_tables import MARK, Block, Cell, HtmlTable
-from wim_edge.documents.numbering import written
+from wim_edge.documents.numbering import integer, written
 from wim_edge.documents.rows import span_of
 from wim_edge.documents.runs import HIDDEN, STRUCK, set_off
 from wim_edge.settings import Limits
@@ -44,7 +44,6 @@ _CONTROLS = frozenset({"button", "meter", "progress", "textarea"})  # their edge
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
 """The types of `<input>` that show no filled-in text."""
 _REVERSED = re.compile(r"<ol\s[^<>]*\breversed\b", re.IGNORECASE)
-_INTEGER = re.compile(r"\s*([+-]?[0-9]{1,9})(?![0-9])")
 _NO_ATTRIBUTES: dict[str, str] = {}
 _LISTED = re.compile(rf"{MARK}(?!\d)")
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
@@ -174,7 +173,8 @@ class _Writer:
         elif tag in _ITEMS:
             kind = self._style.list_kind(tag, attributes, "decimal" * (tag == "ol"))
             step = -1 if "reversed" in attributes else 1
-            self._lists.append((kind, _integer(attributes, "start", next(self._n_items, 1) if step < 0 else 1), step))
+            first = integer(attributes.get("start", ""), next(self._n_items, 1) if step < 0 else 1)
+            self._lists.append((kind, first, step))
         elif tag == "li":
             self._begin_item(attributes)
         elif tag in _FIELDS:
@@ -321,7 +321,7 @@ class _Writer:
 
     def _begin_item(self, attributes: Mapping[str, str]) -> None:
         kind, number, step = self._lists[-1]
-        number = _integer(attributes, "value", number)
+        number = integer(attributes.get("value", ""), number)
         self._lists[-1] = (kind, number + step, step)
         kind = self._style.list_kind("li", attributes, kind)
         sign = f"{written(number, kind)}." if kind else "-"
@@ -383,8 +383,3 @@ class _Writer:
             self._draft.mark(section=block.text)
         self._draft.quoted = block.quoted
         self._draft.paragraph(block.text)
-
-
-def _integer(attributes: Mapping[str, str], name: str, default: int) -> int:
-    found = _INTEGER.match(attributes.get(name, ""))
-    return int(found[1]) if found else default

@@ -16,11 +16,11 @@ _LEVELS, _LONGEST = len(_AT), 100  # levels of a list; most characters of a leve
 _STYLES = 20  # longest chain of base styles; also the most repeats of a letter ("aa" is 27)
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+_INTEGER = re.compile(r"\s*([+-]?[0-9]{1,9})(?![0-9])")
 
 
 class Numbering:
-    """The lists of a Word document, with their counters. ``lists``: the root element of numbering.xml; ``styles``: the
-    style elements by id."""
+    """The lists in a Word document's numbering.xml (``lists``), with their counters. ``styles``: elements by id."""
 
     def __init__(self, lists: Any, styles: dict[str, Any]) -> None:
         named = [(one, _by_level(one.iterfind(f"{_W}lvl"))) for one in lists.iterfind(f"{_W}abstractNum")]
@@ -55,9 +55,9 @@ class Numbering:
         for at, before in enumerate(counts):
             if at <= level and (before is None or at == level):
                 start = starts[at] or value_of(levels.get(str(at)), "start") or "1"
-                counts[at] = _integer(start) if before is None else before + 1
+                counts[at] = integer(start) if before is None else before + 1
             elif at > level and before is not None:  # a level begins again after each that is above its limit; 0: none
-                limit = _integer(value_of(levels.get(str(at)), "lvlRestart") or str(at))
+                limit = integer(value_of(levels.get(str(at)), "lvlRestart") or str(at))
                 counts[at] = None if level < min(limit, at) else before
         if value_of(shown, "numFmt") == "bullet":
             return "-"
@@ -84,7 +84,7 @@ class Numbering:
             style = value_of(self._styles[style], "basedOn")
         if level is None and own is not None and number in self._lists:  # a level may name the style that uses it
             level = next((at for at, one in self._lists[number][0].items() if value_of(one, "pStyle") == own), None)
-        return number or "", _integer(level or "0")
+        return number or "", integer(level or "0")
 
 
 def written(number: int, kind: str) -> str:
@@ -114,5 +114,7 @@ def _by_level(elements: Iterable[Any]) -> dict[str, Any]:
     return {at: one for one in elements if (at := one.get(f"{_W}ilvl")) in _AT}
 
 
-def _integer(text: str) -> int:
-    return int(text) if re.fullmatch(r"-?\d{1,9}", text) else 0
+def integer(text: str, default: int = 0) -> int:
+    """Returns the whole number of at most nine digits with which a text begins, or ``default``."""
+    found = _INTEGER.match(text)
+    return int(found[1]) if found else default

@@ -145,9 +145,8 @@ def _left_out(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _key_paths(text: str) -> tuple[Mark, ...]:
-    """Returns the section marks of a JSON text. Successive values with the same path of keys form a section; its title
-    is the path ("network > mqtt"). An object in a list has its name or its number as its key. A text that is not JSON,
-    or has several brackets on a line, has no marks."""
+    """Returns a JSON text's marks: a section, titled "network > mqtt", for successive values with the same path of
+    keys. An object in a list has its name or number as its key. JSON with several brackets on a line has no marks."""
     try:
         if not isinstance(json.loads(text), dict | list):
             return ()

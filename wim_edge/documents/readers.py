@@ -42,9 +42,8 @@ _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def read_document(source: str | Path, stdin: BinaryIO | None = None, limits: Limits = DEFAULTS) -> Document:
-    """Returns the document in a file. The source ``-`` is standard input, or ``stdin`` if given. Raises DocumentError
-    for a file that cannot be read: missing, empty, encrypted, scanned, damaged, above a limit, or in an unsupported
-    format."""
+    """Returns the document in a file; ``-`` is standard input, or ``stdin`` if given. Raises DocumentError for a file
+    that is missing, empty, encrypted, scanned, damaged, above a limit, or in an unsupported format."""
     if source != "-":
         return document_of(Path(source), bytes_of(Path(source), limits), limits)
     if stdin is None and sys.stdin is None:

@@ -185,9 +185,8 @@ def repeated(text: str) -> str:
 
 
 def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list[list[str]]:
-    """Returns rows with a cell for each column. A cell that spans rows is repeated in each of them, unless its text is
-    long. A cell across all columns becomes its row's only cell, a title. If the result would be too large, returns the
-    rows unchanged."""
+    """Returns rows with a cell for each column, or unchanged if that is too large. A cell that spans rows is repeated
+    in each, unless its text is long. A cell across all columns becomes its row's only cell, a title."""
     n_columns = max(sum(across for _, across in row) for row in spans)
     is_plain = len(set(map(len, rows))) == 1 and all(down == 1 for row in spans for down, _ in row)
     if is_plain or n_columns > _MOST or n_columns * len(rows) > _CELLS:

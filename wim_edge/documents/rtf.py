@@ -80,7 +80,6 @@ class _Group(NamedTuple):
     out: Runs
     is_shown: bool = True
     look: Look = _FLAT
-    kind: str = ""  # the look's `name_of`
     font: str = ""
     is_in_row: bool = False
     n_spare: int = 1
@@ -128,13 +127,13 @@ class _Reader:
     def _say(self, text: str) -> None:
         group = self._group
         if group.is_shown:
-            group.out.append((in_font(self._letters.get(group.font, ""), text), group.kind))
+            group.out.append((in_font(self._letters.get(group.font, ""), text), name_of(group.look)))
 
     def _word(self, word: str, number: str | None) -> None:
         group = self._group
         if word in _LOOKS:
             look = group.look | {key: on and number != "0" for key, on in _LOOKS[word].items()}
-            self._group = group._replace(look=look, kind=name_of(look), font=group.font * (word != "plain"))
+            self._group = group._replace(look=look, font=group.font * (word != "plain"))
         elif word == "f":
             self._group = group._replace(font=number or "")
         elif word == "uc":
@@ -152,7 +151,7 @@ class _Reader:
             notes.append(self._group.out)
         elif word == "*" or word in self._striprtf.destinations:
             if word == "nesttableprops" and self._opened and self._opened[-1].is_shown:
-                group.out.append((_NESTED, group.kind))
+                group.out.append((_NESTED, name_of(group.look)))
             self._group = group._replace(is_shown=False)
         elif group.is_shown:
             if word in _IN_ROW:

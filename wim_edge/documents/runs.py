@@ -45,10 +45,8 @@ LETTERS = {
 
 def symbol(font: str, code: str) -> str:
     """Returns the letter that a font shows for a hexadecimal code, such as "F0FE"; empty if it is unknown."""
-    number = int(code, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,4}", code) else 0
-    if font in LETTERS:
-        return LETTERS[font].get(number & 0xFF, "")
-    return chr(number) if 0x20 <= number < 0xD800 else ""
+    said = in_font(font, chr(int(code, 16))) if re.fullmatch(r"[0-9A-Fa-f]{1,4}", code) else ""
+    return said if " " <= said < "\ud800" else ""
 
 
 def in_font(font: str, text: str) -> str:

@@ -68,10 +68,9 @@ class Segment:
 def split(text: str, budget: int, tokenize: Tokenize, document: int = 0) -> list[Segment]:
     """Splits ``text`` into segments of at most ``budget`` tokens. Joined, the segments are exactly the text.
 
-    A segment ends after a paragraph, else after a sentence or a row, if the segment is then at least half full.
-    Otherwise it ends at white space, but within a row only if the row is longer than a segment. Without white space, it
-    ends anywhere but inside a composed character. White space at a break stays with the earlier segment. Raises
-    InvalidRequestError if one character exceeds the budget."""
+    A segment ends after a paragraph, or else after a sentence or a row, if it is then at least half full. Otherwise it
+    ends at white space (within a row only if that is longer than a segment), or else not inside a composed character.
+    White space at a break stays with the earlier segment. Raises InvalidRequestError if one character is too long."""
     if budget < 1:
         raise InvalidRequestError(f"a segment of {budget} tokens", "A segment takes at least 1 token.")
     segments: list[Segment] = []
@@ -112,8 +111,7 @@ def _corrected(text: str, start: int, budget: int, tokenize: Tokenize, ratio: fl
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Returns the spans of a text's sentences, without gaps. A list item or a short line also ends a sentence; the end
-    of a wrapped line does not."""
+    """Returns the spans of a text's sentences, without gaps. List items and short lines are sentences, too."""
     cuts = [
         cut
         for cut, rank in _breaks(text, 0, len(text))
@@ -167,8 +165,7 @@ def _fit(text: str, start: int, budget: int, tokenize: Tokenize, ratio: float) -
 
 
 def _cuts(text: str, start: int, half: int, end: int) -> Iterator[int]:
-    """Yields ends for the segment that begins at ``start``, best first. Those after sentences are not before
-    ``half``."""
+    """Yields ends for the segment from ``start`` on, best first; only those at words may be before ``half``."""
     breaks = list(_breaks(text, start, end))
     tried: set[int] = set()
     for kind in (_PARAGRAPH, _SENTENCE, _WORD, _IN_ROW):

@@ -11,8 +11,8 @@ from typing import Any
 
 from wim_edge.documents.archive import Archive
 from wim_edge.documents.document import Document, DocumentBuilder
-from wim_edge.documents.drawings import CHART, DIAGRAM, FORMULA, Related, add_drawing, text_of
-from wim_edge.documents.numbering import written
+from wim_edge.documents.drawings import CHART, DIAGRAM, FORMULA, Related, add_drawing, said_in, text_of
+from wim_edge.documents.numbering import integer, written
 from wim_edge.documents.rows import add_rows, repeated
 from wim_edge.documents.segments import MONTH
 
@@ -21,7 +21,7 @@ _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _SHAPE, _GROUP, *_ = _SHAPES = tuple(_P + tag for tag in ("sp", "grpSp", "graphicFrame", "cxnSp", "pic"))
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _DIGITS = 15  # most digits of a length
-_NO = ("0", "false")
+_YES, _NO = ("1", "true"), ("0", "false")
 _DEEP = 20  # most levels of nested groups, and of rows and columns
 _OVERLAP = 0.1  # the part of a shape that may overlap the row or column before it
 _DATE = re.compile(rf"(?=.{{1,24}}$)(?:.*\b(?:(?:19|20)\d\d|Q[1-4]|\d\d?[./]\d\d?)\b.*|.*\b{MONTH}.*)")
@@ -64,7 +64,7 @@ def read_pptx(archive: Archive) -> Document:
                     draft.omit("hidden shape", f"page {number}")
         named = next((one for one in tree.iterchildren(*_SHAPES) if _holder(one).get("idx", "0") == "0"), None)
         title = [one for one in shapes if one[1] is named]
-        draft.mark(page=number, section=_said(named, lambda _: None) if title else None)
+        draft.mark(page=number, section=said_in(named, lambda _: None) if title else None)
         for _, shape, _ in title + _ordered([one for one in shapes if one not in title]):
             _add(draft, shape, lambda one: archive.root(related[one][1]))  # noqa: B023 - called at once
         for kind in filter(parts.__contains__, ("notesSlide", "comments")):
@@ -104,7 +104,7 @@ def _placed(tree: Any, frame: _Box, inherited: Mapping[str, _Box], depth: int = 
     for shape in tree.iterchildren(*_SHAPES):
         box, inner, is_group = _Box(), _Box(), shape.tag == _GROUP
         own = shape.find(f"{_P}grpSpPr") if is_group else shape
-        if frame and next(shape.iter(f"{_P}cNvPr"), shape).get("hidden") not in ("1", "true"):
+        if frame and next(shape.iter(f"{_P}cNvPr"), shape).get("hidden") not in _YES:
             size = _size(own) or inherited.get(_holder(shape).get("idx", "0")) or (0, 0, 1, 1)
             left, top = frame[0] + size[0] * frame[2], frame[1] + size[1] * frame[3]
             box = left, top, left + (size[2] or 1) * frame[2], top + (size[3] or 1) * frame[3]
@@ -120,8 +120,7 @@ def _placed(tree: Any, frame: _Box, inherited: Mapping[str, _Box], depth: int = 
 
 
 def _ordered(shapes: list[_Placed], depth: int = 0) -> list[_Placed]:
-    """Returns shapes in reading order, row by row. If all rows have equally many columns, and the file lists the shapes
-    by column, returns them column by column."""
+    """Returns shapes row by row, or by column if all rows have equally many and the file lists the shapes so."""
     rows, columns = _bands(shapes, 1), _bands(shapes, 0)
     for at in range(len(rows) if depth < _DEEP else 0):
         if found := _timeline(rows, at):
@@ -141,7 +140,7 @@ def _timeline(rows: list[list[_Placed]], at: int) -> list[_Placed]:
     """Returns the shapes of a timeline, each date before its text. Returns [] if a shape in row ``at`` is no date, or
     if the row above, the row below, or both where they are about equally near, have no text of most dates."""
     dates, beside = rows[at], [*rows[max(0, at - 1) : at], *rows[at + 1 : at + 2]]
-    if len(dates) < 2 or not all(_DATE.fullmatch(_said(one[1], lambda _: None).strip()) for one in dates):
+    if len(dates) < 2 or not all(_DATE.fullmatch(said_in(one[1], lambda _: None).strip()) for one in dates):
         return []
     far = {id(row): abs(_middle(row[0], 1) - _middle(dates[0], 1)) for row in beside}
     beside.sort(key=lambda row: far[id(row)])
@@ -176,7 +175,7 @@ def _add(draft: DocumentBuilder, shape: Any, related: Related) -> None:
     rows: list[list[str]] = []
     for row in shape.iter(f"{_A}tr"):
         above = dict(enumerate(rows[-1] if rows else ()))
-        said = [(cell.get("vMerge") in ("1", "true"), _said(cell, draft.omit)) for cell in row.iterchildren(f"{_A}tc")]
+        said = [(cell.get("vMerge") in _YES, said_in(cell, draft.omit)) for cell in row.iterchildren(f"{_A}tc")]
         rows.append([repeated(above.get(at, "")) if below else text for at, (below, text) in enumerate(said)])
     add_rows(draft, rows)
     if shape.tag == _SHAPE:
@@ -197,7 +196,7 @@ def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int
             found = None if properties is None else properties.find(f"{_A}buAutoNum")
             name, start = ("", "") if found is None else (found.get("type", ""), found.get("startAt", "1"))
             same, before = last.get(level, ("", 0))
-            number = before + 1 if name == same else int(start) if start.isdecimal() and len(start) < 6 else 1
+            number = before + 1 if name == same else integer(start, 1)
             last = {at: kept for at, kept in last.items() if at < level} | {level: (name, number)}
             form = next((form for end, form in _FORMS.items() if name.endswith(end)), "{}.")
             yield text, level, form.format(written(number, _KINDS.get(name[:7], "decimal"))) if name else ""
@@ -206,12 +205,8 @@ def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int
 def _remarks(part: Any, omit: Callable[[str], object]) -> Iterator[str]:
     """Yields the notes and the comments in a part that belongs to a slide."""
     for shape in part.iter(_SHAPE):
-        if _holder(shape).get("type") == "body" and (said := _said(shape, omit).strip()):
+        if _holder(shape).get("type") == "body" and (said := said_in(shape, omit).strip()):
             yield f"Notes: {said}"
     for comment in part.iterchildren("{*}cm"):
         if said := "".join(comment.itertext(f"{_P}text", f"{_A}t")).strip():
             yield f"Comment: {said}"
-
-
-def _said(shape: Any, omit: Callable[[str], object]) -> str:
-    return "\n".join(text_of(one, omit) for one in shape.iter(f"{_A}p"))
