@@ -17,26 +17,24 @@ def test_any_text_is_read_as_it_is(read, name: str) -> None:
     assert document.marks == document.notes == ()
 
 
-@pytest.mark.parametrize(("data", "text"), [
-    (b"a\r\nb\rc\n\r\nd", "a\nb\nc\n\nd"),
-    ("the of\u00adfi\u00adcial fee".encode(), "the official fee"),
-    (b"\x1b[31mred\x1b[0m\n" * 9, "\x1b[31mred\x1b[0m\n" * 9),  # colours of a terminal are text
-    (codecs.BOM_UTF8 + "né日".encode(), "né日"),
-    ("né日".encode("utf-16"), "né日"),
-    (codecs.BOM_UTF16_BE + "né日".encode("utf-16-be"), "né日"),
-    ("né日".encode("utf-32"), "né日"),
+@pytest.mark.parametrize(("data", "text", "note"), [
+    (b"a\r\nb\rc\n\r\nd", "a\nb\nc\n\nd", ""),
+    ("the of\u00adfi\u00adcial fee".encode(), "the official fee", ""),
+    (b"\x1b[31mred\x1b[0m\n" * 9, "\x1b[31mred\x1b[0m\n" * 9, ""),  # colours of a terminal are text
+    (codecs.BOM_UTF8 + "né日".encode(), "né日", ""),
+    ("né日".encode("utf-16"), "né日", ""),
+    (codecs.BOM_UTF16_BE + "né日".encode("utf-16-be"), "né日", ""),
+    ("né日".encode("utf-32"), "né日", ""),
+    ("“naïve” – 5 €".encode("cp1252"), "“naïve” – 5 €", "not UTF-8: read as windows-1252"),
+    ("日本語の長い文章です。".encode() + b"\xff!", "日本語の長い文章です。\ufffd!",
+     "damaged UTF-8: 1 unreadable characters are shown as \ufffd"),
+    ("Küche – 5 €\nplain\n".encode() + "Müll – 40 €\n".encode("cp1252"), "Küche – 5 €\nplain\nMüll – 40 €\n",
+     "not UTF-8 in 1 of 4 lines: read as windows-1252"),
+    ("Küche ".encode() + "Müll".encode("cp1252"), "Küche Müll", "not UTF-8: read as windows-1252"),
 ])  # fmt: skip
-def test_line_ends_soft_hyphens_and_byte_order_marks(read, data: bytes, text: str) -> None:
+def test_line_ends_byte_order_marks_and_stated_fallbacks(read, data: bytes, text: str, note: str) -> None:
     document = read("a.txt", data)
-    assert (document.text, document.notes) == (text, ())
-
-
-def test_the_fallbacks_are_stated(read) -> None:
-    document = read("a.txt", "“naïve” – 5 €".encode("cp1252"))
-    assert (document.text, document.notes) == ("“naïve” – 5 €", ("not UTF-8: read as windows-1252",))
-    document = read("a.txt", "日本語の長い文章です。".encode() + b"\xff!")
-    assert document.text == "日本語の長い文章です。\ufffd!"
-    assert "1 unreadable" in document.notes[0]
+    assert (document.text, document.notes) == (text, (note,) * bool(note))
 
 
 @pytest.mark.parametrize(("encoding", "text"), [
@@ -81,13 +79,6 @@ def test_declared_encodings() -> None:
     assert text("iso-8859-1", "“é”".encode()) == "“é”"  # converted, the declaration left behind
     for nonsense in ("unicode_escape", "utf-7", "hex", "nope", "idna"):
         assert text(nonsense, rb"\ud800 +2AA-") == rb"\ud800 +2AA-".decode()
-
-
-def test_two_encodings_in_one_file(read) -> None:
-    document = read("a.txt", "Küche – 5 €\nplain\n".encode() + "Müll – 40 €\n".encode("cp1252"))
-    assert document.text == "Küche – 5 €\nplain\nMüll – 40 €\n"
-    assert document.notes == ("not UTF-8 in 1 of 4 lines: read as windows-1252",)
-    assert read("b.txt", "Küche ".encode() + "Müll".encode("cp1252")).text == "Küche Müll"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])

@@ -45,12 +45,9 @@ def test_a_text_with_tags_is_a_text(text: str) -> None:
     assert plain("a", text).text == text
 
 
-def test_nothing_is_lost_where_there_is_nothing_else() -> None:
+def test_without_text_or_the_extra_it_is_read_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     tags = "<p></p>" * 40
     assert plain("a", tags).text == tags
-
-
-def test_without_the_extra_it_is_read_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lxml.etree", None)
     document = plain("a", PAGE)
     assert document.text == PAGE
@@ -86,11 +83,6 @@ def test_titles_of_a_plain_text_are_sections(read) -> None:
     assert [mark.section for mark in document.marks] == ["LEASE OF A FLAT", "1. Rent", "2. Pets of 2024"]
 
 
-def test_front_matter_is_no_heading(read) -> None:
-    document = read("a.markdown", "---\ntitle: x\n---\n# H\n")
-    assert [(mark.start, mark.section) for mark in document.marks] == [(17, "H")]
-
-
 def test_headings_of_an_endless_text_are_not_looked_for(read) -> None:
     document = read("a.md", b"# a\n" * 300_000)
     assert document.marks == ()
@@ -100,7 +92,7 @@ def test_headings_of_an_endless_text_are_not_looked_for(read) -> None:
 
 def test_long_markdown_keeps_its_title_but_no_headings(tmp_path: Path) -> None:
     path = written(tmp_path / "a.md", "---\ntitle: Minutes\n---\n# One\n\ntext\n")
-    assert [mark.section for mark in read_document(path).marks] == ["One"]
+    assert [(mark.start, mark.section) for mark in read_document(path).marks] == [(23, "One")], "front matter is none"
     short = read_document(path, limits=Limits(markdown_lines=3))
     assert (short.title, short.marks) == ("Minutes", ())
     assert "more than 3 lines" in short.notes[0]

@@ -81,8 +81,6 @@ def test_what_a_slide_shows_in_the_order_of_its_columns(read) -> None:
 def test_each_date_of_a_timeline_stands_before_its_text(read, rows: list[str], read_as: str) -> None:
     made = pptx.Presentation()
     shapes = made.slides.add_slide(made.slide_layouts[6]).shapes
-    for top, row in enumerate(rows):
-        for left, text in enumerate(row.split()):
-            if text != "_":
-                shapes.add_textbox(left * 900_000, top * 900_000, 500_000, 500_000).text_frame.text = text
+    for top, left, text in ((top, left, text) for top, row in enumerate(rows) for left, text in enumerate(row.split())):
+        shapes.add_textbox(left * 900_000, top * 900_000, 500_000, 500_000).text_frame.text = text.strip("_")
     assert read("a.pptx", saved(made)).text.split() == read_as.split()

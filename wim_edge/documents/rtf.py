@@ -75,7 +75,7 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
 
 
 class _Group(NamedTuple):
-    """What a group's control words have set: it holds until the group ends. ``n_spare``: see ``_Reader.runs``."""
+    """The settings of a group, which end with it. ``n_spare``: how many characters repeat each Unicode character."""
 
     out: Runs
     is_shown: bool = True
@@ -95,7 +95,7 @@ class _Reader:
         self._letters, self._codecs = dict(_FONT.findall(markup)), {"": "cp1252"}  # by font; "" is any other
 
     def runs(self) -> Runs:
-        text, at, spare = self._group.out, 0, 0  # spare: characters to skip, which repeat one for old programs
+        text, at, spare = self._group.out, 0, 0  # spare: how many characters are still to skip
         while token := _TOKEN.match(self._markup, at):
             said, word, number, sign, brace = token.groups()
             at, group = token.end(), self._group
