@@ -17,12 +17,12 @@ from wim_edge.documents.formulas import linear
 from wim_edge.documents.numbering import Numbering, value_of, written
 from wim_edge.documents.readers import document_of
 from wim_edge.documents.rows import Span, add_rows, grid, repeated, span_of
-from wim_edge.documents.runs import COMMENT, HIDDEN, LOWERED, RAISED, STRUCK, Look, in_font, name_of, shown, symbol
+from wim_edge.documents.runs import COMMENT, HIDDEN, RAISED, STRUCK, Look, height_of, in_font, name_of, shown, symbol
 from wim_edge.errors import DocumentError
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN, _BOX = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r", "txbxContent"))
-_PROPERTIES, _STYLE, _HEIGHT, _VALUE = (_W + tag for tag in ("rPr", "rStyle", "vertAlign", "val"))
+_PROPERTIES, _STYLE, _VALUE, *_HEIGHTS = (_W + tag for tag in ("rPr", "rStyle", "val", "vertAlign", "position"))
 _TEXT, _SIGN, _FIELD, _SKIPPED, _CHUNK = (_W + tag for tag in ("t", "sym", "fldChar", "gridBefore", "altChunk"))
 _FONTS, _ASCII = (_W + tag for tag in ("rFonts", "ascii"))
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -219,12 +219,8 @@ class _BodyWriter:
         for one in () if properties is None else properties:
             if one.tag == _STYLE:
                 look = self._look_of(one.get(_VALUE, "")) | look
-            elif one.tag == _HEIGHT:
-                height = one.get(_VALUE)
-                look |= {RAISED: height == "superscript", LOWERED: height == "subscript"}
-            elif one.tag == f"{_W}position":  # in half points
-                height = one.get(_VALUE, "0")
-                look |= {RAISED: height[:1] in "+123456789", LOWERED: height[:1] == "-"}
+            elif one.tag in _HEIGHTS:
+                look |= height_of(one.get(_VALUE, ""))
             elif what := _SWITCHES.get(one.tag):
                 look[what] = is_on(one) or look.get(what, False)
         return look

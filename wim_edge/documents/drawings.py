@@ -10,7 +10,7 @@ from wim_edge.documents.document import DocumentBuilder
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.number_formats import shown
 from wim_edge.documents.rows import add_rows
-from wim_edge.documents.runs import LOWERED, RAISED, STRUCK, in_font, name_of, shown as shown_runs
+from wim_edge.documents.runs import STRUCK, height_of, in_font, name_of, shown as shown_runs
 from wim_edge.errors import DocumentError
 
 _OFFICE = "http://schemas.openxmlformats.org"
@@ -130,6 +130,5 @@ def _font(run: Any) -> str:
 def _look(properties: Any) -> str:
     if properties is None:
         return ""
-    height = properties.get("baseline", "0").rstrip("%")
     is_struck = properties.get("strike", "noStrike") != "noStrike"
-    return name_of({STRUCK: is_struck, RAISED: height[:1] in tuple("123456789"), LOWERED: height[:1] == "-"})
+    return name_of({STRUCK: is_struck, **height_of(properties.get("baseline", ""))})

@@ -15,12 +15,12 @@ from wim_edge.documents.formulas import linear
 from wim_edge.documents.number_formats import shown as shown_number
 from wim_edge.documents.numbering import KINDS, written
 from wim_edge.documents.rows import add_shown_rows, repeat_merged
-from wim_edge.documents.runs import BESIDE, COMMENT, HIDDEN, LOWERED, RAISED, STRUCK, Look, name_of, shown
+from wim_edge.documents.runs import BESIDE, COMMENT, HIDDEN, RAISED, STRUCK, Look, height_of, name_of, shown
 
 CONTENT, _MANIFEST = "content.xml", "META-INF/manifest.xml"
 _NAMES = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NAMES % name for name in ("office", "text", "table", "drawing", "style"))
-_ITEM, _NOTE, _ROW = _TEXT + "list-item", _TEXT + "note", _TABLE + "table-row"
+_ITEM, _NOTE, _RUBY, _ROW = _TEXT + "list-item", _TEXT + "note", _TEXT + "ruby-text", _TABLE + "table-row"
 _MARGINS = tuple(f"{_STYLE}{end}{kind}" for end in ("header", "footer") for kind in ("", "-first", "-left"))
 _PARAGRAPHS = (_TEXT + "p", _TEXT + "h")
 _CELLS = (_TABLE + "table-cell", _TABLE + "covered-table-cell")
@@ -236,7 +236,7 @@ class _ElementWriter:
 
     def _runs(self, element: Any, boxes: list[Any], above: Look) -> Iterator[tuple[str, str]]:
         look = self._look(element, above)
-        name = BESIDE if element.tag == f"{_TEXT}ruby-text" else name_of(look)
+        name = BESIDE if element.tag == _RUBY else name_of(look)
         yield element.text or "", name
         for child in element:
             if child.tag == _NOTE:
@@ -294,8 +294,8 @@ def _switched(properties: Any) -> Look:
     for name in (f"{_STYLE}text-line-through-style", f"{_STYLE}text-line-through-type"):
         if value := properties.get(name):
             look[STRUCK] = value != "none" or look.get(STRUCK, False)
-    if place := properties.get(f"{_STYLE}text-position", "").partition(" ")[0]:
-        look |= {RAISED: place == "super" or place[:1] in "123456789", LOWERED: place[:1] == "-" or place == "sub"}
+    if place := properties.get(f"{_STYLE}text-position"):
+        look |= height_of(place)
     return look | dict.fromkeys((HIDDEN for name, value in _UNSEEN.items() if properties.get(name) == value), True)
 
 

@@ -9,7 +9,6 @@ from unicodedata import normalize
 
 STRUCK, HIDDEN = "struck-out passage", "hidden passage"
 RAISED, LOWERED, BESIDE, COMMENT = "raised", "lowered", "annotation of a word (ruby)", "mark of a comment"
-HEIGHTS = {"superscript": RAISED, "subscript": LOWERED}  # by the names that Office's formats have for them
 Look = dict[str, bool]
 """The constants above, each with whether a text's properties switch it on (True) or off (False)."""
 ABOVE = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
@@ -72,6 +71,11 @@ def with_accents(text: str, box: Callable[[int], tuple[float, ...]]) -> str:
 def name_of(look: Look) -> str:
     """Returns the constant (such as STRUCK) that decides how text with this look is shown; "" for plain text."""
     return next((one for one in (HIDDEN, STRUCK, RAISED, LOWERED) if look.get(one)), "") if look else ""
+
+
+def height_of(value: str) -> Look:
+    """Returns the look of a height as formats state it: "superscript", "super 58%", "30000"; "subscript", "-25%"."""
+    return {RAISED: value.startswith(("super", *"+123456789")), LOWERED: value.startswith(("sub", "-"))}
 
 
 def shown(runs: Iterable[tuple[str, str]], omit: Callable[[str], object]) -> str:

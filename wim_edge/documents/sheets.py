@@ -13,7 +13,7 @@ from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.drawings import add_shapes
 from wim_edge.documents.number_formats import MAX_FORM, shown
 from wim_edge.documents.rows import add_shown_rows, repeat_merged
-from wim_edge.documents.runs import HEIGHTS, STRUCK, shown as shown_runs
+from wim_edge.documents.runs import STRUCK, height_of, name_of, shown as shown_runs
 from wim_edge.errors import DocumentError
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -199,7 +199,7 @@ def _string(element: Any) -> str | Runs:
             runs.append((part.text or "", ""))
         elif part.tag == _RUN:
             height, strike = (part.find(f"{_S}rPr/{_S}{name}") for name in ("vertAlign", "strike"))
-            look = HEIGHTS.get(height.get("val", ""), "") if height is not None else ""
+            look = name_of(height_of(height.get("val", ""))) if height is not None else ""
             runs.append((part.findtext(_TEXT) or "", STRUCK if is_on(strike) else look))
     if any("_x" in text for text, _ in runs):
         runs = [(_ESCAPED.sub(lambda code: chr(int(code[1], 16)), text), look) for text, look in runs]
