@@ -22,17 +22,18 @@ _SHAPE, _GROUP, *_ = _SHAPES = tuple(_P + tag for tag in ("sp", "grpSp", "graphi
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _DIGITS = 15  # most digits of a length
 _YES, _NO = ("1", "true"), ("0", "false")
+_LEVELS = 8  # most levels of indentation
 _DEEP = 20  # most levels of nested groups, and of rows and columns
 _OVERLAP = 0.1  # the part of a shape that may overlap the row or column before it
 _DATE = re.compile(rf"(?=.{{1,24}}$)(?:.*\b(?:(?:19|20)\d\d|Q[1-4]|\d\d?[./]\d\d?)\b.*|.*\b{MONTH}.*)")
 """A date in a timeline: "2019", "Q3 2024", "12 May", "3.4."."""
-_Box = tuple[float, ...]  # left, top, right and bottom on the slide; empty for a hidden shape
+_Box = tuple[float, ...]  # left, top, right and bottom on the slide; () for a hidden shape
 _Placed = tuple[int, Any, _Box]  # a shape, with its place in the file before it
 _POINTS = ("body", "obj")
 """The placeholders of a slide whose paragraphs are bullet points."""
+_OF_MASTER = {**{kind: kind for kind in ("title", "dt", "ftr", "sldNum")}, "ctrTitle": "title"}
+"""The kind of a master's placeholder from which a layout's inherits, by the kind of that; "body" for all others."""
 _KINDS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
-_KINDS_OF_MASTERS = {**{one: one for one in ("title", "dt", "ftr", "sldNum")}, "ctrTitle": "title"}
-"""The kinds of a master's placeholders from which those of a layout inherit, by their kind; all others are "body"."""
 _FORMS = {"ParenBoth": "({})", "ParenR": "{})", "Plain": "{}"}
 """The kind of an automatic number, by the beginning of its name ("alphaLcParenR"), and the form, by the name's end."""
 
@@ -86,7 +87,7 @@ def _sizes(archive: Archive, layout: str) -> dict[str, _Box]:
     for member, name in [*((one, "type") for one in masters), (layout, "idx")] if layout else ():
         for shape in archive.root(member).iter(*_SHAPES):
             holder = _holder(shape)
-            kind = _KINDS_OF_MASTERS.get(holder.get("type", ""), "body")
+            kind = _OF_MASTER.get(holder.get("type", ""), "body")
             sizes[kind if name == "type" else holder.get(name, "0")] = _size(shape) or sizes.get(kind, ())
     return sizes
 
@@ -192,7 +193,7 @@ def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int
     for one in shape.iter(f"{_A}p"):
         if text := text_of(one, omit).rstrip():
             properties = one.find(f"{_A}pPr")
-            level = 0 if properties is None else int(properties.get("lvl", "0"))
+            level = 0 if properties is None else min(integer(properties.get("lvl", "")), _LEVELS)
             found = None if properties is None else properties.find(f"{_A}buAutoNum")
             name, start = ("", "") if found is None else (found.get("type", ""), found.get("startAt", "1"))
             same, before = last.get(level, ("", 0))
