@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, groupby
 from types import ModuleType
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ _LOOKS: dict[str, Look] = {
     "super": {**_FLAT, RAISED: True}, "sub": {**_FLAT, LOWERED: True}, "plain": {**_FLAT, STRUCK: False, HIDDEN: False},
 }  # fmt: skip
 _CELL, _NESTED = "\ue018", "\ue019"  # the end of a cell, and of a row of a table in a cell
+_SPLIT = re.compile(rf"\s*{_NESTED}\s*")
 _ENDS = {"cell": _CELL, "nestcell": " ", "nestrow": _NESTED, "row": "\n"}
 _IN_ROW = {"trowd": True, "intbl": True, "row": False, "pard": False}
 """The control words after which text is in a table, where a line break is a blank, or no longer is."""
@@ -34,8 +35,6 @@ _SECTIONS = {"shptxt": "Text boxes", "footnote": "Footnotes", "annotation": "Com
 _SECTIONS |= {f"{margin}{pages}": MARGINS for margin in ("header", "footer") for pages in ("", "l", "r", "f")}
 """The groups that are moved to the text's end, each with the title of its section there."""
 _NUMBERED = {"footnote": "decimal", "annotation": "lowerLetter"}
-_HEADS = {chr(0xE01A + at): section for at, section in enumerate(dict.fromkeys(_SECTIONS.values()))}
-"""The title of each section by the private-use character of the line above it."""
 _TOKEN = re.compile(
     r"((?:[^\\{}\r\n]++|\\'[0-9a-f]{2})+)|\\(?:([a-z]{1,32})(-?\d{1,10})? ?|(.))|([{}])|[\r\n]+", re.I | re.S
 )
@@ -51,26 +50,22 @@ def read_rtf(name: str, data: bytes, limits: Limits) -> Document:
     draft = DocumentBuilder()
     draft.title = "".join(_TITLE.findall(markup)[:1])
     try:
-        text = shown(_Reader(markup, striprtf).runs(), draft.omit).replace("\xad", "")
+        sections = _Reader(markup, striprtf).sections()
     except (ValueError, OverflowError):  # there is no character of some number
         raise damaged(name) from None
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # signs above U+FFFF are in two
-    rows, section, margins = list[list[str]](), "", set[str]()
-    for line in text.split("\n"):
-        cells = ["; ".join(filter(None, map(str.strip, cell.split(_NESTED)))) for cell in line.split(_CELL)]
-        if len(cells) > 1:
-            rows.append(cells if cells[-1] else cells[:-1])
+    for section, runs in sections.items():
+        draft.mark(section=section)
+        text = shown(runs, draft.omit).replace("\xad", "")
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # signs above U+FFFF are in two
+        lines = [[_SPLIT.sub("; ", cell).strip("; ") for cell in line.split(_CELL)] for line in text.split("\n")]
+        if section == MARGINS:
+            draft.margins(" ".join(" | ".join(filter(None, cells)).split()) for cells in lines)
             continue
-        add_rows(draft, rows)
-        rows = []
-        said = " ".join(cells[0].split()) if section else cells[0]
-        if said in _HEADS:
-            section = _HEADS[said]
-            draft.mark(section=section)
-        elif section != MARGINS or said not in margins:
-            draft.paragraph(said, joins=bool(margins))
-            margins |= {said} if section == MARGINS else set()
-    add_rows(draft, rows)
+        for is_table, rows in groupby(lines, key=lambda cells: len(cells) > 1):
+            if is_table:
+                add_rows(draft, [cells if cells[-1] else cells[:-1] for cells in rows])
+            for cells in () if is_table else rows:
+                draft.paragraph(" ".join(cells[0].split()) if section else cells[0])
     return draft.document(name)
 
 
@@ -90,11 +85,12 @@ class _Reader:
 
     def __init__(self, markup: str, striprtf: ModuleType) -> None:
         self._markup, self._striprtf, self._signs = markup, striprtf, striprtf.specialchars | _ENDS
-        self._moved: dict[str, list[Runs]] = {section: [] for section in _HEADS.values()}
+        self._moved: dict[str, list[Runs]] = {section: [] for section in _SECTIONS.values()}
         self._group, self._opened = _Group([]), list[_Group]()
         self._letters, self._codecs = dict(_FONT.findall(markup)), {"": "cp1252"}  # by font; "" is any other
 
-    def runs(self) -> Runs:
+    def sections(self) -> dict[str, Runs]:
+        """Returns the runs of the document's text, under "", and of each section that is moved, in their order."""
         text, at, spare = self._group.out, 0, 0  # spare: how many characters are still to skip
         while token := _TOKEN.match(self._markup, at):
             said, word, number, sign, brace = token.groups()
@@ -119,10 +115,7 @@ class _Reader:
                 self._group = self._opened.pop()
             elif word or sign:
                 self._word(word or sign, number)
-        for sign, section in _HEADS.items():
-            text += [(f"\n{sign}\n", "")] * bool(self._moved[section])
-            text += chain(*dict.fromkeys((*note, ("\n", "")) for note in self._moved[section]))
-        return text
+        return {"": text} | {one: [*chain(*dict.fromkeys(map(tuple, runs)))] for one, runs in self._moved.items()}
 
     def _say(self, text: str) -> None:
         group = self._group
@@ -147,7 +140,7 @@ class _Reader:
             label = f"[{written(len(notes) + 1, _NUMBERED[word])}]" if word in _NUMBERED else ""
             outer = self._opened[-1]
             outer.out.append((label * outer.is_shown, RAISED))
-            self._group = _Group([(f"{label} ".lstrip(), "")], n_spare=group.n_spare)
+            self._group = _Group([("\n", ""), (f"{label} ".lstrip(), "")], n_spare=group.n_spare)
             notes.append(self._group.out)
         elif word == "*" or word in self._striprtf.destinations:
             if word == "nesttableprops" and self._opened and self._opened[-1].is_shown:
