@@ -54,9 +54,7 @@ def test_members_are_read_within_the_limits_of_all_of_them() -> None:
 
 def test_a_member_that_is_not_there_or_damaged_is_a_damaged_document() -> None:
     data = bytearray(archive({"a.xml": "words and more words " * 9}))
-    with pytest.raises(DocumentError, match=r"a\.zip: the file looks damaged"):
-        Archive("a.zip", bytes(data), Limits()).read("b.xml")
-    data[40] ^= 0xFF
-    damaged = Archive("a.zip", bytes(data), Limits())
-    with pytest.raises(DocumentError, match=r"a\.zip: the file looks damaged"):
-        damaged.read("a.xml")
+    for member in ("b.xml", "a.xml"):
+        with pytest.raises(DocumentError, match=r"a\.zip: the file looks damaged"):
+            Archive("a.zip", bytes(data), Limits()).read(member)
+        data[40] ^= 0xFF

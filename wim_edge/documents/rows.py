@@ -192,26 +192,24 @@ def grid(rows: Sequence[Sequence[str]], spans: Sequence[Sequence[Span]]) -> list
     if is_plain or n_columns > _MOST or n_columns * len(rows) > _CELLS:
         return [list(row) for row in rows]
     made: list[list[str]] = []
-    goes_on: dict[int, tuple[str, int]] = {}  # by column: the text of a cell that spans down, and for how many rows
-    for cells, over in zip(rows, spans, strict=True):
-        begun: dict[int, tuple[str, int]] = {}
+    merged: list[tuple[int, int, int]] = []  # for `repeat_merged`
+    ends: dict[int, int] = {}  # by column, the row (from 1) below the last cell that spans rows
+    for number, (cells, over) in enumerate(zip(rows, spans, strict=True), start=1):
         row: list[str] = []
         for text, (down, across) in zip(cells, over, strict=True):
             if across >= n_columns > 1:
                 row = [text]
                 break
-            while len(row) in goes_on:
-                row.append(goes_on[len(row)][0])
-            for at in range(across):
-                if down > 1:
-                    begun[len(row)] = repeated(text) if at == 0 else "", down
-                row.append(text if at == 0 else "")
+            while ends.get(len(row), 0) > number:
+                row.append("")
+            if down > 1:
+                merged.append((len(row) + 1, number, number + down - 1))
+                ends |= dict.fromkeys(range(len(row), len(row) + across), number + down)
+            row += [text, *[""] * (across - 1)]
         else:
-            for column in range(len(row), max(goes_on, default=-1) + 1):
-                row.append(goes_on[column][0] if column in goes_on else "")
-        left = {column: (text, n - 1) for column, (text, n) in (goes_on | begun).items()}
-        goes_on = {column: (text, n) for column, (text, n) in left.items() if n}
+            row += [""] * (1 + max((at for at, end in ends.items() if end > number), default=-1) - len(row))
         made.append(row)
+    repeat_merged(made, merged)
     size = sum(len(cell) + 1 for row in rows for cell in row)
     is_long = sum(len(cell) + 1 for row in made for cell in row) > _GROWTH * size + _MOST
     return [list(row) for row in rows] if is_long else made
