@@ -236,7 +236,7 @@ class _ElementWriter:
 
     def _runs(self, element: Any, boxes: list[Any], above: Look) -> Iterator[tuple[str, str]]:
         look = self._look(element, above)
-        name = BESIDE if element.tag == _RUBY else name_of(look)
+        name = name_of(look)
         yield element.text or "", name
         for child in element:
             if child.tag == _NOTE:
@@ -251,6 +251,8 @@ class _ElementWriter:
                 yield " " * min(_times(child, "c", _TEXT), _COLUMNS), name
             elif child.tag == _DRAW + "frame" and (formula := self._formula(child)):
                 yield formula, name
+            elif child.tag == _RUBY:
+                yield self._text(child, boxes), BESIDE
             elif child.tag in _CHARACTERS:
                 yield _CHARACTERS[child.tag], name
             elif isinstance(child.tag, str) and child.tag.startswith(_DRAW):
