@@ -12,9 +12,7 @@ Seconds are CPU seconds of all threads. With one thread, they do not depend on o
 
 from __future__ import annotations
 
-import argparse
 import json
-import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -22,10 +20,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+from options import command, parser_of
 
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.evaluation.baselines import BEST, embed_documents, open_embedder
-from wim_edge.evaluation.example import PARTS, take_part
+from wim_edge.evaluation.example import take_part
 from wim_edge.evaluation.metrics import contains, interval
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
 from wim_edge.reading.ranking import Outlook
@@ -41,14 +40,8 @@ Course = list[tuple[float, float]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--part", choices=PARTS, default="all")
+    parser = parser_of(__doc__, "data", "part", "model", "adapter", "threads", "json")
     parser.add_argument("--questions", type=int, default=20)
-    parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--adapter", help="instead of the model's own")
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     documents = load_documents(given.data)
@@ -74,7 +67,7 @@ def main() -> None:
     rows = {name: {at: float(np.mean(some)) for at, some in row.items()} for name, row in outcomes.items()}
     intervals = {name: {at: interval([(str(n), one) for n, one in enumerate(some)]) for at, some in row.items()}
                  for name, row in outcomes.items()}  # fmt: skip
-    told = {"command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]]), "n": len(asked),
+    told = {"command": command(), "n": len(asked),
             "ends_by_itself": float(np.median(ends)), **rows, "intervals": intervals}  # fmt: skip
     print(json.dumps(told, indent=1) if given.json else table(told, list(rows)))
     if given.plot:

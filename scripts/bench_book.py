@@ -13,11 +13,9 @@ answerable and drawn evenly from the documents.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
-import shlex
 import statistics
 import subprocess
 import sys
@@ -27,8 +25,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from options import command, parser_of
+
 from wim_edge.documents.data_files import parse_rows, text_of
-from wim_edge.evaluation.example import PARTS, take_part
+from wim_edge.evaluation.example import take_part
 from wim_edge.evaluation.metrics import contains
 from wim_edge.evaluation.tasks.documents import DocumentQuestion, load_documents, load_questions
 
@@ -40,22 +40,18 @@ _MEANS = ("in_passages", "in_answer")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser = parser_of(__doc__, "data", "part", "model", "json")
     parser.add_argument("--library", type=Path)
-    parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--tokens", default="20000,100000")
     parser.add_argument("--known", type=int, help="tokens of a text that is known already")
     parser.add_argument("--within", default="auto")
     parser.add_argument("--questions", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     texts = {key: document.text for key, document in load_documents(given.data).items()}
     asked = drawn(take_part(load_questions(given.data), given.part, lambda one: one.document), given.questions)
     filler = passages(given.library, given.seed) if given.library else []
-    found: Row = {"command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]])}
+    found: Row = {"command": command()}
     sizes = [given.known] if given.known else [int(size) for size in given.tokens.split(",")]
     for size in sizes:
         for within in given.within.split(","):

@@ -9,12 +9,13 @@ first row is without an attack.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+
+from options import parser_of
 
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.evaluation.example import Passage, as_documents
@@ -33,9 +34,8 @@ BEST = 4
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, "model")
     parser.add_argument("data", type=Path)
-    parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--limit", type=int, default=25)
     given = parser.parse_args()
     questions = [one for one in load_multidoc(given.data) if len(one.passages) > 10][: given.limit]

