@@ -16,7 +16,7 @@ def _lists() -> dict[str, list[str]]:
 
 
 LISTS = _lists()
-"""The names, places and words that values are made of, by list."""
+"""The names, places and words that values and cast lists are made of, by list."""
 
 
 class Values:
