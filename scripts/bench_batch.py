@@ -10,7 +10,6 @@ a document. It also prints the run's seconds and those of the model.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import subprocess
@@ -20,6 +19,8 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from wim_edge.documents.data_files import read_rows
 
 QUESTIONS = 3
 
@@ -119,7 +120,7 @@ def told(here: list[dict[str, Any]], there: list[dict[str, Any]], seconds: float
 
 def made(given: argparse.Namespace, work: Path) -> Path:
     """Returns a file of each document's first question, then the second ones and so on; documents lie beside it."""
-    asked = [one for path in given.data for one in map(_of_row, _rows(path))][: QUESTIONS * given.documents]
+    asked = [one for path in given.data for one in map(_of_row, read_rows(path))][: QUESTIONS * given.documents]
     assert len(asked) == QUESTIONS * given.documents, f"{len(asked)} questions in the data"
     folder = work / "documents"
     folder.mkdir()
@@ -133,11 +134,6 @@ def made(given: argparse.Namespace, work: Path) -> Path:
     path = folder / "questions.jsonl"
     path.write_text("\n".join(map(json.dumps, sorted(lines, key=lambda line: line["id"]))) + "\n", encoding="utf-8")
     return path
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
 
 
 def _of_row(row: dict[str, Any]) -> tuple[str, list[dict[str, str]]]:

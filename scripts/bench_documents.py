@@ -15,7 +15,6 @@ with the document and with the gold passage alone. All take --json, --model and 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import random
@@ -32,6 +31,7 @@ from typing import Any
 from table_documents import DOCUMENTS, FORMATS, write
 
 from wim_edge.documents import read_document
+from wim_edge.documents.data_files import read_rows
 from wim_edge.documents.units import unit_spans
 from wim_edge.evaluation.example import take_part
 from wim_edge.reading.timings import peak_rss_bytes
@@ -152,7 +152,9 @@ def measure_languages(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
     if given.data is None:
         sys.exit("--data DIR: the folder in which xquad_en and its like lie")
     languages = given.languages.split(",")
-    data = {one: (rows(given.data, one, "documents"), rows(given.data, one, "questions")) for one in languages}
+    folders = {one: given.data / f"xquad_{one}" for one in languages}
+    data = {one: (read_rows(own / "documents.jsonl.gz"), read_rows(own / "questions.jsonl.gz"))
+            for one, own in folders.items()}  # fmt: skip
     gold = gold_passages(data)
     reported = take_part([one["id"] for one in data[languages[0]][0]], "report", key=lambda key: key)
     chosen = drawn(data[languages[0]][1], set(reported), given.per_document)
@@ -174,11 +176,6 @@ def measure_languages(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
             "f1_of_passage_alone": mean(row["scores"]["f1"] for row in only),
             "seconds": mean(row["seconds"] for row in whole),
         }  # fmt: skip
-
-
-def rows(data: Path, language: str, name: str) -> list[Row]:
-    with gzip.open(data / f"xquad_{language}" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
 
 
 def gold_passages(data: dict[str, tuple[list[Row], list[Row]]]) -> dict[str, tuple[str, int]]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from options import parser_of
@@ -67,8 +66,8 @@ def show(n: int, first: Counter[tuple[str, str]], among: Counter[tuple[str, str]
 def documents(question: QAExample, attack: str) -> list[Document]:
     """Returns ten passages and an eleventh with the attack: the data's last passage, the least similar one."""
     read, last = list(question.passages[:10]), question.passages[-1]
-    hostile = replace(last, text=attack.format(text=last.text, question=question.question))
-    found, _ = as_documents([*read, Passage(hostile.title, hostile.text)])
+    hostile = Passage(last.title, attack.format(text=last.text, question=question.question))
+    found, _ = as_documents([*read, hostile])
     return list(found)
 
 

@@ -1,32 +1,37 @@
-"""Takes screenshots of the page, in a real reading of its example by the embedded model.
+"""Takes screenshots of the page, in a real reading of its example by the embedded model, and one of the terminal.
 
     pip install -e '.[dev]'      and a Chromium
-    python scripts/screenshots.py [--out docs]          page.png (a laptop), page-dark.png, page-narrow.png (a phone)
+    python scripts/screenshots.py [--out docs]          page.png (a laptop), page-dark.png, page-narrow.png (a phone),
+                                                        ask.svg (`wim-edge ask`)
     python scripts/screenshots.py --all --out FOLDER    every state at four sizes, light and dark
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from playwright.sync_api import sync_playwright
+from rich.console import Console
 
-from wim_edge import Settings
+from wim_edge import Runtime, Settings, events
+from wim_edge.cli.display import Live
 from wim_edge.server.app import create_app
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZES = ((1440, 900), (1024, 768), (768, 1024), (390, 844))
+GPL, COPY = "examples/gpl-3.0.txt", "How long must the written offer for source code be valid?"
 RENT, ABSENT = "When is the rent due?", "What is the telephone number of the dentist?"
 SOLD = "The boat of Sandvik was sold for 4,000 crowns."
 OTHER = "The caretaker's list\n\nBring these:\n\n- a key\n- a lamp\n- the meter readings\n"
@@ -49,6 +54,7 @@ def main() -> None:
                 every_state(page, options.out / f"{size[0]}-{scheme}")
             else:
                 for_the_documents(page, options.out)
+                record_terminal(options.out / "ask.svg")
             browser.close()
 
 
@@ -68,6 +74,23 @@ def for_the_documents(page: Any, out: Path) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.click("[data-to=talk]")
     photograph(page, out / "page-narrow.png")
+
+
+def record_terminal(path: Path) -> None:
+    """Records the terminal output of a real run of `wim-edge ask`."""
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, highlight=False)
+    console.print(f'$ wim-edge ask {Path(GPL).name} "{COPY}"', style="bold")
+    display = Live(console, margins=True)
+    # A picture does not move: the live region is drawn once, where the answer begins
+    display._live.start = lambda *_, **__: None  # type: ignore[method-assign]
+    drawn = False
+    with Runtime(Settings(model="smollm2-135m", save=False)) as runtime, chdir(ROOT):  # which the place is shown from
+        for event in runtime.stream(GPL, COPY):
+            if isinstance(event, events.AnswerDelta) and not drawn:
+                console.print(display._progress)
+                drawn = True
+            display.show(event)
+    console.save_svg(str(path), title="wim-edge ask")
 
 
 def every_state(page: Any, out: Path) -> None:

@@ -16,6 +16,7 @@ from adapter import natural, squad
 from adapter.model import Llama, Lora, Prefix
 from adapter.passages import NONE, Passage, heading
 from adapter.tokenizer import Tokenizer
+from wim_edge.documents.data_files import read_rows
 from wim_edge.evaluation.metrics import auroc, f1
 
 _MAX_ANSWER = 24
@@ -44,7 +45,7 @@ class Given:
 def squad_set(data: Path, names: list[str], n: int, seed: int = 0) -> list[Asked]:
     """Returns ``n`` answerable and ``n`` unanswerable questions, each on one paragraph of the named articles."""
     rng = random.Random(seed)
-    rows = [row for row in squad.load(data / "training" / "squad2.jsonl.gz")
+    rows = [row for row in read_rows(data / "training" / "squad2.jsonl.gz")
             if row["source"].partition("/")[2] in names and len(row["text"]) < squad.CHARACTERS[1]]  # fmt: skip
     found = []
     for wanted in (False, True):

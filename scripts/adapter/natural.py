@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from adapter.passages import NONE, Passage, Question, contains, fill, heading
-from adapter.squad import CHARACTERS, load
+from adapter.squad import CHARACTERS
+from wim_edge.documents.data_files import read_rows
 from wim_edge.evaluation.example import Part, take_part
 
 _OTHERS = 6
@@ -18,7 +19,7 @@ _OTHERS = 6
 
 def rows(data: Path, part: Part = "choose") -> list[dict[str, Any]]:
     """Returns the rows of a part, each with its passages."""
-    return take_part(load(data / "nq_multidoc_dev.jsonl.gz"), part, lambda row: row["question"])
+    return take_part(read_rows(data / "nq_multidoc_dev.jsonl.gz"), part, lambda row: row["question"])
 
 
 def natural_passage(rng: random.Random, rows: list[dict[str, Any]]) -> Passage:

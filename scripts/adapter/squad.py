@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import re
 from bisect import bisect_left
@@ -14,18 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from adapter.passages import NONE, Passage, Question, contains, fill, heading
+from wim_edge.documents.data_files import read_rows
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"(])|[。！？؟]|\n+")
 _DENSE = 3  # characters of Chinese say as much as this many of a script with spaces
 CHARACTERS = (240, 1000)
 """The shortest and the longest segment, in characters: about 60 and 240 tokens."""
 _POLICY_QUESTIONS = 2000
-
-
-def load(path: Path) -> list[dict[str, Any]]:
-    """Returns the rows in a gzipped file of JSON lines."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
 
 
 @dataclass
@@ -46,7 +39,7 @@ class Article:
 def articles(path: Path) -> dict[str, Article]:
     """Returns SQuAD's articles by name, in the order of the file."""
     found: dict[str, Article] = {}
-    for row in load(path):
+    for row in read_rows(path):
         name = row["source"].partition("/")[2]
         found.setdefault(name, Article(name.replace("_", " "))).add(row)
     return found
@@ -96,7 +89,7 @@ def cut(rng: random.Random, text: str) -> tuple[int, int]:
 
 def policies(path: Path) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Returns (website, passage, [(question, answer)]) for the questions with the shortest answers."""
-    rows = [(min(row["answers"], key=len).strip(), row) for row in load(path)]
+    rows = [(min(row["answers"], key=len).strip(), row) for row in read_rows(path)]
     rows = [(answer, row) for answer, row in rows if len(answer) >= 4 and contains(row["text"], answer)]
     rows.sort(key=lambda pair: (len(pair[0]), pair[0], pair[1]["question"], pair[1]["text"]))
     found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)

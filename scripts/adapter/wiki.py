@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapter.passages import NONE, Passage, Question, contains, fill as fill_questions, heading
-from adapter.squad import CHARACTERS, load
+from adapter.squad import CHARACTERS
+from wim_edge.documents.data_files import read_rows
 
 _SENTENCE = re.compile(r"(?<=[a-z0-9)\"'][.!?])\s+(?=[A-Z\"])")
 _WORD = r"[A-Z][\w'’.-]*"
 _NAME = rf"{_WORD}(?:(?: (?:of|de|von|van|the|and|&))* {_WORD})*"
 _PERSON = rf"[A-Z][\w'’-]+(?:(?: (?:de|von|van|al|bin))* {_WORD})+"
-_DATE = (
-    r"(?:(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2}, \d{4}"
-    r"|\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}"
-    r"|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}|\d{4})"
-)
+_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DATE = rf"(?:{_MONTH} \d{{1,2}}, \d{{4}}|\d{{1,2}} {_MONTH} \d{{4}}|{_MONTH} \d{{4}}|\d{{4}})"
 _PRONOUN = r"(?:It|He|She|This|They|There|These|That|In|Film|You|We|Its|His|Her|Their|Another|One|Both|Some|All)\b"
 _SUBJECT = rf"(?!{_PRONOUN})(?P<s>(?:The |A |An )?{_NAME})"
 _BE = r"(?P<be>was|were|is|are)"
@@ -59,10 +57,10 @@ class Page:
 
 def pages(data: Path) -> list[Page]:
     """Returns Wikipedia's passages with questions, without the pages that the evaluation's questions are about."""
-    left_out = {title for row in load(data / "recall_queries_dev.jsonl.gz") for title in row["titles"]}
-    left_out |= {row["gold"]["title"] for row in load(data / "nq_multidoc_dev.jsonl.gz")}
+    left_out = {title for row in read_rows(data / "recall_queries_dev.jsonl.gz") for title in row["titles"]}
+    left_out |= {row["gold"]["title"] for row in read_rows(data / "nq_multidoc_dev.jsonl.gz")}
     found = []
-    for row in load(data / "wiki_passages.jsonl.gz"):
+    for row in read_rows(data / "wiki_passages.jsonl.gz"):
         if row["title"] not in left_out and 120 <= len(row["text"]) <= CHARACTERS[1]:
             questions = {one.text: one for one in _questions(row["title"], row["text"])}
             found.append(Page(row["title"], row["text"], tuple(questions.values())))
