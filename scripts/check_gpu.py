@@ -178,11 +178,11 @@ def rollback(work: Path, options: argparse.Namespace) -> Found:
         with open_model(path, 0 if options.cpu else -1, STEP) as model:
             context = model.context(3072, swa_full=swa_full)
             steps = [tokens_of(model, STEP * STEPS)[at : at + STEP] for at in range(0, STEP * STEPS, STEP)]
-            with context.sequence() as sequence:
-                expected = [read(sequence, step) for step in steps]
+            expected = logits_after(context, steps, lambda sequence: None)
             found[name] = {
                 "memory": model.info.memory.value, "layers_on_gpu": model.n_gpu_layers,
-                **{way.__name__: way(context, steps, expected, work) for way in (forked, truncated, restored)},
+                **{way.__name__: differ(logits_after(context, steps, way), expected) for way in (forked, truncated)},
+                "restored": differ(restored(context, steps, work), expected),
             }  # fmt: skip
     worst = max(one["largest"] for kind in found.values() for one in kind.values() if isinstance(one, dict))
     found["largest"] = worst
@@ -190,9 +190,14 @@ def rollback(work: Path, options: argparse.Namespace) -> Found:
     return found
 
 
-def read(sequence: Any, step: list[int]) -> Any:
-    sequence.append(step)
-    return sequence.logits.copy()
+def logits_after(context: Any, steps: list[list[int]], write_and_remove: Callable[[Any], None]) -> Any:
+    """Returns the logits after the last step, with a margin written and removed after each step."""
+    with context.sequence() as sequence:
+        for step in steps:
+            sequence.append(step)
+            logits = sequence.logits.copy()
+            write_and_remove(sequence)
+    return logits
 
 
 def write_margin(sequence: Any) -> None:
@@ -201,34 +206,28 @@ def write_margin(sequence: Any) -> None:
         sequence.append([int(sequence.logits.argmax())])
 
 
-def forked(context: Any, steps: list[list[int]], expected: list[Any], _work: Path) -> Found:
-    with context.sequence() as sequence:
-        for step in steps:
-            got = read(sequence, step)
-            with sequence.fork() as branch:
-                write_margin(branch)
-        return differ(got, expected[-1])
+def forked(sequence: Any) -> None:
+    with sequence.fork() as branch:
+        write_margin(branch)
 
 
-def truncated(context: Any, steps: list[list[int]], expected: list[Any], _work: Path) -> Found:
-    with context.sequence() as sequence:
-        for step in steps:
-            got = read(sequence, step)
-            sequence.checkpoint()
-            write_margin(sequence)
-            sequence.truncate(len(sequence.tokens) - 72)
-        return differ(got, expected[-1])
+def truncated(sequence: Any) -> None:
+    sequence.checkpoint()
+    write_margin(sequence)
+    sequence.truncate(len(sequence.tokens) - 72)
 
 
-def restored(context: Any, steps: list[list[int]], expected: list[Any], work: Path) -> Found:
+def restored(context: Any, steps: list[list[int]], work: Path) -> Any:
+    """Returns the logits after the last step, which follows a restored snapshot of the steps before."""
     with context.sequence() as sequence:
         for step in steps[:-1]:
-            read(sequence, step)
+            sequence.append(step)
             sequence.checkpoint()
         snapshot = sequence.snapshot(work / "state")
     with context.sequence() as other:
         other.restore(snapshot)
-        return differ(read(other, steps[-1]), expected[-1])
+        other.append(steps[-1])
+        return other.logits.copy()
 
 
 def layers(_work: Path, options: argparse.Namespace) -> Found:
