@@ -21,6 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from options import parser_of, table
+
 from wim_edge import Document, Runtime, Settings
 from wim_edge.answer.candidates import Terms, key, shares
 from wim_edge.evaluation.example import Part, take_part
@@ -94,35 +96,31 @@ def support(one: Asked, off: str) -> float:
     return SupportWeights(**weights).support(Evidence(**one.evidence))
 
 
-def table(asked: Sequence[Asked]) -> Iterator[str]:
-    """Yields the lines of the tables, with a column for each set and a row for each term or evidence that is off."""
+def tables(asked: Sequence[Asked]) -> str:
+    """Returns the tables, with a column for each set and a row for each term or evidence that is off."""
     sets = list(dict.fromkeys(one.set for one in asked))
     counts = {name: sum(bool(one.answers) for one in asked if one.set == name) for name in sets}
-    yield "| off | " + " | ".join(f"{name} ({counts[name]})" for name in sets) + " |"
-    yield "| --- |" + " --- |" * len(sets)
-    for off in (ALL, *TERMS, CELLS):
-        cells = []
-        for name in sets:
-            own = [one for one in asked if one.set == name and one.answers]
-            scores = [(one.id, float(contains(first(one.candidates, off), one.answers))) for one in own]
-            low, high = interval(scores) or (0.0, 0.0)
-            cells.append(f"{sum(score for _, score in scores) / max(1, len(scores)):.2f} ({low:.2f} to {high:.2f})")
-        yield f"| {off} | {' | '.join(cells)} |"
-    yield ""
-    yield "| AUROC of support, off | " + " | ".join(sets) + " |"
-    yield "| --- |" + " --- |" * len(sets)
-    for off in (ALL, *EVIDENCE):
-        cells = []
-        for name in sets:
-            there = [support(one, off) for one in asked if one.set == name and one.answers]
-            absent = [support(one, off) for one in asked if one.set == name and not one.answers]
-            area = auroc(there, absent)
-            cells.append("" if area is None else f"{area:.2f}")
-        yield f"| {off} | {' | '.join(cells)} |"
+
+    def right(name: str, off: str) -> str:
+        own = [one for one in asked if one.set == name and one.answers]
+        scores = [(one.id, float(contains(first(one.candidates, off), one.answers))) for one in own]
+        low, high = interval(scores) or (0.0, 0.0)
+        return f"{sum(score for _, score in scores) / max(1, len(scores)):.2f} ({low:.2f} to {high:.2f})"
+
+    def area(name: str, off: str) -> str:
+        there = [support(one, off) for one in asked if one.set == name and one.answers]
+        absent = [support(one, off) for one in asked if one.set == name and not one.answers]
+        found = auroc(there, absent)
+        return "" if found is None else f"{found:.2f}"
+
+    terms = [[off, *(right(name, off) for name in sets)] for off in (ALL, *TERMS, CELLS)]
+    evidence = [[off, *(area(name, off) for name in sets)] for off in (ALL, *EVIDENCE)]
+    heads = ["off", *(f"{name} ({counts[name]})" for name in sets)], ["AUROC of support, off", *sets]
+    return f"{table(heads[0], terms)}\n\n{table(heads[1], evidence)}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("sets", nargs="*", metavar="SET", type=Path)
     parser.add_argument("--part", choices=("choose", "report", "all"), default="report")
     parser.add_argument("--limit", type=int, default=30, help="the questions of each set")
@@ -140,7 +138,7 @@ def main() -> None:
             options.save.write_text("".join(f"{json.dumps(asdict(one))}\n" for one in asked), encoding="utf-8")
     else:
         parser.error("name sets, or --from")
-    print("\n".join(table(asked)))
+    print(tables(asked))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-from options import command, parser_of
+from options import command, parser_of, table
 
 from wim_edge import Document, Runtime, Settings, events
 from wim_edge.evaluation.baselines import BEST, embed_documents, open_embedder
@@ -69,7 +69,7 @@ def main() -> None:
                  for name, row in outcomes.items()}  # fmt: skip
     told = {"command": command(), "n": len(asked),
             "ends_by_itself": float(np.median(ends)), **rows, "intervals": intervals}  # fmt: skip
-    print(json.dumps(told, indent=1) if given.json else table(told, list(rows)))
+    print(json.dumps(told, indent=1) if given.json else shown(told, list(rows)))
     if given.plot:
         plot(told, list(rows), given.plot)
 
@@ -111,10 +111,9 @@ def found_by(courses: list[Course], at: float) -> list[float]:
     return [next((gold for when, gold in reversed(one) if when <= at), 0.0) for one in courses]
 
 
-def table(told: dict, names: list[str]) -> str:  # type: ignore[type-arg]
-    lines = ["| seconds | " + " | ".join(names) + " |", "| --- " * (len(names) + 1) + "|"]
-    lines += [f"| {at} | " + " | ".join(f"{told[name][str(at)]:.2f}" for name in names) + " |" for at in AT]
-    return "\n".join([*lines, f"ends by itself after {told['ends_by_itself']:.1f} s (median)"])
+def shown(told: dict, names: list[str]) -> str:  # type: ignore[type-arg]
+    rows = [[str(at), *(f"{told[name][str(at)]:.2f}" for name in names)] for at in AT]
+    return f"{table(['seconds', *names], rows)}\nends by itself after {told['ends_by_itself']:.1f} s (median)"
 
 
 def plot(told: dict, names: list[str], path: Path) -> None:  # type: ignore[type-arg]

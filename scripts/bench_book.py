@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from options import command, parser_of
+from options import command, parser_of, table
 
 from wim_edge.documents.data_files import parse_rows, text_of
 from wim_edge.evaluation.example import take_part
@@ -66,7 +66,7 @@ def main() -> None:
                 **{key: statistics.median(row[key] for row in rows) for key in _MEDIANS},
                 **{key: statistics.mean(row[key] for row in rows) for key in _MEANS},
             }
-    print(json.dumps(found, indent=1) if given.json else table(found))
+    print(json.dumps(found, indent=1) if given.json else shown(found))
 
 
 def drawn(questions: list[DocumentQuestion], n: int) -> list[DocumentQuestion]:
@@ -147,17 +147,17 @@ def measured(events: list[tuple[float, Row]], text: str, question: DocumentQuest
     }
 
 
-def table(found: Row) -> str:
+def shown(found: Row) -> str:
     head = ["", "tokens", "segments", "read", "first margin, s", "provisional, s", "first word, s", "answer, s", "MB",
             "in passages", "in answer"]  # fmt: skip
-    lines = [head, ["---"] * len(head)]
+    rows = []
     for name, one in found.items():
         if name != "command":
             sizes = [f"{one[key]:,.0f}" for key in ("tokens", "segments", "read_segments")]
             seconds = [f"{one[key]:.1f}" for key in ("first_margin", "provisional", "first_word", "answered")]
-            lines.append([name, *sizes, *seconds, f"{one['peak_rss_bytes'] / 1e6:.0f}",
-                          *(f"{one[key]:.2f}" for key in _MEANS)])  # fmt: skip
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+            rows.append([name, *sizes, *seconds, f"{one['peak_rss_bytes'] / 1e6:.0f}",
+                         *(f"{one[key]:.2f}" for key in _MEANS)])  # fmt: skip
+    return table(head, rows)
 
 
 if __name__ == "__main__":

@@ -1,40 +1,34 @@
-"""Measures how documents are read: facts in tables, a long PDF, the sync of a library, and other languages.
+"""Measures how documents are read: facts in tables, and other languages.
 
     pip install -e '.[dev]'
     python scripts/bench_documents.py tables               40 questions of five documents, in six formats
-    python scripts/bench_documents.py pdf [FILE.pdf]       300 pages to text: seconds, peak memory
-    python scripts/bench_documents.py sync                 10,000 files: none changed, then ten
     python scripts/bench_documents.py languages --data DIR [--languages en,de,es,zh,ar] [--per-document 3]
 
 `tables` counts the questions with the right row among the quotations, and those with the right value in the answer.
 `languages` asks the same questions in each language: of the reported documents of DIR/xquad_LANGUAGE, and of the gold
 passage alone. It prints the share of questions for which the gold passage was shown first, or shown at all, and the F1
-with the document and with the gold passage alone. All take --json, --model and --adapter.
+with the document and with the gold passage alone. Both take --json, --model and --adapter.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from options import command, parser_of
 from table_documents import DOCUMENTS, FORMATS, write
 
-from wim_edge.documents import read_document
 from wim_edge.documents.data_files import read_rows
-from wim_edge.documents.units import unit_spans
 from wim_edge.evaluation.example import take_part
-from wim_edge.reading.timings import peak_rss_bytes
 from wim_edge.words import scores
 
 Row = dict[str, Any]
@@ -43,33 +37,23 @@ _PIECE = 40
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("tables", "pdf", "sync", "languages"))
-    parser.add_argument("file", nargs="?", type=Path)
+    parser = parser_of(__doc__, "adapter", "json")
+    parser.add_argument("what", choices=("tables", "languages"))
     parser.add_argument("--data", type=Path)
     parser.add_argument("--languages", default="en,de,es,zh,ar")
     parser.add_argument("--per-document", type=int, default=3)
-    parser.add_argument("--pages", type=int, default=300)
-    parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--model")
-    parser.add_argument("--adapter")
     parser.add_argument("--threads", default="1")
-    parser.add_argument("--json", action="store_true", help="with the command, as docs/results keeps it")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         rows = list(globals()[f"measure_{given.what}"](given, Path(name)))
     if given.json:
-        said = [one if not one.endswith(".pdf") else "FILE.pdf" for one in sys.argv[1:]]
-        command = f"python scripts/bench_documents.py {' '.join(said)}"
         named = {str(name): {**row} for row in rows for name in [row.pop(next(iter(row)))]}
-        print(json.dumps({"command": command, **named}, indent=2))
+        print(json.dumps({"command": command(), **named}, indent=2))
         return
     for row in rows:
-        print(
-            "  ".join(
-                f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items()
-            )
-        )
+        shown = (f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items())
+        print("  ".join(shown))
 
 
 def measure_tables(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
@@ -83,69 +67,6 @@ def measure_tables(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
             "answered": mean(row["scores"].get("contains", 0.0) for row in asked),
             "seconds": mean(row["seconds"] for row in asked),
         }  # fmt: skip
-
-
-def measure_pdf(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
-    path = folder / "long.pdf"
-    pages = lengthened(given.file, path, given.pages) if given.file else made(path, given.pages)
-    before = time.perf_counter()
-    document = read_document(path)
-    text = time.perf_counter() - before
-    found = unit_spans(document.text)
-    yield {
-        "pages": pages, "characters": len(document.text), "units": len(found), "seconds_text": text,
-        "seconds": time.perf_counter() - before,
-        "peak_mb": peak_rss_bytes() / 1024 / 1000,
-    }  # fmt: skip
-
-
-def lengthened(source: Path, path: Path, pages: int) -> int:
-    """Writes a PDF of ``pages`` pages that repeats those of ``source``; returns their number."""
-    import pypdfium2
-
-    one, whole = pypdfium2.PdfDocument(source), pypdfium2.PdfDocument.new()
-    while len(whole) < pages:
-        whole.import_pages(one, list(range(min(len(one), pages - len(whole)))))
-    whole.save(path)
-    return len(whole)
-
-
-def made(path: Path, pages: int) -> int:
-    from reportlab.lib.styles import getSampleStyleSheet
-    from reportlab.platypus import Flowable, PageBreak, Paragraph, SimpleDocTemplate, Table
-
-    style = getSampleStyleSheet()
-    prose = " ".join(" ".join(one.before + one.after) for one in DOCUMENTS)
-    parts: list[Flowable] = []
-    for page in range(pages):
-        parts += [Paragraph(f"Part {page}", style["Heading2"]), Paragraph(prose, style["BodyText"])]
-        parts += [Table([list(row) for row in DOCUMENTS[page % len(DOCUMENTS)].rows[:12]]), PageBreak()]
-    SimpleDocTemplate(str(path)).build(parts)
-    return pages
-
-
-def measure_sync(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
-    files = folder / "files"
-    for number in range(given.files):
-        (files / f"{number // 100}").mkdir(parents=True, exist_ok=True)
-        (files / f"{number // 100}" / f"{number}.txt").write_text(f"Crate {number} holds {number % 97} lamps.\n" * 3)
-    home = {**os.environ, "WIM_EDGE_HOME": str(folder / "home")}
-
-    def run(*command: str) -> tuple[float, str]:
-        started = time.perf_counter()
-        done = subprocess.run([sys.executable, "-m", "wim_edge", "library", *command, "--no-index"], env=home,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)  # fmt: skip
-        return time.perf_counter() - started, done.stdout.strip()
-
-    def row(what: str, *command: str) -> Row:
-        seconds, told = run(*command)
-        return {"what": what, "seconds": seconds, "told": told}
-
-    yield row("added", "add", "--to", "big", str(files))
-    yield row("unchanged", "sync", "big")
-    for number in range(10):
-        (files / "7" / f"{700 + number}.txt").write_text(f"Crate {number} is empty.\n")
-    yield row("changed", "sync", "big")
 
 
 def measure_languages(given: argparse.Namespace, folder: Path) -> Iterator[Row]:

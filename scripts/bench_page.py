@@ -25,7 +25,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench_documents import lengthened
 from playwright.sync_api import sync_playwright
 from screenshots import answer, find_browser, rest, serving
 
@@ -132,6 +131,16 @@ def of_a_book(page: Any, address: str, path: Path, seed: int) -> dict[str, float
     asked = times["asked"]
     return {"feedback": times["card"] - asked, "first_card": times["answer"] - asked,
             "shown": times["answer"] - told[0], "cpu_first_card": spent}  # fmt: skip
+
+
+def lengthened(source: Path, path: Path, pages: int) -> None:
+    """Writes a PDF of ``pages`` pages that repeats those of ``source``."""
+    import pypdfium2
+
+    one, whole = pypdfium2.PdfDocument(source), pypdfium2.PdfDocument.new()
+    while len(whole) < pages:
+        whole.import_pages(one, list(range(min(len(one), pages - len(whole)))))
+    whole.save(path)
 
 
 def seconds(page: Any, work: Callable[[], None]) -> float:

@@ -1,10 +1,11 @@
-"""The options that scripts share, and the command of the script that runs, as docs/results keeps it."""
+"""The options that scripts share, the command of the script that runs, as docs/results keeps it, and their tables."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +32,8 @@ def parser_of(doc: str | None, *names: str) -> argparse.ArgumentParser:
 def command() -> str:
     """Returns the command of the script that runs."""
     return shlex.join(["python", f"scripts/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns a table in Markdown."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
