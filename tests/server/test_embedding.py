@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.slow import COMMAND, SMALL, Slow, until
+from tests.server.slow import COMMAND, SMALL, Slow
 from wim_edge import Runtime
 
 pytestmark = pytest.mark.real  # the worker is a process
@@ -35,15 +35,3 @@ def test_the_process_example(story: Path) -> None:
     main = example("A process of its own")["main"]
     assert main(str(story), "Which colour?", command=COMMAND).startswith("an answer")
     assert main("nothing.txt", "Which colour?", command=COMMAND).startswith("error: ")
-
-
-def test_the_window_example(story: Path) -> None:
-    tk = pytest.importorskip("tkinter")
-    try:
-        root = tk.Tk()
-    except tk.TclError as error:
-        pytest.skip(f"no display: {error}")
-    with Runtime(SMALL, model=Slow()) as runtime:
-        window = example("A window (Tk; Qt alike)")["Window"](root, runtime, str(story), "Which colour?")
-        until(lambda: (root.update(), "an answer" in window.text.get("1.0", "end"))[1])
-    root.destroy()
