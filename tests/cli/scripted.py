@@ -28,12 +28,15 @@ def give(monkeypatch: pytest.MonkeyPatch, model: FakeModel) -> None:
     monkeypatch.setattr(LoadedModels, "__init__", given)
 
 
-def ask(*args: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["ask", *SMALL, *args], input=stdin)
+def ask(*args: str, **more: Any) -> Result:
+    return run("ask", *SMALL, *args, **more)
 
 
-def run(*args: object, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, list(map(str, args)), input=stdin)
+def run(*args: object, stdin: str | None = None, code: int | None = None, **environment: str) -> Result:
+    """Runs a command. If a code is given, the command must end with it."""
+    result = CliRunner(env=environment).invoke(main, list(map(str, args)), input=stdin)
+    assert code in (None, result.exit_code), result.output
+    return result
 
 
 def listed() -> list[dict[str, object]]:

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.usefixtures("model")
 
 
 def test_plain_lines(story: str) -> None:
-    result = ask(story, "Which colour?")
-    assert result.exit_code == 0, result.output
+    result = ask(story, "Which colour?", code=0)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("margin 1/")
     assert "answer: the answer is blue" in lines
@@ -102,8 +101,7 @@ def test_a_very_long_question(story: str) -> None:
 
 @pytest.mark.parametrize("save", ["--save", "--no-save"])
 def test_chat_reads_once(save: str, story: str, tmp_path: Path) -> None:
-    result = run("chat", *SMALL, save, "--json", story, stdin="Which colour?\n\nAnd what else?\n")
-    assert result.exit_code == 0, result.output
+    result = run("chat", *SMALL, save, "--json", story, stdin="Which colour?\n\nAnd what else?\n", code=0)
     events = [json.loads(line) for line in result.stdout.splitlines()]
     first, second = (event["usage"] for event in events if event["type"] == "answer.finished")
     assert first["reused_tokens"] == second["prefilled_tokens"] == 0
@@ -120,8 +118,7 @@ def test_chat_goes_on_after_a_question_that_fails(story: str) -> None:
 
 def test_chat_completes_a_follow_up_and_shows_it(story: str) -> None:
     lines = "What was blue in 2023?\nand in 2022?\n/help\n/exit\nWhich colour?\n"
-    result = run("chat", *SMALL, story, stdin=lines)
-    assert result.exit_code == 0, result.output
+    result = run("chat", *SMALL, story, stdin=lines, code=0)
     assert "asked as: What was blue in 2023? " in result.stdout
     assert result.stdout.count("asked as: ") == 1
     assert "/help     this" in result.stdout

@@ -34,8 +34,7 @@ def rows(tmp_path: Path) -> str:
 
 
 def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
-    result = run("library", "add", "--to", "port", rows)
-    assert result.exit_code == 0, result.output
+    result = run("library", "add", "--to", "port", rows, code=0)
     assert "library port: 4 documents; files: 1 added" in result.stdout
     assert "indexing" not in result.stderr, "words need none"
     again = run("library", "add", "--to", "port", "--index", rows)
@@ -67,8 +66,7 @@ def test_add_show_ask_drop(rows: str, tmp_path: Path) -> None:
 
 def test_chat_with_a_library(rows: str) -> None:
     run("library", "add", rows)
-    result = run("chat", "--library", "default", stdin="when was the lighthouse built?\nand where?\n")
-    assert result.exit_code == 0, result.output
+    result = run("chat", "--library", "default", stdin="when was the lighthouse built?\nand where?\n", code=0)
     assert result.stdout.count("recalled: Lighthouse") == 2
     assert result.stdout.count("an answer") == 2
     assert run("chat", stdin="a?").exit_code == 2
@@ -76,8 +74,7 @@ def test_chat_with_a_library(rows: str) -> None:
 
 
 def test_what_failed_is_told_and_the_rest_is_there(rows: str, tmp_path: Path) -> None:
-    result = run("library", "add", rows, str(tmp_path / "missing.pdf"))
-    assert result.exit_code == 3
+    result = run("library", "add", rows, str(tmp_path / "missing.pdf"), code=3)
     assert "failed" in result.stderr
     assert "1 file could not be added" in result.stderr
     assert "library default: 4 documents" in result.stdout
@@ -99,8 +96,7 @@ def test_a_damaged_library_hides_no_other_one(rows: str, tmp_path: Path) -> None
     run("library", "add", "--to", "good", rows)
     run("library", "add", "--to", "bad", rows)
     (tmp_path / "home" / "libraries" / "bad" / "documents.sqlite").write_bytes(b"no database" * 500)
-    result = run("library", "list")
-    assert result.exit_code == 0
+    result = run("library", "list", code=0)
     assert result.stdout.startswith("good: 4 documents")
     assert "remove bad" in result.stderr
     assert "freed" in run("library", "remove", "bad", "--yes").stdout
@@ -114,8 +110,7 @@ def test_json_says_what_came_of_each_file(rows: str) -> None:
 def test_without_a_model_the_documents_are_kept(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
     none = ModelNotFoundError("no model is on this disk")
     monkeypatch.setattr(loaded_models.LoadedModels, "model", Mock(side_effect=none))
-    result = run("library", "add", "--index", rows)
-    assert result.exit_code == 0
+    result = run("library", "add", "--index", rows, code=0)
     assert "not indexed yet" in result.stderr
     assert run("library", "add", "--model", "x", rows).exit_code == 4
 
@@ -139,8 +134,7 @@ def test_wrong_requests(rows: str) -> None:
 def test_what_is_to_be_dropped_must_be_there(tmp_path: Path) -> None:
     folder = papers(tmp_path, a="Words of a.", b="Words of b.")
     run("library", "add", str(folder))
-    result = run("library", "remove", "default", str(folder / "a.txt"), str(folder / "c.txt"))
-    assert result.exit_code == 8
+    result = run("library", "remove", "default", str(folder / "a.txt"), str(folder / "c.txt"), code=8)
     assert f"holds no document of {folder / 'c.txt'}" in result.stderr
     assert "2 documents" in run("library", "list").stdout
 

@@ -9,8 +9,7 @@ from wim_edge.testing import FakeModel
 
 
 def test_debug_shows_the_traceback(model: FakeModel) -> None:
-    result = ask("--debug", "/no/such/file.txt", "Why?")
-    assert result.exit_code == 3
+    result = ask("--debug", "/no/such/file.txt", "Why?", code=3)
     assert "Traceback" in result.stderr
 
 

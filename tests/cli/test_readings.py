@@ -49,15 +49,13 @@ def test_a_library_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("WIM_EDGE_READINGS", str(tmp_path / "file"))
     for command in (("readings", "list"), ("read", story)):
-        result = run(*command)
-        assert result.exit_code == 8
+        result = run(*command, code=8)
         assert "readings cannot be saved" in result.stderr
         assert "hint: " in result.stderr
 
 
 def test_read_ahead_then_ask(story: str) -> None:
-    result = run("read", *SMALL, story)
-    assert result.exit_code == 0, result.output
+    result = run("read", *SMALL, story, code=0)
     assert result.stderr.splitlines()[-1].startswith("all of ")
     result = run("ask", *SMALL, story, "Which colour?")
     assert "tokens known · 0 tokens read" in result.stderr

@@ -6,16 +6,15 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock, patch
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from tests.batch.scripted import MODEL, Fake
 from tests.cli.scripted import give, run
 from tests.evaluation.stub import multidoc_row, write
-from wim_edge.cli.main import CommandGroup
-from wim_edge.cli.runs import eval_command
 from wim_edge.errors import EngineError
 from wim_edge.testing import FakeModel
 
@@ -36,18 +35,15 @@ def data(tmp_path: Path) -> Path:
     return write(tmp_path / "nq.jsonl.gz", [multidoc_row(n) for n in range(2)], lines=True)
 
 
-def evaluate(*args: object) -> Result:
-    group = CommandGroup("wim-edge", commands=[eval_command])
-    given = ["eval", *map(str, args)]
-    with patch.object(sys, "argv", ["wim-edge", *given]):
-        return CliRunner().invoke(group, given)
+def evaluate(*args: object, **more: Any) -> Result:
+    with patch.object(sys, "argv", ["wim-edge", "eval", *map(str, args)]):
+        return run("eval", *args, **more)
 
 
 def test_json_summary_and_folder(model: FakeModel, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = evaluate("multidoc", "--data", data, "--documents", 3, "--pattern", FULL, "--out", out, "--json",
-                      "--answer-tokens", 20)  # fmt: skip
-    assert result.exit_code == 0, result.output
+                      "--answer-tokens", 20, code=0)  # fmt: skip
     summary = json.loads(result.stdout)
     assert summary == json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert (summary["task"], summary["model"]) == ("multidoc", "fake")
@@ -103,14 +99,12 @@ def test_ctrl_c_stops_and_the_same_command_goes_on(model: FakeModel, data: Path,
         return reply(prompt)
 
     model.reply = interrupted
-    result = evaluate(*args)
-    assert result.exit_code == 130
+    result = evaluate(*args, code=130)
     assert "the same command continues" in result.stderr
     assert json.loads(result.stdout)["patterns"][0]["examples"] == 3
     assert all(not context.live for context in model.contexts)
     model.reply, before = reply, len(model.contexts)
-    result = evaluate(*args)
-    assert result.exit_code == 0, result.output
+    result = evaluate(*args, code=0)
     assert json.loads(result.stdout)["patterns"][0]["examples"] == 6
     assert len(model.contexts) - before == 4  # only what was missing, and the check before
 
@@ -124,8 +118,7 @@ def test_every_asking_frees_its_cache(model: FakeModel, data: Path) -> None:
 def test_examples_that_do_not_fit_are_said(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeModel(reply, n_ctx_train=300)
     give(monkeypatch, fake)
-    result = evaluate("kv", "--documents", 20, "--limit", 2, "--positions", 0, "-p", "llm", "--json")
-    assert result.exit_code == 0, result.output
+    result = evaluate("kv", "--documents", 20, "--limit", 2, "--positions", 0, "-p", "llm", "--json", code=0)
     (found,) = json.loads(result.stdout)["patterns"]
     assert (found["n"], found["accuracy"]) == (2, 0)
     assert [error["id"] for error in found["errors"]] == ["kv-0@0", "kv-1@0"]
@@ -134,8 +127,7 @@ def test_examples_that_do_not_fit_are_said(data: Path, monkeypatch: pytest.Monke
 
 def test_report(model: FakeModel, data: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    result = evaluate("multidoc", "--data", data, "-p", "llm,oracle", "--out", tmp_path / "out", "--report")
-    assert result.exit_code == 0, result.output
+    evaluate("multidoc", "--data", data, "-p", "llm,oracle", "--out", tmp_path / "out", "--report", code=0)
     assert {"report.html", "by_position.png", "cost.png"} <= {path.name for path in (tmp_path / "out").iterdir()}
 
 
@@ -156,8 +148,7 @@ def test_report(model: FakeModel, data: Path, tmp_path: Path) -> None:
     ],
 )
 def test_errors(model: FakeModel, data: Path, args: list[str], message: str) -> None:
-    result = evaluate(*(data if arg == "DATA" else arg for arg in args))
-    assert result.exit_code == 2, result.output
+    result = evaluate(*(data if arg == "DATA" else arg for arg in args), code=2)
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.output
 
@@ -199,8 +190,7 @@ def test_each_document_is_asked_and_the_figures_are_told(fake: Fake, documents: 
     out = tmp_path / "out"
     questions = ("--question", "Which?", "--question", "Whose?")
     asked = ("batch", "--each-document", str(documents), *questions, "--out", str(out))
-    result = run(*asked)
-    assert result.exit_code == 0, result.output
+    result = run(*asked, code=0)
     first, second = result.stdout.splitlines()
     assert first == f"4 of 4 answered, 0 failed: {out / 'results.jsonl'}"
     assert second.startswith("2 documents, ")
@@ -215,8 +205,7 @@ def test_what_failed_is_an_exit_code_and_a_line_each(fake: Fake, documents: Path
     rows = [{"document": str(documents / "0.txt"), "question": f"Which {n}?", "id": f"q{n}"} for n in range(14)]
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
     fake.fails = {f"Which {n}?": EngineError(f"it broke\n{n}") for n in range(1, 14)}
-    result = run("batch", str(tmp_path / "q.jsonl"), "--out", str(tmp_path / "out"))
-    assert result.exit_code == 1
+    result = run("batch", str(tmp_path / "q.jsonl"), "--out", str(tmp_path / "out"), code=1)
     assert result.stdout.startswith("1 of 14 answered, 13 failed: ")
     failed = [line for line in result.stderr.splitlines() if line.startswith("failed: ")]
     assert failed[0].startswith("failed: q1, ")
@@ -243,7 +232,6 @@ def test_a_batch_that_is_stopped_says_how_it_goes_on(fake: Fake, documents: Path
 def test_what_is_no_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "q.jsonl").write_text(json.dumps({"document": "a.txt", "question": "a?"}))
-    result = run("batch", *arguments)
-    assert result.exit_code == 2, result.output
+    result = run("batch", *arguments, code=2)
     assert says in " ".join(result.stderr.split())
     assert not (tmp_path / "out").exists()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from tests.cli.scripted import give
+from tests.cli.scripted import give, run
 from tests.evaluation.stub import write
 from tests.recall.conftest import DOCUMENTS, writes
-from wim_edge.cli.main import CommandGroup
-from wim_edge.cli.runs import eval_command
 from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Query
@@ -115,15 +113,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     return "--data", str(data), "--library", str(write(tmp_path / "rows.jsonl.gz", ROWS, lines=True))
 
 
-def evaluate(*args: str) -> Result:
-    return CliRunner().invoke(CommandGroup("wim-edge", commands=[eval_command]), ["eval", "recall", *args])
+evaluate = partial(run, "eval", "recall")
 
 
 def test_every_retriever_and_variant(files: tuple[str, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = (*files, "--retriever", ",".join(KNOWN), "--out", str(out), "--json")
-    result = evaluate(*options)
-    assert result.exit_code == 0, result.output
+    result = evaluate(*options, code=0)
     summary = json.loads(result.stdout)
     assert summary == json.loads((out / "summary.json").read_text())
     by_name = {found["retriever"]: found for found in summary["retrievers"]}
@@ -149,8 +145,7 @@ def test_every_retriever_and_variant(files: tuple[str, ...], tmp_path: Path) -> 
 
 
 def test_the_report(files: tuple[str, ...], tmp_path: Path) -> None:
-    result = evaluate(*files, "--retriever", "bm25,recall", "--out", str(tmp_path / "out"), "--report")
-    assert result.exit_code == 0, result.output
+    evaluate(*files, "--retriever", "bm25,recall", "--out", str(tmp_path / "out"), "--report", code=0)
     page = (tmp_path / "out" / "report.html").read_text()
     assert "data:image/png" in page
     assert "<td>recall</td>" in page
@@ -174,8 +169,7 @@ def test_queries_that_cannot_be_answered_are_told(files: tuple[str, ...], tmp_pa
     rows = [*QUERIES, {"question": "what of it", "titles": ["No such title"]}, {"question": "word " * 9000, "titles":
             ["Ferry"]}]  # fmt: skip
     data = write(tmp_path / "other.jsonl", rows, lines=True)
-    result = evaluate(*files[2:], "--data", str(data), "--retriever", "hybrid")
-    assert result.exit_code == 0, result.output
+    result = evaluate(*files[2:], "--data", str(data), "--retriever", "hybrid", code=0)
     assert "the library lacks a gold title of 1 of 4 queries" in result.stderr
     assert "hybrid: 1 failed and count as wrong" in result.stderr
     assert "3: InvalidRequestError" in result.stderr
@@ -185,8 +179,4 @@ def test_a_folder_never_mixes_two_samples(files: tuple[str, ...], tmp_path: Path
     options = (*files, "--retriever", "bm25", "--size", "40", "--out", str(tmp_path / "out"))
     assert evaluate(*options).exit_code == 0
     assert evaluate(*options).exit_code == 0
-    result = CliRunner(env={"WIM_EDGE_SEED": "7"}).invoke(
-        CommandGroup("wim-edge", commands=[eval_command]), ["eval", "recall", *options]
-    )
-    assert result.exit_code == 2, result.output
-    assert "passages is" in result.stderr
+    assert "passages is" in evaluate(*options, code=2, WIM_EDGE_SEED="7").stderr
