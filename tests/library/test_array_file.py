@@ -68,26 +68,6 @@ def test_a_bit_that_flipped_and_another_length_are_noticed(
         open_mapped(path, KIND, ABOUT)
 
 
-def test_what_belongs_to_something_else_is_not_taken(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    with pytest.raises(DamagedError, match="something else"):
-        open_mapped(path, KIND, {"model": "another"})
-    with pytest.raises(DamagedError, match="another format"):
-        open_mapped(path, (KIND[0], 2), ABOUT)
-    assert len(open_mapped(path, KIND, None)) == 3
-
-
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
-    with pytest.raises(DamagedError, match="no file"):
-        open_regular_file(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        open_regular_file(tmp_path / "nothing")
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(DamagedError, match="no file"):
-            open_regular_file(tmp_path / "pipe")
-
-
 def test_states_under_each_others_names_are_not_taken() -> None:
     changes = {"pattern": "wim", "relevance": "likelihood"}
     fresh = ask(TEXT, "Whose wall?", save=False, **changes)

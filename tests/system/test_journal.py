@@ -57,17 +57,6 @@ def test_a_line_that_was_cut_off_is_overwritten(tmp_path: Path) -> None:
     assert [row.key for row in rows_of(tmp_path)] == ["a", "c?"]
 
 
-@pytest.mark.parametrize("line", [b"rubbish", b"[]", b'{"text": "a"}', b'{"key": "a", "more": 2}', b"[" * 100_000])
-def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
-    with opened(tmp_path) as journal:
-        journal.add(Row("a"))
-    with (tmp_path / "rows.jsonl").open("ab") as file:
-        file.write(b"\n" + line + b"\n")
-    for _ in range(2):  # the first failure has released the lock
-        with pytest.raises(InvalidRequestError, match="line 3 is damaged"):
-            opened(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [({"task": "u"}, "task is t there, u here"), ({"limit": 2}, "limit is 3 there, 2 here"),
@@ -84,14 +73,6 @@ def test_another_run_is_refused_by_its_difference(tmp_path: Path, change: dict[s
         opened(tmp_path, {**RUN_OF, **change})
     assert "--out" in caught.value.hint
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_a_limit_may_rise_and_is_written(tmp_path: Path) -> None:
-    opened(tmp_path).__exit__()
-    opened(tmp_path, {**RUN_OF, "limit": 5}).__exit__()
-    assert json.loads((tmp_path / RUN).read_text())["limit"] == 5
-    with pytest.raises(InvalidRequestError, match="limit is 5 there, 4 here"):
-        opened(tmp_path, {**RUN_OF, "limit": 4})
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
