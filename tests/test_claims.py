@@ -10,9 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.script import load
+from tests.script import ROOT, load
 
-ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "check_claims.py"
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.conftest import ROOT
 from wim_edge.cli.main import main
 from wim_edge.reading import events
 from wim_edge.reading.prompts import NAMES
 from wim_edge.settings import OFFLINE_VARIABLE, TOKEN_VARIABLE, Settings
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
          for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))}  # fmt: skip
 DOCS = {path.removeprefix("docs/").removesuffix(".md"): text for path, text in PAGES.items()}

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
+
 pytestmark = pytest.mark.real
-EXAMPLES = Path(__file__).parent.parent / "examples"
-WORKER, GPL = EXAMPLES / "worker", EXAMPLES / "gpl-3.0.txt"
+WORKER, GPL = ROOT / "examples" / "worker", ROOT / "examples" / "gpl-3.0.txt"
 
 
 def node(script: str, *args: str, folder: Path) -> subprocess.Popen[str]:

@@ -14,8 +14,6 @@ import pytest
 from tests.script import load
 from wim_edge import read_document
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 @cache
 def load_script() -> ModuleType:

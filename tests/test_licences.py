@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.conftest import ROOT
+
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 _EXTRAS = {name: found for name, found in _PROJECT["optional-dependencies"].items() if name not in ("all", "dev")}
 _NEEDED = {re.split(r"[><=\[ ]", one)[0]: extra for extra, found in [("", _PROJECT["dependencies"]), *_EXTRAS.items()]

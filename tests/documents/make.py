@@ -128,6 +128,19 @@ def encryption(uri: str) -> dict[str, str | bytes]:
     }
 
 
+def docx(body: str | bytes, **parts: str) -> bytes:
+    """A DOCX of this body, and of other parts by their kinds."""
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    relations = "".join(f'<Relationship Id="{one}" Type="{office}/{one}" Target="{one}.xml"/>' for one in parts)
+    content = body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass")
+    members: dict[str, str | bytes] = {
+        "word/document.xml": f"<w:document {space}><w:body>".encode() + content + b"</w:body></w:document>",
+        "word/_rels/document.xml.rels": f"<Relationships>{relations}</Relationships>",
+    }
+    return archive(members | {f"word/{one}.xml": f"<w:{one} {space}>{text}</w:{one}>" for one, text in parts.items()})
+
+
 def deck() -> bytes:
     """Returns a presentation of two slides."""
     import pptx

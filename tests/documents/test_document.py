@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attack.documents import docx
+from tests.attack.documents import paragraph
 from tests.documents.make import epub, pdf
 from wim_edge.documents import Document, Mark, Place, read_document
 from wim_edge.documents.document import DocumentBuilder, title_of, with_file_name
@@ -88,9 +88,9 @@ def test_size_guard(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("limit", "most", "name", "data", "what"), [
     ("document_bytes", 10, "a.txt", b"x" * 11, "larger than 10 bytes"),
-    ("document_bytes", 100, "a.docx", docx(b"x"), "larger than 100 bytes"),
-    ("document_bytes", 9000, "a.docx", docx(b"x" * 100_000), "unpacks to .* more than 9,000 bytes"),
-    ("markup_bytes", 200, "a.docx", docx(b"x"), "unpacks to .* more than 200 bytes"),
+    ("document_bytes", 100, "a.docx", paragraph(b"x"), "larger than 100 bytes"),
+    ("document_bytes", 9000, "a.docx", paragraph(b"x" * 100_000), "unpacks to .* more than 9,000 bytes"),
+    ("markup_bytes", 200, "a.docx", paragraph(b"x" * 200), "unpacks to .* more than 200 bytes"),
     ("markup_bytes", 200, "a.epub", epub({"one": "<p>one</p>"}), "unpacks to .* more than 200 bytes"),
     ("html_depth", 3, "a.html", b"<div><div><div><div>x", "nested more than 3 deep"),
     ("pdf_pages", 1, "a.pdf", pdf(b"one", b"two"), "2 pages, more than 1"),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import ROOT
 from wim_edge.cli import main
 from wim_edge.documents.formats import FORMATS, Format
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.tiny import write_tiny
 from wim_edge import Document, Runtime, Settings, events
 
 pytestmark = pytest.mark.real
-ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "examples" / "gpl-3.0.txt").read_text(encoding="utf-8")[:600]
 
 
