@@ -131,15 +131,8 @@ def test_a_question_too_long_for_the_model(library: Library) -> None:
         list(runtime.recall("port", "word " * 9000))
 
 
-def test_cancelled_while_it_recalls_and_free_for_the_next_question(library: Library) -> None:
+def test_an_abandoned_recall_is_closed_before_the_next(library: Library) -> None:
     with Runtime(Settings(retriever="recall"), model=FakeModel(writes("Ferry", "The"))) as runtime:
-        stream = runtime.stream((), "a?", library="port")
-        for event in stream:
-            if event.type == "recall.started":
-                runtime.cancel()
-        assert isinstance(event, events.AnswerFinished)
-        assert event.finish_reason == "cancelled"
-        assert last(list(runtime.recall("port", "a?"))).passages
         abandoned = runtime.recall("port", "a?")
         next(abandoned)
         with pytest.raises(InvalidRequestError, match="another question"):
