@@ -49,11 +49,9 @@ def test_bookmarks_name_sections(read) -> None:
 
 def test_pages_have_the_numbers_that_they_print(read) -> None:
     data = pdf(*[b"Page %d" % number for number in range(1, 6)])
-    labels = b"/PageLabels<</Nums[0<</S/r>>2<</S/D>>]>>/Pages 2 0 R"
-    document = read("a.pdf", data.replace(b"/Pages 2 0 R", labels, 1))
-    assert [(mark.page, mark.page_label) for mark in document.marks] == [
-        (1, "i"), (2, "ii"), (3, "1"), (4, "2"), (5, "3"),
-    ]  # fmt: skip
+    document = read("a.pdf", data.replace(b"/Pages 2", b"/PageLabels<</Nums[0<</S/r>>2<</S/D>>]>>/Pages 2", 1))
+    labels = ["i", "ii", "1", "2", "3"]
+    assert [(mark.page, mark.page_label) for mark in document.marks] == [*enumerate(labels, start=1)]
     assert (place_of(document, "Page 4").page, place_of(document, "Page 4").page_label) == (4, "2")
     assert {mark.page_label for mark in read("b.pdf", data).marks} == {None}
 
@@ -111,23 +109,35 @@ def test_letters_without_a_meaning_are_noted_and_the_page_is_recognised(read, mo
 BOX = b"40 730 300 16 re "  # around the second line of a page
 PICTURE = b"q 300 0 0 16 40 730 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q "
 AGAIN = b"BT /F1 12 Tf 50 736 Td "
+CLIP = b"ET q %b re W n " + AGAIN + b"(Two) Tj ET Q BT"
 
 
+def in_form(data: bytes) -> bytes:
+    """Returns the PDF with all that is on its page in a form, which is drawn in half the size."""
+    data = data.replace(b"<</Length", b"<</Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources 8 0 R/Length", 1)
+    data = data.replace(b"/Contents 4", b"/Contents 9").replace(b"/Resources<<", b"/Resources<</XObject<</f 4 0 R>>", 1)
+    more = b"8 0 obj<</Font<</F1 3 0 R>>>>endobj 9 0 obj<</Length 23>>stream\n.5 0 0 .5 9 9 cm /f Do\nendstream endobj"
+    return data.replace(b"trailer", more + b" trailer")
+
+
+@pytest.mark.parametrize("placed_in", [bytes, in_form])
 @pytest.mark.parametrize(("drawn", "is_shown"), [
     (b"0 900 Td (Two) Tj", False), (b"T* 1 g (Two) Tj", False), (b"T* (Two) Tj ET " + PICTURE + b"BT", False),
     (b"T* (Two) Tj ET " + BOX + b"f .5 g 50 751 40 5 re f BT", False), (b"T* 1 g 3 Tr (Two) Tj", True),
     (b"ET .5 g " + BOX + b"f " + AGAIN + b"(Two) Tj", False), (b"ET 1 g " + BOX + b"f " + AGAIN + b"(Two) Tj", False),
     (b"ET 0 g " + BOX + b"f 1 g " + AGAIN + b"(Two) Tj", True), (b"T* (Two) Tj ET " + BOX + b"S BT", True),
     (b"ET " + PICTURE + b"1 g " + AGAIN + b"(Two) Tj", True), (b"T* (Two) Tj ET .5 g 50 737 50 5 re f BT", True),
+    (CLIP % b"0 0 99 99", False), (CLIP % b"0 0 9 9 re 9 9 9 9", False), (CLIP % b"0 0 60 740", True),
 ])  # fmt: skip
-def test_text_that_a_page_does_not_show_is_left_out(read, drawn: bytes, is_shown: bool) -> None:
-    document = read("a.pdf", pdf(b"(One) Tj " + drawn + b" 0 0 Td"))
+def test_text_that_a_page_does_not_show_is_left_out(read, drawn: bytes, is_shown: bool, placed_in) -> None:
+    document = read("a.pdf", placed_in(pdf(b"(One) Tj " + drawn + b" 0 0 Td")))
     assert document.text.split() == ["One", "Two"][: 1 + is_shown]
     assert document.notes == ("1 hidden passage was left out (page 1)",)[is_shown:]
 
 
-def test_struck_out_words_are_noted(read) -> None:
-    document = read("a.pdf", pdf(b"(no more) Tj ET 50 754 13 1 re f BT 0 0 Td"))
+@pytest.mark.parametrize("placed_in", [bytes, in_form])
+def test_struck_out_words_are_noted(read, placed_in) -> None:
+    document = read("a.pdf", placed_in(pdf(b"(no more) Tj ET 50 754 13 1 re f BT 0 0 Td")))
     assert (document.text, document.notes) == ("more", ("1 struck-out word was left out (page 1)",))
 
 
@@ -181,9 +191,8 @@ def test_a_title_has_text_below_it_and_is_no_running_head() -> None:
     assert headings([[head, line("Anna Berg", 13)], [text] * 9]) == [[], []]
     assert headings([[text] * 9 + [head], [text]])[0] == ["Annual report"]
     assert not any(headings([[head, text]] * 3))
-    assert headings([[line("A title that goes", 13), line("over two lines", 13), text]])[0] == [
-        "A title that goes over two lines"
-    ]
+    parts = line("A title that goes", 13), line("over two lines", 13)
+    assert headings([[*parts, text]]) == [["A title that goes over two lines"]]
     apart = [line("Annual report", 13)._replace(bottom=100, top=113), line("1 Overview", 13), text]
     assert headings([apart]) == [["Annual report", "1 Overview"]]
     assert headings([]) == []

@@ -36,9 +36,7 @@ def test_each_field_is_a_line_with_its_label(read) -> None:
         "Surname: Okafor", "Date of move: 14 March 2026", "Parking space: Yes", "Cellar: No",
         "Payment: Standing order", "Key sets: 3", "", "Pets", "", "Card: No",
     ]  # fmt: skip
-
-
-def test_a_hint_tells_more_than_the_page(read) -> None:
+    # A hint says more than the page
     assert read("a.pdf", form(hints=True)).text.startswith("Name of the tenant (surname): Okafor\nDate of move: 14")
 
 

@@ -23,14 +23,10 @@ def test_rows_and_columns() -> None:
     assert table(*map(tuple, right_to_left)) == right_to_left
     rows = ("Item", "Text", "Price"), (), ("Rope", "of hemp", "24.90"), ("Lamp", "of brass", "8.00")
     assert (table(*rows, ("", "Total", "32.90")) or [])[-1] == ["", "Total", "32.90"]
-
-
-def test_columns_that_most_rows_leave_empty_stay_apart() -> None:
+    # Columns that most rows leave empty
     rows = ("Date", "Paid out", "Paid in", "Balance"), ("1 May", "5", "", "95"), ("2 May", "", "7", "102")
     assert table(*rows, rows[1]) == [*map(list, rows), list(rows[1])]
-
-
-def test_what_stands_below_a_cell_alone_is_its_rest() -> None:
+    # What stands below a cell alone is its rest
     cells = ("Lamp", "of brass, with a", "8.00"), ("", "long chain", "")
     rows = ("Rope", "of hemp", "24.90"), ("Oar", "ash", "9")
     assert table(*cells, *rows) == [["Lamp", "of brass, with a long chain", "8.00"], *map(list, rows)]

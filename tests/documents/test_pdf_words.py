@@ -23,7 +23,7 @@ def read(draw: Callable[[Canvas], None]) -> WordRows:
 
 
 def texts(found: WordRows) -> list[str]:
-    return [" ".join(word.text for word in row.words) for rows in found.rows for row in rows]
+    return [" ".join(word.text for word in words) for rows in found.rows for words, *_ in rows]
 
 
 def with_marks(*parts: tuple[str, float]) -> Callable[[Canvas], None]:

@@ -176,12 +176,9 @@ def test_a_foot_is_farther_from_the_text_than_paragraphs_are_from_each_other(gap
     assert [text.count("Paid") for text in reflow(pages, [ENDS] * 3)] == times
 
 
-@pytest.mark.parametrize("text", ["17", "Page 17 of 20", "x", ""])
-def test_a_page_that_holds_little_keeps_it(text: str) -> None:
-    assert reflow([page(text), page(text)]) == [text, text]
-
-
-def test_what_tells_pages_apart_stays() -> None:
+def test_what_tells_pages_apart_stays_and_so_does_what_is_all_of_a_page() -> None:
+    for text in ("17", "Page 17 of 20", "x", ""):
+        assert reflow([page(text), page(text)]) == [text, text]
     notes = [f"Delivery note no. {number}\nTwo crates of herring.\nSigned by the cook." for number in range(1, 6)]
     assert reflow(list(map(page, notes))) == notes
     totals = [f"Herring\nTotal {number}" for number in (4, 9, 12)]

@@ -8,9 +8,10 @@ import re
 import threading
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from wim_edge.documents.decode import tidy
 from wim_edge.documents.document import Document, DocumentBuilder, above, require, short
 from wim_edge.documents.pdf_forms import take_fields, with_fields
 from wim_edge.documents.pdf_lines import Line, headings, page_lines
-from wim_edge.documents.pdf_words import Box, as_read, page_words
+from wim_edge.documents.pdf_words import NOWHERE, Box, as_read, page_words, pypdfium2, raw
 from wim_edge.documents.reflow import reflow
 from wim_edge.documents.runs import HIDDEN
 from wim_edge.settings import Limits
@@ -44,11 +45,14 @@ _LAYER, _OBJECTS, _GROUPS, _PIXELS = "OC\0".encode("utf-16-le"), 100_000, 200, 1
 _SHADES, _WHITE = bytes(level >> 4 for level in range(256)), b"\x0f\x0f\x0f"  # levels that look alike are one shade
 _SOLIDS, _TRIED = 200, 60  # the most solids on a page whose texts may be hidden; how many texts are tried before all
 _Solid = tuple[Box, int, bytes | None]  # a shape that may cover texts: box, number of texts before it, colour
-_EDGES, _LEVELS = [ctypes.c_float() for _ in range(4)], [ctypes.c_uint() for _ in range(4)]
-_FLAGS = ctypes.c_int(), ctypes.c_int()
+_Form = tuple[int, Callable[..., Box], tuple[Box, ...]]
+"""A form's address, a function that moves a box in it to the page, and the boxes outside of which it is not shown."""
+_PAGE: _Form = 0, lambda *box: box, ()
+_EDGES, _LEVELS, _FLAGS = (ctypes.c_float * 4)(), (ctypes.c_uint * 4)(), (ctypes.c_int(), ctypes.c_int())
+_EACH_EDGE = [ctypes.c_float.from_buffer(_EDGES, 4 * at) for at in range(4)]
+_EACH_LEVEL = [ctypes.c_uint.from_buffer(_LEVELS, 4 * at) for at in range(4)]
 """The variables in which PDFium returns a box, a colour, and whether a path is filled and outlined."""
 _PDFIUM = threading.Lock()  # it is not thread-safe
-_LOST_LETTERS = "some letters that cannot be read: its fonts do not say what they are"
 _XFA_FULL = 2  # PDFium's number for XFA forms: their pages are drawn from XML, which its wheels cannot do
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())  # it would print advice to build another PDFium
 
@@ -95,16 +99,14 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
     if not any(page.titles for page in pages):
         for page, titles in zip(pages, headings([page.lines for page in pages]), strict=True):
             page.titles = titles
-    silent: list[int] = []
-    texts = reflow(lines, [page.ends for page in pages])
-    for number, (page, text) in enumerate(zip(pages, texts, strict=True), start=1):
+    texts = [*enumerate(zip(pages, reflow(lines, [page.ends for page in pages]), strict=True), start=1)]
+    silent = [number for number, (page, text) in texts if not (text.strip() or page.is_broken)]
+    for number, (page, text) in texts:
         if text.strip():
             sure = scanned[number].confidence if number in scanned else None
             draft.mark(page=number, confidence=sure, page_label=page.label)
             shown = tidy(text).strip("\n")
             draft.paragraph(shown, sections(shown, page.titles), joins=text.startswith("\n"))
-        elif not page.is_broken:
-            silent.append(number)
     if draft.empty:
         what = f"{name}: scanned, its pages are pictures without a text layer"
         raise scans.unread(what, drawn) if silent else damaged(name)
@@ -115,7 +117,8 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
         if number not in scanned or number in lacking:
             recognised = scanned.pop(number, None)
             how = f". The text was recognised, with confidence {recognised.confidence:.2f}" if recognised else ""
-            draft.notes += scans.on_pages([number] * (page.n_lost > 0), _LOST_LETTERS + how)
+            lost = f"some letters that cannot be read: its fonts do not say what they are{how}"
+            draft.notes += scans.on_pages([number] * (page.n_lost > 0), lost)
             for what in page.left_out.elements():
                 draft.omit(what, f"page {number}")
     covered = [number for number in drawn if number not in scanned and number not in silent]
@@ -129,12 +132,12 @@ def read_pdf(name: str, data: bytes, limits: Limits) -> Document:
 @contextmanager
 def opened(name: str, source: bytes | Path) -> Iterator[Any]:
     """Yields an open pypdfium2 document, to one thread at a time. Raises DocumentError if encrypted or damaged."""
-    pdfium = require("pypdfium2", name)
+    require("pypdfium2", name)
     with _PDFIUM:
         try:
-            with closing(pdfium.PdfDocument(source)) as pdf:
+            with closing(pypdfium2.PdfDocument(source)) as pdf:
                 yield pdf
-        except (pdfium.PdfiumError, OSError) as error:
+        except (pypdfium2.PdfiumError, OSError) as error:
             is_locked = re.search("password|security", str(error), re.IGNORECASE)
             raise (encrypted(name) if is_locked else damaged(name)) from None
 
@@ -156,8 +159,7 @@ def sections(page: str, titles: Iterable[str]) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     at = n_missed = 0
     for title in titles:
-        words = r"\s+".join(map(re.escape, title[:_TITLE].split()))
-        pattern = rf"^(?:[\w.]{{1,9}}[ \t]+)?{words}"
+        pattern = r"^(?:[\w.]{1,9}[ \t]+)?" + r"\s+".join(map(re.escape, title[:_TITLE].split()))
         heading = re.compile(pattern, re.M | re.I).search(page, at) if n_missed < _MISSED else None
         n_missed += heading is None
         at = heading.start() if heading else at
@@ -176,8 +178,6 @@ def _may_have_layers(data: bytes) -> bool:
 
 
 def _pages(pdf: Any, has_layers: bool) -> list[PdfPage]:
-    import pypdfium2
-
     pages = []
     for index in range(len(pdf)):
         page = PdfPage([], is_broken=True)
@@ -202,38 +202,32 @@ def _letters(lines: Iterable[Line]) -> int:
 
 def _is_picture(pdf: Any, index: int) -> bool:
     """Returns whether a page has objects but no text, or hardly any text and a picture over most of its area."""
-    import pypdfium2
-    import pypdfium2.raw as raw
-
     with suppress(pypdfium2.PdfiumError), closing(load_page(pdf, index)) as page:
         if raw.FPDFPage_CountObjects(page.raw) <= 0:
             return False
         with closing(page.get_textpage()) as chars:
             text = chars.get_text_range().strip()
         width, height = page.get_size()
-        pictures = (one.get_bounds() for one in islice(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE]), _PICTURES))
-        return not text or (
-            len(text) < _STAMP
-            and any((right - left) * (top - bottom) > _MOST * width * height for left, bottom, right, top in pictures)
-        )
+        objects = islice(_objects(page), _OBJECTS)
+        pictures = (_box(one, form) for one, kind, form in objects if kind == raw.FPDF_PAGEOBJ_IMAGE)
+        areas = ((right - left) * (top - bottom) for left, bottom, right, top in islice(pictures, _PICTURES))
+        return not text or (len(text) < _STAMP and max(areas, default=0.0) > _MOST * width * height)
     return False
 
 
 def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
     """Returns page ``index`` (from 0) of an open PDF; if ``has_layers``, without hidden ones. Raises PdfiumError."""
-    import pypdfium2.raw as raw
-
     pdf.init_forms()
     with ExitStack() as loaded:
         page = loaded.enter_context(closing(load_page(pdf, index)))
         _, bottom, _, top = as_read(page.get_bbox(), page.get_rotation())
-        strikes = list(_struck(raw, page))
+        strikes = list(_struck(page))
         fields, n_unread = take_fields(pdf.formenv, page) if pdf.formenv else ([], 0)
         if raw.FPDFPage_GetAnnotCount(page.raw) > 0:
             raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)  # draws the other annotations into the page
             loaded.close()
             page = loaded.enter_context(closing(load_page(pdf, index)))
-        n_hidden = _hide_layers(raw, page) if has_layers else 0
+        n_hidden = _hide_layers(page) if has_layers else 0
         rules, n_unseen = drawings(page)
         found = page_words(page, [*strikes, *rules], len(strikes))
         lines = page_lines(found)
@@ -243,19 +237,19 @@ def read_page(pdf: Any, index: int, has_layers: bool = True) -> PdfPage:
     return PdfPage(lines, found.n_lost, left_out, (bottom, top))
 
 
-def _hide_layers(raw: Any, page: Any) -> int:
+def _hide_layers(page: Any) -> int:
     """Switches off a page's objects that are no text, and its texts in hidden layers, which PDFium reads but does not
     draw. Returns the number of hidden groups of texts. The texts of a group are in the same form and layers."""
-    groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-    for one in islice(page.get_objects(), _OBJECTS):
-        raw.FPDFPageObj_SetIsActive(one, one.type in (raw.FPDF_PAGEOBJ_FORM, raw.FPDF_PAGEOBJ_TEXT))
-        if one.type == raw.FPDF_PAGEOBJ_TEXT:
-            _, bottom, _, top = one.get_bounds()
-            groups[(one.container, *_layers(raw, one)) if bottom < top else ()].append(one)  # (): blanks
-    return sum(any(key) and _hides(raw, page, groups[key]) for key in [*groups][:_GROUPS])
+    groups: dict[tuple[int, ...], list[Any]] = defaultdict(list)
+    for one, kind, form in islice(_objects(page), _OBJECTS):
+        if kind == raw.FPDF_PAGEOBJ_TEXT:
+            _, bottom, _, top = _box(one, form)
+            groups[(form[0], *_layers(one)) if bottom < top else ()].append(one)  # (): blanks
+        raw.FPDFPageObj_SetIsActive(one, kind in (raw.FPDF_PAGEOBJ_FORM, raw.FPDF_PAGEOBJ_TEXT))
+    return sum(any(key) and _hides(page, groups[key]) for key in [*groups][:_GROUPS])
 
 
-def _layers(raw: Any, one: Any) -> Iterator[int]:
+def _layers(one: Any) -> Iterator[int]:
     """Yields an identifier, the memory address, of each mark that puts an object on a page into a layer."""
     name, size = (ctypes.c_ushort * 3)(), ctypes.c_ulong()
     for at in range(raw.FPDFPageObj_CountMarks(one)):
@@ -265,18 +259,18 @@ def _layers(raw: Any, one: Any) -> Iterator[int]:
             yield ctypes.addressof(mark.contents)
 
 
-def _hides(raw: Any, page: Any, texts: Iterable[Any]) -> bool:
+def _hides(page: Any, texts: Iterable[Any]) -> bool:
     """Switches off ``texts`` if the page looks the same without them. Returns whether they are switched off."""
-    scale, pictures = _PIXELS / max(page.get_size()), list[bytes]()
-    for is_on in (False, True):
+    pictures: set[bytes] = set()
+    for is_on in (True, False):
         for one in texts:
             raw.FPDFTextObj_SetTextRenderMode(one, raw.FPDF_TEXTRENDERMODE_FILL)  # recognised text is not drawn either
             raw.FPDFPageObj_SetIsActive(one, is_on)
-        drawn = page.render(scale=scale, may_draw_forms=False, draw_annots=False)
-        pictures.append(bytes(drawn.buffer).translate(_SHADES))
-    for one in texts if pictures[0] == pictures[1] else ():
-        raw.FPDFPageObj_SetIsActive(one, False)
-    return pictures[0] == pictures[1]
+        drawn = page.render(scale=_PIXELS / max(page.get_size()), may_draw_forms=False, draw_annots=False)
+        pictures.add(bytes(drawn.buffer).translate(_SHADES))
+    for one in texts if len(pictures) > 1 else ():
+        raw.FPDFPageObj_SetIsActive(one, True)
+    return len(pictures) == 1
 
 
 def load_page(pdf: Any, index: int) -> Any:
@@ -291,17 +285,14 @@ def load_page(pdf: Any, index: int) -> Any:
 def drawings(page: Any) -> tuple[list[Box], int]:
     """Returns (boxes, number). The boxes are of a page's thin drawings: rules, and lines that may strike words out. The
     number counts passages of text without which the page looks the same; these are switched off."""
-    import pypdfium2.raw as raw
-
-    thin: list[Box] = []
-    solids: list[_Solid] = []
-    texts: list[int] = []  # by number: thousands of pointers would slow down the garbage collector
+    thin, solids, texts = list[Box](), list[_Solid](), list[tuple[Any, _Form]]()
     left, bottom, right, top = page.get_bbox()
-    for at in range(raw.FPDFPage_CountObjects(page.raw)):
-        shape = raw.FPDFPage_GetObject(page.raw, at)
-        if (kind := raw.FPDFPageObj_GetType(shape)) == raw.FPDF_PAGEOBJ_TEXT:
-            texts.append(at)
-        elif box := _box(raw, shape):
+    for shape, kind, form in islice(_objects(page), _OBJECTS):
+        if kind == raw.FPDF_PAGEOBJ_TEXT:
+            texts.append((shape, form))
+        elif kind != raw.FPDF_PAGEOBJ_FORM:
+            box = _box(shape, form)
+            raw.FPDFPageObj_SetIsActive(shape, True)  # after `_hide_layers`
             width, height, is_path = box[2] - box[0], box[3] - box[1], kind == raw.FPDF_PAGEOBJ_PATH
             is_page = width * height > _MOST * (right - left) * (top - bottom)
             if min(width, height) <= _THICKEST:
@@ -309,39 +300,65 @@ def drawings(page: Any) -> tuple[list[Box], int]:
             elif not is_path:  # what is recognised in a picture may be text below it
                 solids.append((box, 0 if is_page else len(texts), None))
             elif raw.FPDFPath_GetDrawMode(shape, *_FLAGS) and _FLAGS[0].value:
-                solids.append((box, len(texts), _colour(raw, shape)))
-    is_tried = len(solids) <= _SOLIDS and any(_doubtful(raw, page, texts, solids, max(1, len(texts) // _TRIED)))
-    doubtful = [*enumerate(_doubtful(raw, page, texts, solids, 1))] if is_tried else []
+                solids.append((box, len(texts), _colour(shape)))
+    is_tried = len(solids) <= _SOLIDS and any(_doubtful(texts, solids, max(1, len(texts) // _TRIED)))
+    doubtful = [*enumerate(_doubtful(texts, solids))] if is_tried else []
     passages = islice(groupby(doubtful, key=lambda one: (one[1][0] - one[0], one[1][1])), _GROUPS)
-    return thin, sum(_hides(raw, page, [text for _, (*_, text) in passage]) for _, passage in passages)
+    return thin, sum(_hides(page, [text for _, (*_, text) in passage]) for _, passage in passages)
 
 
-def _box(raw: Any, shape: Any) -> Box | None:
-    left, bottom, right, top = _EDGES
-    return (left.value, bottom.value, right.value, top.value) if raw.FPDFPageObj_GetBounds(shape, *_EDGES) else None
+def _objects(page: Any, holder: Any = None, form: _Form = _PAGE) -> Iterator[tuple[Any, int, _Form]]:
+    """Yields (object, kind, form) of the objects on a page or in the form ``holder``, in drawing order."""
+    n = raw.FPDFFormObj_CountObjects(holder) if holder else raw.FPDFPage_CountObjects(page.raw)
+    get, within = (raw.FPDFFormObj_GetObject, holder) if holder else (raw.FPDFPage_GetObject, page.raw)
+    for at in range(n):
+        one = get(within, at)
+        kind = raw.FPDFPageObj_GetType(one)
+        yield one, kind, form
+        if kind == raw.FPDF_PAGEOBJ_FORM:
+            rect = pypdfium2.PdfObject(one, page).get_matrix().on_rect
+            to_page = partial(lambda outer, rect, *box: outer(*rect(*box)), form[1], rect)
+            yield from _objects(page, one, (ctypes.addressof(one.contents), to_page, _clips(one, form)))
 
 
-def _colour(raw: Any, shape: Any) -> bytes:
-    raw.FPDFPageObj_GetFillColor(shape, *_LEVELS)
-    return bytes([level.value for level in _LEVELS[:3]]).translate(_SHADES)
+def _box(one: Any, form: _Form) -> Box:
+    return form[1](*_EDGES) if raw.FPDFPageObj_GetBounds(one, *_EACH_EDGE) else NOWHERE
 
 
-def _doubtful(raw: Any, page: Any, texts: list[int], solids: list[_Solid], step: int) -> Iterator[tuple[Any, ...]]:
+def _clips(one: Any, form: _Form) -> tuple[Box, ...]:
+    """Returns the boxes around the paths outside of which an object is not shown."""
+    path, boxes = raw.FPDFPageObj_GetClipPath(one), form[2]
+    for number in range(raw.FPDFClipPath_CountPaths(path)):
+        n = raw.FPDFClipPath_CountPathSegments(path, number)
+        ends = (raw.FPDFClipPath_GetPathSegment(path, number, at) for at in range(n))
+        places = [_EDGES[:2] for end in ends if raw.FPDFPathSegment_GetPoint(end, *_EACH_EDGE[:2])] or [[0.0, 0.0]]
+        (left, right), (bottom, top) = ((min(line), max(line)) for line in zip(*places, strict=True))
+        boxes = (*boxes, form[1](left, bottom, right, top))
+    return boxes
+
+
+def _colour(shape: Any) -> bytes:
+    raw.FPDFPageObj_GetFillColor(shape, *_EACH_LEVEL)
+    return bytes(_LEVELS[:3]).translate(_SHADES)
+
+
+def _doubtful(texts: list[tuple[Any, _Form]], solids: list[_Solid], step: int = 1) -> Iterator[tuple[Any, ...]]:
     """Yields (index, [last solid over it] or [], text) of texts that may be unseen. Tests each ``step``-th text."""
     n_below, colours = max((n for _, n, _ in solids), default=0), {_WHITE, *(colour for *_, colour in solids)}
     for at in range(0, len(texts), step):
-        text = raw.FPDFPage_GetObject(page.raw, texts[at])
-        colour = _colour(raw, text)
-        if (at < n_below or colour in colours) and (box := _box(raw, text)) and box[0] < box[2]:
+        text, form = texts[at]
+        colour, clips = _colour(text), _clips(text, form)
+        if (at < n_below or clips or colour in colours) and (box := _box(text, form))[0] < box[2]:
             x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
             here = [one for one in solids if one[0][0] < x < one[0][2] and one[0][1] < y < one[0][3]]
             behind = [_WHITE, *(shade for _, n_before, shade in here if n_before <= at)]
+            is_cut = any(min(box[n + 2], clip[n + 2]) - max(box[n], clip[n]) < 1 for clip in clips for n in (0, 1))
             is_drawn = raw.FPDFTextObj_GetTextRenderMode(text) != raw.FPDF_TEXTRENDERMODE_INVISIBLE
-            if is_drawn and (len(behind) <= len(here) or behind[-1] == colour):
+            if is_drawn and (is_cut or len(behind) <= len(here) or behind[-1] == colour):
                 yield at, here[-1:], text
 
 
-def _struck(raw: Any, page: Any) -> Iterator[Box]:
+def _struck(page: Any) -> Iterator[Box]:
     """Yields a horizontal and a vertical line through the middle of each box of a page's strike-out annotations."""
     corners = raw.FS_QUADPOINTSF()
     for at in range(raw.FPDFPage_GetAnnotCount(page.raw)):

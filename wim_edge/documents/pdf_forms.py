@@ -1,6 +1,4 @@
-"""The fields of a PDF's form: each becomes a line "label: value", and its label is not repeated on the page.
-
-PDFium draws a field's value as text that is not connected to the label beside it, and does not draw ticks."""
+"""The fields of a PDF's form as lines "label: value": PDFium draws values apart from labels, and no ticks at all."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from wim_edge.documents.pdf_lines import Line, fragments, line_of
-from wim_edge.documents.pdf_words import Box, Word, as_read
+from wim_edge.documents.pdf_words import Box, Word, as_read, raw
 
 _YES, _NO = "Yes", "No"
 _HIDDEN = 0x02 | 0x20
@@ -42,8 +40,6 @@ class Field(NamedTuple):
 
 def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
     """Removes the form fields from a pypdfium2 page. Returns (visible fields, number of visible fields left out)."""
-    import pypdfium2.raw as raw
-
     found: list[Field] = []
     n_unread, room = 0, _LONGEST
     kinds = range(raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_TEXTFIELD + 1)  # all but buttons and signatures
@@ -52,7 +48,7 @@ def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
         is_taken = raw.FPDFAnnot_GetFormFieldType(form, annotation) in kinds
         if is_taken and not raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
             if len(found) < _MOST and room > 0:
-                found.append(_field(raw, form, annotation))
+                found.append(_field(form, annotation))
                 room -= len(found[-1].value)
             else:
                 n_unread += 1
@@ -62,7 +58,7 @@ def take_fields(form: Any, page: Any) -> tuple[list[Field], int]:
     return found[::-1], n_unread
 
 
-def _field(raw: Any, form: Any, annotation: Any) -> Field:
+def _field(form: Any, annotation: Any) -> Field:
     kind, rect = raw.FPDFAnnot_GetFormFieldType(form, annotation), raw.FS_RECTF()
     raw.FPDFAnnot_GetRect(annotation, rect)
     left, bottom, right, top = (max(-_FAR, min(one, _FAR)) for one in (rect.left, rect.bottom, rect.right, rect.top))

@@ -1,6 +1,4 @@
-"""The lines of a PDF page, with the places of their words, in reading order: one column after the other.
-
-Lines stay as PDFium returns them, unless many run across two columns of text: these are split at the gutter."""
+"""The lines of a PDF page, with the places of their words, in reading order: one column of text after the other."""
 
 from __future__ import annotations
 
@@ -74,11 +72,11 @@ def page_lines(found: WordRows) -> list[Line]:
 
 
 def _line(row: WordRow, number: int) -> Line:
-    width = sum([word.right - word.left for word in row.words]) / sum([len(word.text) for word in row.words])
+    words, bottom, top = row
+    width = sum([word.right - word.left for word in words]) / sum([len(word.text) for word in words])
     # Hand-drawn fonts have no height: it is estimated as twice a letter's width
-    height = row.top - row.bottom if row.top - row.bottom > width else max(2 * width, 1)
-    bottom = row.bottom - _FAR * number
-    return line_of(row.words, bottom, bottom + height)
+    height = top - bottom if top - bottom > width else max(2 * width, 1)
+    return line_of(words, bottom - _FAR * number, bottom - _FAR * number + height)
 
 
 def fragments(line: Line) -> list[Line]:

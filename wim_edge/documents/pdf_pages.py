@@ -1,6 +1,4 @@
-"""The pages of a PDF as shown: their sizes, their images, and the places of their words.
-
-The reader (`wim_edge.documents.pdf`) repairs a page's text, so its words are aligned with the drawn words."""
+"""The pages of a PDF as shown: their sizes, images, and places of words, which are those of the repaired text."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from typing import Any
 from wim_edge.documents import scans
 from wim_edge.documents.pdf import load_page, opened, read_page
 from wim_edge.documents.pdf_lines import Line
-from wim_edge.documents.pdf_words import BROKEN
+from wim_edge.documents.pdf_words import BROKEN, raw
 from wim_edge.errors import LibraryError
 
 WIDEST = 2400  # pixels; a full page on a large high-density screen
@@ -105,8 +103,6 @@ def _words(lines: Iterable[Line], page: Any, wanted: Container[str]) -> Iterator
 
 def _box(page: Any, place: Box) -> Box:
     """Converts a box in PDF coordinates to shares of the page as shown, which may be turned and cropped."""
-    import pypdfium2.raw as raw
-
     shown = []
     for x, y in (place[:2], place[2:]):
         across, down = ctypes.c_int(), ctypes.c_int()

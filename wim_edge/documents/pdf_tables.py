@@ -191,8 +191,6 @@ def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
 def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
     """Returns (left, right) of each column of a table, mainly from the rows with its usual number of cells."""
     rows = [row for row in table if len(row) > 1]
-    if not rows:
-        return []
     usual = max(multimode(map(len, rows)))
     spans = [(cell.left, cell.right) for row in rows if len(row) == usual for cell in row]
     # A header may reach over the gap beside its column, so the cells' indices define the columns

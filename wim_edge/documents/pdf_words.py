@@ -1,7 +1,4 @@
-"""The words of a PDF page as a reader sees them, with their places.
-
-PDFium returns a page's characters in the order in which they were drawn, which is mostly the reading order. This module
-repairs the rest: turned or right-to-left text, raised letters, and struck-out words."""
+"""The words of a PDF page, with their places, as a reader sees them: turned, right-to-left, raised and struck out."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from ctypes import create_string_buffer
 from dataclasses import dataclass, field
 from functools import reduce
@@ -20,6 +18,10 @@ from typing import Any, NamedTuple
 
 from wim_edge.documents.bidi import RTL, is_rtl, logical_order, paired
 from wim_edge.documents.runs import RAISED, set_off, with_accents
+
+with suppress(ImportError):  # `wim_edge.documents.pdf.opened` reports it
+    import pypdfium2 as pypdfium2
+    from pypdfium2 import raw as raw
 
 BROKEN = "\ufffe\x02"
 """The characters for a hyphen at a line's end that is not part of the word: PDFium's own, and one in some files."""
@@ -44,7 +46,7 @@ far it may end before the letters, as a share of its length, and beyond them, in
 
 Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in points of the page."""
-_NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
+NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
 
 
 class Word(NamedTuple):
@@ -63,17 +65,14 @@ class Word(NamedTuple):
     """The index on the page of the word's first character; -1 if its characters are not consecutive."""
 
 
-class WordRow(NamedTuple):
-    words: list[Word]
-    bottom: float
-    top: float
+WordRow = tuple[list[Word], float, float]
+"""A row: its words, bottom and top."""
 
 
 @dataclass
 class WordRows:
-    """A page's words: ``rows`` lists the rows of each reading direction. ``from_right``: whether most letters run from
-    right to left; places are then mirrored. ``n_struck``, ``n_lost``, ``n_outside``: the numbers of struck-out words,
-    of unreadable letters, and of rows with words off the page."""
+    """A page's words: the rows of each reading direction; whether most letters run from right to left, so that places
+    are mirrored; the numbers of struck-out words, of lost (unreadable) letters, and of rows with words off the page."""
 
     rows: list[list[WordRow]] = field(default_factory=list)
     from_right: bool = False
@@ -101,10 +100,9 @@ def page_words(page: Any, lines: Sequence[Box] = (), n_sure: int = 0) -> WordRow
             of_turn = [*filter(None, (chars.without_struck(words, turned, turn, sure) for words in of_turn))]
         rows = list(map(_row, of_turn))
         if turn:  # turned text, as in a chart, may be drawn in any order
-            rows.sort(key=lambda row: (-round(row.top + row.bottom), row.words[0].left))
+            rows.sort(key=lambda row: (-round(row[1] + row[2]), row[0][0].left))
         if found.from_right:
-            turn_over = [[one._replace(left=-one.right, right=-one.left) for one in row.words] for row in rows]
-            rows = [row._replace(words=words) for row, words in zip(rows, turn_over, strict=True)]
+            rows = [([one._replace(left=-one.right, right=-one.left) for one in row[0]], *row[1:]) for row in rows]
         found.rows.append(rows)
     found.n_struck = chars.n_struck
     return found
@@ -140,7 +138,7 @@ def _row(parts: Sequence[Word]) -> WordRow:
     least, most = bottom + _RAISED * height, _SMALLER * height  # of a raised letter
     words: list[Word] = []
     if max([one.bottom for one in parts]) <= least and not any(one.joins for one in parts[1:]):
-        return WordRow([*parts], bottom, top)
+        return [*parts], bottom, top
     for at, part in enumerate(parts):
         joins = part.joins and bool(words)
         if part.bottom > least and part.top - part.bottom < most:
@@ -152,7 +150,7 @@ def _row(parts: Sequence[Word]) -> WordRow:
             box = _around(last.box, part.box) if last.box and part.box else None
             part = last._replace(text=last.text + part.text, right=max(last.right, part.right), box=box)
         words.append(part)
-    return WordRow(words, bottom, top)
+    return words, bottom, top
 
 
 def as_read(box: Box, turn: int) -> Box:
@@ -221,7 +219,7 @@ def _in_order(glyphs: Sequence[Word], from_right: bool) -> Iterator[tuple[str, B
                 part = "".join(letter + signs.get(one, "") for letter, one in some)
                 word += set_off(word, part, RAISED)[0] if is_raised else part
             text = unicodedata.normalize("NFKC", word) if RTL.search(word) else word
-            yield text.strip(), reduce(_around, [one.box or _NOWHERE for _, one in pairs])
+            yield text.strip(), reduce(_around, [one.box or NOWHERE for _, one in pairs])
 
 
 def _is_mark(char: str) -> bool:
@@ -232,9 +230,7 @@ class _Chars:
     """The characters of a page, and their places."""
 
     def __init__(self, page: Any) -> None:
-        import pypdfium2.raw as raw
-
-        self._raw, self._page, self.n_struck = raw, page.get_textpage(), 0
+        self._page, self.n_struck = page.get_textpage(), 0
         self._handle, self._place, self._read_box = self._page.raw, raw.FS_RECTF(), raw.FPDFText_GetLooseCharBox
         self._name = create_string_buffer(_LONGEST_NAME)
         text = self._page.get_text_range()
@@ -250,15 +246,15 @@ class _Chars:
 
     def _is_lost(self, text: str, at: int) -> bool:
         """Returns whether the font does not define the character at ``at``. PDFium may return U+FFFE for U+0000."""
-        if _ZERO.match(text, at) and self._raw.FPDFText_IsHyphen(self._handle, at) != 1:
+        if _ZERO.match(text, at) and raw.FPDFText_IsHyphen(self._handle, at) != 1:
             _, bottom, _, top = self._page.get_charbox(at)
             return bool(top - bottom > 1)  # else it is a blank
-        return bool(self._raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1)
+        return bool(raw.FPDFText_HasUnicodeMapError(self._handle, at) == 1)
 
     def weight(self, at: int) -> int:
         """Returns a character's font weight; 0 if unknown. A font that states none has 700 if "Bold" is in its name."""
-        known = self._raw.FPDFText_GetFontWeight(self._handle, at) if at >= 0 else -1
-        if known == 0 and self._raw.FPDFText_GetFontInfo(self._handle, at, self._name, len(self._name), None):
+        known = raw.FPDFText_GetFontWeight(self._handle, at) if at >= 0 else -1
+        if known == 0 and raw.FPDFText_GetFontInfo(self._handle, at, self._name, len(self._name), None):
             return _BOLD if b"Bold" in self._name.value else _REGULAR
         return max(0, known)
 
@@ -294,7 +290,7 @@ class _Chars:
         return found
 
     def _turn(self, at: int) -> int:
-        turns = -self._raw.FPDFText_GetCharAngle(self._handle, at) / (math.pi / 2)
+        turns = -raw.FPDFText_GetCharAngle(self._handle, at) / (math.pi / 2)
         return round(turns) % 4 * 90 if abs(turns - round(turns)) < _STRAIGHT else 0
 
     def _words(self, begin: int, stop: int) -> list[Word]:

@@ -1,8 +1,6 @@
-"""The text of a PDF's pages as intended: a paragraph on one line, a table as rows of cells, and no running heads or
-page numbers in between.
+"""The text of a PDF's pages: a paragraph on one line, a table as rows of cells, without running heads and page numbers.
 
-If the first word of the next line would have fitted on a line, the author intended the line break; otherwise the
-paragraph continues."""
+A line break is intended if the first word of the next line would have fitted; otherwise the paragraph continues."""
 
 from __future__ import annotations
 
