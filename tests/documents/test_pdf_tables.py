@@ -75,10 +75,10 @@ def test_addresses_side_by_side_are_cells_above_a_table_of_other_columns() -> No
 
 
 def test_a_cell_that_touches_the_next_column_is_cut() -> None:
-    rows = ("Name", "Room"), ("Ann", "12"), ("Bo", "13")
-    wide = [line("Margarethe von Hohenlohe-Ba 14", 3)]
+    rows = ("Name", "Room", "Keys"), ("Ann", "12", "2"), ("Bo", "13", "1")
+    wide = [line("Margarethe von Hohenlohe-Ba 14", 3), line("3", 3, 280)]
     lines = [line(cell, number, at * 140) for number, row in enumerate(rows) for at, cell in enumerate(row)]
-    assert first_table([*lines, *wide]).cells[:3] == [list(row) for row in rows]
+    assert first_table([*lines, *wide]).cells == [*map(list, rows), ["Margarethe von Hohenlohe-Ba", "14", "3"]]
 
 
 def test_lists_programs_contents_and_stretched_lines_are_no_tables_and_a_paragraph_ends_one() -> None:

@@ -234,11 +234,11 @@ def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> 
 
 
 def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
-    """Returns the parts of a cell, which is split at each gap, even a narrow one, that is between two columns."""
+    """Returns the parts of a cell, which is split at each gap, even a narrow one, before the next column begins."""
     return cell.cut([
         at for at, (one, other) in enumerate(pairwise(cell.words), 1)
         if other.left - one.right > _LOOSE * cell.height
-        and any(one.right <= left and other.left >= right for (_, left), (right, _) in pairwise(columns))
+        and any(one.right <= left <= other.left for left, _ in columns[1:])
     ])  # fmt: skip
 
 
