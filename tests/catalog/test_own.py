@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from msgspec.structs import replace
 
 from tests.catalog.conftest import sha256
 from tests.tiny import write_tiny_embedder

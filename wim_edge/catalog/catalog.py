@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wim_edge.catalog.entry import WORKING_SPACE, ModelEntry
+from wim_edge.catalog.entry import WORKING_SPACE, ModelEntry, read_models
 from wim_edge.catalog.sources import locate
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.settings import Paths, package_file
@@ -33,8 +33,6 @@ class Catalog:
     def load(cls) -> Catalog:
         """Loads the shipped models.toml, then the user's own. A user's entry replaces the whole shipped entry of the
         same name. Raises ModelError if a file is unreadable or wrong."""
-        from wim_edge.catalog.parse import read_models
-
         return cls(read_models(package_file("models.toml")) | read_models(own_file()))
 
     def __iter__(self) -> Iterator[ModelEntry]:

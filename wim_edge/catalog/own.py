@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict, replace
+
 from wim_edge.catalog.catalog import Catalog, own_file
-from wim_edge.catalog.entry import HubSource, ModelEntry, ModelSource, PathSource
-from wim_edge.catalog.parse import NAME, read_models
+from wim_edge.catalog.entry import NAME, HubSource, ModelEntry, ModelSource, PathSource, read_models
 from wim_edge.errors import InvalidRequestError
 from wim_edge.settings import read_small_file
 from wim_edge.system.atomic_files import replace_file
