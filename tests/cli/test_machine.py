@@ -165,24 +165,21 @@ def test_the_models_of_another_machine() -> None:
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
     """Speeds (prefill, decode) by label; 100 and 10 where none is given."""
-    from wim_edge.engine import tune
-    from wim_edge.engine.tune import Speed
-
     speeds: dict[str, tuple[float, float]] = {}
 
-    def measured(*_: object, **__: object) -> Speed:
+    def measured(*_: object, **__: object) -> tuned.Speed:
         prefill, decode = speeds.get(now[-1], (100.0, 10.0))
-        return Speed(prefill, 1536, decode, 48)
+        return tuned.Speed(prefill, 1536, decode, 48)
 
-    monkeypatch.setattr(tune, "measure_speed", measured)
+    monkeypatch.setattr(tuned, "measure_speed", measured)
     now: list[str] = []
-    measure = tune._measure
+    measure = tuned._measure
 
     def labelled(label: str, *rest: Any) -> Any:
         now.append(label)
         return measure(label, *rest)
 
-    monkeypatch.setattr(tune, "_measure", labelled)
+    monkeypatch.setattr(tuned, "_measure", labelled)
     return speeds
 
 
@@ -210,10 +207,8 @@ def test_what_was_not_done_in_time_is_told(tiny: Path, scripted: dict[str, tuple
 
 
 def test_a_real_measurement(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wim_edge.engine import tune
-
-    monkeypatch.setattr(tune, "PREFILL_SECONDS", 0.1)
-    monkeypatch.setattr(tune, "DECODE_SECONDS", 0.1)
+    monkeypatch.setattr(tuned, "PREFILL_SECONDS", 0.1)
+    monkeypatch.setattr(tuned, "DECODE_SECONDS", 0.1)
     facts = json.loads(run("tune", tiny, "--json").stdout)
     assert facts["ways"][0]["prefill"] > 0
     assert {way["label"] for way in facts["ways"]} >= {"as it is", "flash attention on", "KV cache q8_0"}

@@ -30,8 +30,8 @@ from wim_edge.settings import Paths, Settings, from_dict
 from wim_edge.system import subprocesses
 
 if TYPE_CHECKING:
-    from wim_edge.engine.tune import RunConfig
     from wim_edge.roles import Roles
+    from wim_edge.tuned import RunConfig
 
 
 @click.command(short_help="Show what this machine offers and how fast it is.")
@@ -104,9 +104,9 @@ def _recommended() -> dict[str, Any]:
 def _use(settings: Settings) -> dict[str, Any]:
     """Returns JSON values: ``use`` (the model that `ask` would use), ``roles``, ``settings``, ``speed`` (measured)."""
     from wim_edge.catalog import resolve
-    from wim_edge.engine.tune import measure_speed
     from wim_edge.loaded_models import LoadedModels, open_model
     from wim_edge.roles import resolved_settings, roles_for
+    from wim_edge.tuned import measure_speed
 
     with open_model(resolve(settings.model), settings) as model:
         used, info = model.settings, model.info
@@ -270,12 +270,10 @@ def tune(model: str, forget: bool, as_json: bool) -> None:
         tuned.save(found.path, None)
         click.echo(f"{found.path.name} runs with the defaults again")
         return
-    from wim_edge.engine import tune as engine
-
     measured: list[RunConfig] = []
     if not as_json:
         click.echo(f"{'tokens a second':24}{'prefill':>9}{'decode':>9}{'seconds':>9}")
-    for way, fastest in engine.search(found.path, Settings.from_environment()):
+    for way, fastest in tuned.search(found.path, Settings.from_environment()):
         measured.append(way)
         best = fastest
         if not as_json:
@@ -290,7 +288,7 @@ def tune(model: str, forget: bool, as_json: bool) -> None:
     if not parts:
         click.echo("chosen: as it is; nothing else was faster")
         return
-    times = engine.speedup(measured[0], best)
+    times = tuned.speedup(measured[0], best)
     click.echo(f"chosen: {', '.join(parts)}; {times:.2f} times as fast as before, both measured once more")
     again = " Saved readings are read again." if {"kv_type", "flash_attn"} & set(chosen) else ""
     click.echo(f"It is used from now on; wim-edge tune --forget {model} undoes it.{again}")
