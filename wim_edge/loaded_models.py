@@ -139,17 +139,18 @@ class LoadedModels:
         found, resolved = self.find(), self.resolved()
         if not resolved.pattern.needs_full_context:
             return
-        from wim_edge.engine import preflight
+        from wim_edge.engine.bindings import vocabulary
         from wim_edge.engine.gguf import read_header
+        from wim_edge.engine.memory_estimate import free_memory, gpu_layers, largest_n_ctx
 
         check_model_file(found, self.settings)
         path, settings = found.path, resolved.settings
         header = read_header(path)
         trained = header.number("context_length", USUAL_CONTEXT)
-        free = preflight.free_memory(header, preflight.gpu_layers(header, settings.n_gpu_layers))
-        limit = context_limit(settings, trained, lambda: preflight.largest_n_ctx(header, settings, trained, free))
+        free = free_memory(header, gpu_layers(header, settings.n_gpu_layers))
+        limit = context_limit(settings, trained, lambda: largest_n_ctx(header, settings, trained, free))
         if size > limit.tokens:
-            with preflight.vocabulary(path) as count:
+            with vocabulary(path) as count:
                 check_fits(count, documents, limit)
 
     def find(self) -> ResolvedModel:
@@ -291,10 +292,11 @@ def check_model_file(found: ResolvedModel, settings: Settings) -> None:
     """Checks whether a model's file can be loaded. Without RPC, a file that is in no catalog is loaded in a child
     process first. Raises what `open_model` raises."""
     from wim_edge.engine import load_check, rpc
-    from wim_edge.engine.preflight import check_weights
+    from wim_edge.engine.gguf import read_header
+    from wim_edge.engine.memory_estimate import check_weights
 
     rpc.register(settings.rpc)
-    check_weights(found.path, settings)
+    check_weights(read_header(found.path), settings)
     if settings.rpc is None and _is_unknown(found):
         load_check.check(found.path)
 

@@ -16,9 +16,9 @@ import pytest
 
 from tests.tiny import write_tiny
 from wim_edge.engine import bindings
-from wim_edge.engine.bindings import signals_held
+from wim_edge.engine.bindings import signals_held, vocabulary
 from wim_edge.engine.gguf import read_header
-from wim_edge.engine.model import physical_cores
+from wim_edge.engine.model import Model, physical_cores
 
 pytestmark = pytest.mark.real
 
@@ -179,3 +179,10 @@ def test_the_build_changes_it(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> No
     first = name_of(tiny)
     monkeypatch.setattr(bindings, "BUILD", "0.0.0")
     assert name_of(tiny) != first
+
+
+def test_the_vocabulary_alone_counts_as_the_model_does(model: Model) -> None:
+    text = "The ferry sails at noon, and the harbour is cold.\n\nÜnïcödé 🚢 " * 50
+    with vocabulary(model.info.path) as count:
+        assert abs(count(text) - len(model.tokenize(text))) <= 1
+        assert count("") == 0

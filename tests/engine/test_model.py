@@ -20,7 +20,7 @@ pytest.importorskip("llama_cpp")
 
 from tests.tiny import write_tiny  # noqa: E402
 from wim_edge.engine import available_memory  # noqa: E402
-from wim_edge.engine.preflight import context_need  # noqa: E402
+from wim_edge.engine.memory_estimate import context_need  # noqa: E402
 from wim_edge.errors import EngineError  # noqa: E402
 
 CONTROL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>")

@@ -16,9 +16,9 @@ import platform
 import signal
 import threading
 from collections import deque
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from ctypes import CDLL, POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -130,6 +130,26 @@ def tokenize(vocab: Any, text: str, *, framed: bool = False, special: bool = Fal
         if n >= 0:
             return list(out[:n])
         room = -n
+
+
+@contextmanager
+def vocabulary(path: Path) -> Iterator[Callable[[str], int]]:
+    """Loads only a model's vocabulary, and yields a function that counts a text's tokens. Raises ModelFileError."""
+    params = model_params()
+    params.vocab_only = True
+    handle = load_weights(path, params)
+    vocab = lib.llama_model_get_vocab(handle)
+
+    def count(text: str) -> int:  # without a list of the tokens: a book has a million
+        data = text.encode("utf-8", "replace")
+        return abs(int(lib.llama_tokenize(vocab, data, len(data), None, 0, False, False)))
+
+    try:
+        yield count
+    finally:
+        lib.llama_model_free(handle)
+        with suppress(AttributeError, OSError, TypeError):  # glibc keeps freed memory, here up to 40 MB
+            CDLL(None).malloc_trim(0)
 
 
 def batch_error(code: int, n_tokens: int) -> EngineError:

@@ -20,8 +20,8 @@ import numpy as np
 from wim_edge.engine.batches import fill, grouped
 from wim_edge.engine.bindings import batch_error, fingerprint, last_errors, lib, load_weights, model_params, tokenize
 from wim_edge.engine.gguf import read_header
+from wim_edge.engine.memory_estimate import check_weights
 from wim_edge.engine.model import physical_cores
-from wim_edge.engine.preflight import check_weights, gpu_layers
 from wim_edge.engine.protocols import Vector
 from wim_edge.errors import EngineError, InvalidRequestError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings
@@ -52,12 +52,11 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
     constructor raises ModelFileError for an unusable file, MemoryBudgetError if the model does not fit in memory."""
 
     def __init__(self, path: Path, settings: Settings, name: str | None = None) -> None:
-        check_weights(path, settings)
         self.header = read_header(path, embeds=True)
         self.fingerprint = fingerprint(self.header)
         self.name = name or path.stem
         params = model_params(self.header.weight_types)
-        params.n_gpu_layers = gpu_layers(self.header, settings.n_gpu_layers)
+        params.n_gpu_layers = check_weights(self.header, settings)
         self._context: Any = None
         self._model = load_weights(path, params)
         self._vocab = lib.llama_model_get_vocab(self._model)

@@ -14,7 +14,7 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from wim_edge.errors import MemoryBudgetError, ModelFileError
@@ -38,6 +38,7 @@ TENSOR_TYPES = {
     28: ("f64", 1, 8), 29: ("iq1_m", 256, 56), 30: ("bf16", 1, 2), 34: ("tq1_0", 256, 54),
     35: ("tq2_0", 256, 66), 39: ("mxfp4", 32, 17),
 }  # fmt: skip
+_GIVE = "Give the path of a .gguf model, or a name that `wim-edge models list` shows."
 _REFUSED = "This file cannot be used; fetch another model."
 WEIGHT_TYPES = ("Q8_0", "F16")
 """The weight types, by llama.cpp's names, to which `bindings.requantize` can convert a model."""
@@ -119,23 +120,19 @@ class GGUFHeader:
 def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
     """Returns a model file's checked header. ``embeds`` True accepts embedding models too, which cannot generate.
     Raises ModelFileError if the file is not a complete, usable GGUF model, MemoryBudgetError if it cannot be mapped."""
-    hint = "Give the path of a .gguf model, or a name that `wim-edge models list` shows."
     if not os.path.isfile(path):  # os.path functions never raise, unlike Path's
-        raise ModelFileError(f"{path}: {'not a file' if os.path.exists(path) else 'no such file'}", hint)
-    size = path.stat().st_size
-    if size < 24:
-        raise ModelFileError(f"{path}: not a GGUF file ({size} bytes)", hint)
+        raise ModelFileError(f"{path}: {'not a file' if os.path.exists(path) else 'no such file'}", _GIVE)
+    state = path.stat()
+    if state.st_size < 24:
+        raise ModelFileError(f"{path}: not a GGUF file ({state.st_size} bytes)", _GIVE)
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            if data[:4] != b"GGUF":
-                raise ModelFileError(f"{path}: not a GGUF file", hint)
-            header = _parse(path, data, size)
+        header = _parse(path, state.st_size, state.st_mtime_ns)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise ModelFileError(f"{path}: the GGUF header is cut short or damaged", "Fetch the file again.") from error
     except OSError as error:
         if error.errno == errno.ENOMEM:
             raise MemoryBudgetError(f"{path.name} is too large to map", "Raise the memory limit.") from error
-        raise ModelFileError(f"{path}: {error.strerror}", hint) from error
+        raise ModelFileError(f"{path}: {error.strerror}", _GIVE) from error
     if why := next(_problems(header), None):
         raise ModelFileError(f"{path}: {why}", _REFUSED)
     if header.reads_both_ways and not embeds:
@@ -144,13 +141,7 @@ def read_header(path: Path, *, embeds: bool = False) -> GGUFHeader:
 
 
 def is_embedding_model(path: Path) -> bool:
-    """Returns whether a file is a model trained to embed texts; False for an unusable file. Raises OSError."""
-    state = path.stat()
-    return _embeds(path, state.st_size, state.st_mtime_ns)
-
-
-@cache
-def _embeds(path: Path, _nbytes: int, _changed: int) -> bool:
+    """Returns whether a file is a model trained to embed texts; False for an unusable file."""
     try:
         return read_header(path, embeds=True).embeds
     except ModelFileError:
@@ -213,8 +204,16 @@ class _Cursor:
         return None
 
 
-def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
-    cursor = _Cursor(data, size)
+@lru_cache(maxsize=64)
+def _parse(path: Path, size: int, _changed: int) -> GGUFHeader:
+    """Returns the header of a file of ``size`` bytes. ``_changed``: the modification time, which renews the cache."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return _header(path, _Cursor(data, size))
+
+
+def _header(path: Path, cursor: _Cursor) -> GGUFHeader:
+    if cursor.data[:4] != b"GGUF":
+        raise ModelFileError(f"{path}: not a GGUF file", _GIVE)
     cursor.at = 4
     version = cursor.count("I")
     if not 2 <= version <= 3:
@@ -236,10 +235,9 @@ def _parse(path: Path, data: mmap.mmap, size: int) -> GGUFHeader:
     start = -(-cursor.at // alignment) * alignment
     for tensor in tensors:
         end = start + tensor.offset + (tensor.nbytes or 0)
-        if tensor.nbytes is not None and end > size:
-            raise ModelFileError(
-                f"{path}: cut short, {tensor.name} ends at byte {end:,} of {size:,}", "Fetch the file again."
-            )
+        if tensor.nbytes is not None and end > cursor.size:
+            cut = f"{path}: cut short, {tensor.name} ends at byte {end:,} of {cursor.size:,}"
+            raise ModelFileError(cut, "Fetch the file again.")
     return GGUFHeader(path, metadata, tensors, n_vocab, sum(part.stat().st_size for part in shards(path)), start)
 
 

@@ -1,4 +1,4 @@
-"""The memory that a model and its context need, estimated from the GGUF header.
+"""The memory that a model and its context need, estimated from the GGUF header, and the memory that is free for them.
 
 The formulas are llama.cpp's. The KV cache is cells x layers x KV heads x (key + value length). The compute buffer holds
 the live tensors of the widest layer for each token of a batch. docs/results.md compares estimates with measured peaks.
@@ -6,11 +6,21 @@ the live tensors of the widest layer for each token of a batch. docs/results.md 
 
 from __future__ import annotations
 
+import itertools
+import sys
+from bisect import bisect_left
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from wim_edge.engine import available_memory
 from wim_edge.engine.batches import N_OUTPUTS
 from wim_edge.engine.gguf import TENSOR_TYPES, GGUFHeader
+from wim_edge.engine.protocols import N_SEQUENCES
+from wim_edge.errors import MemoryBudgetError
 from wim_edge.settings import Settings
+
+if TYPE_CHECKING:
+    from wim_edge.engine.bindings import Device
 
 # The share of layers with a window, by architecture, if the GGUF metadata does not contain it: llama.cpp's code does
 _WINDOW_SHARE = {"gemma2": 0.5, "gemma3": 5 / 6, "gemma3n": 0.8, "gpt-oss": 0.5, "cohere2": 0.75, "llama4": 0.75}
@@ -20,6 +30,7 @@ _FIXED = 32 << 20  # graphs, libraries and allocator slack of every model
 _VOCABULARY = 7  # bytes of the tokenizer's tables per byte of vocabulary in the file: 6.4 to 8.1 in real models
 _SEGMENT = 1024  # tokens between two checkpoints of a reading
 _WORK = 1.15  # bytes per activation, converted for products with 4-bit weights
+_SMALLEST_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -161,3 +172,85 @@ def _graph_bytes(header: GGUFHeader, n_ctx: int, n_batch: int, n_seq_max: int, s
 def readable(n: int) -> str:
     """Returns a number of bytes as text: "1.5 GiB", "20 MiB"."""
     return f"{n / 2**30:.1f} GiB" if n >= 2**30 else f"{n / 2**20:.0f} MiB"
+
+
+# What is free
+
+
+def check_weights(header: GGUFHeader, settings: Settings) -> int:
+    """Returns the number of layers to put on GPUs (`gpu_layers`). Raises MemoryBudgetError if the weights don't fit."""
+    layers = gpu_layers(header, settings.n_gpu_layers)
+    if short := free_memory(header, layers).shortage(MemoryNeed(header.nbytes, 0, 0)):
+        place, need, free = short
+        raise MemoryBudgetError(
+            f"{header.path.name} needs {readable(need)} of {place} for its weights, {readable(free)} are free",
+            "Use a smaller model or a smaller quantization (`wim-edge models list`), other --gpu-layers, or "
+            f"{available_memory.memory_hint()}.",
+        )
+    return layers
+
+
+def batch_sizes(settings: Settings) -> list[int]:
+    """Returns the batch sizes to try, in tokens: the size in the settings, then half of it, and so on down to 64."""
+    n = settings.n_batch
+    return [n, *itertools.takewhile(lambda half: half >= _SMALLEST_BATCH, (n >> by for by in range(1, 16)))]
+
+
+def context_need(
+    header: GGUFHeader, settings: Settings, n_ctx: int, n_sequences: int = N_SEQUENCES, *, swa_full: bool = False,
+    n_batch: int | None = None,
+) -> MemoryNeed:  # fmt: skip
+    """Estimates the memory for a model and a context, by default with the smallest batch and a window-sized cache."""
+    n_batch = n_batch or batch_sizes(settings)[-1]
+    return estimate(header, n_ctx, n_batch, settings.kv_type, swa_full, n_sequences, bool(settings.flash_attn))
+
+
+def gpu_layers(header: GGUFHeader, wanted: int | None) -> int:
+    """Returns the number of layers to put on GPUs (-1: all): ``wanted`` or, if None, as many as fit in GPU memory."""
+    gpus = _gpus()
+    if not gpus or wanted == 0:
+        return 0
+    if wanted is not None:
+        return wanted
+    n_layers = header.number("block_count")
+    weights = [0] * (n_layers + 1)
+    for tensor in header.tensors:
+        parts = tensor.name.split(".")
+        index = int(parts[1]) if parts[0] == "blk" and parts[1].isdigit() else n_layers
+        weights[min(index, n_layers)] += tensor.nbytes or 0
+    cache = estimate(header, min(8192, header.number("context_length", 8192)))
+    # A tenth stays free for the driver and the desktop
+    free = sum(gpu.free for gpu in gpus)
+    if any(gpu.shares_memory for gpu in gpus):
+        free = min(free, available_memory.available())
+    room = free * 0.9 - cache.compute - weights.pop()
+    per_layer = max(weights) + cache.kv / n_layers
+    fits = int(room // per_layer) if per_layer else 0
+    return -1 if fits >= n_layers else max(0, fits)
+
+
+def free_memory(header: GGUFHeader, n_gpu_layers: int, mapped: int | None = None) -> FreeMemory:
+    """Returns the memory that a model's weights and a context may use. Loaded weights count as free. ``mapped``: the
+    bytes of the model's files that are mapped into main memory; None if the weights are not loaded yet."""
+    n_layers = max(1, header.number("block_count"))
+    offloaded = 1.0 if n_gpu_layers < 0 else min(1.0, n_gpu_layers / n_layers)
+    loaded = 0 if mapped is None else header.nbytes
+    gpus = _gpus()
+    free = sum(gpu.free for gpu in gpus) if all(gpu.total for gpu in gpus) else sys.maxsize  # some drivers report none
+    in_main = 1.0 if any(gpu.shares_memory for gpu in gpus) else 1 - offloaded
+    main = available_memory.available(int((mapped or 0) * in_main)) + int(loaded * in_main)
+    return FreeMemory(main, free + int(loaded * offloaded), offloaded, in_main)
+
+
+def largest_n_ctx(header: GGUFHeader, settings: Settings, n_ctx_train: int, free: FreeMemory) -> int:
+    """Returns the longest context, in cells, that fits in memory with the weights: from 256 to ``n_ctx_train``."""
+    sizes = range(256, padded(n_ctx_train) + 1, 256)
+    fit = bisect_left(sizes, True, key=lambda n_ctx: free.shortage(context_need(header, settings, n_ctx)) is not None)
+    best = 256 * max(1, fit)
+    return min(best, n_ctx_train) if n_ctx_train > 256 else best
+
+
+def _gpus() -> list[Device]:
+    from wim_edge.engine import bindings  # loads the native library
+
+    return [device for device in bindings.devices() if device.is_gpu]

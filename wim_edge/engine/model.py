@@ -15,8 +15,16 @@ from wim_edge.engine import available_memory
 from wim_edge.engine.bindings import fingerprint, last_errors, lib, load_weights, model_params, tokenize
 from wim_edge.engine.context import Context
 from wim_edge.engine.gguf import read_header
-from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, readable
-from wim_edge.engine.preflight import batch_sizes, check_weights, context_need, free_memory, gpu_layers, largest_n_ctx
+from wim_edge.engine.memory_estimate import (
+    FreeMemory,
+    MemoryNeed,
+    batch_sizes,
+    check_weights,
+    context_need,
+    free_memory,
+    largest_n_ctx,
+    readable,
+)
 from wim_edge.engine.protocols import N_SEQUENCES, PLAIN_LETTERS, MemoryKind, ModelInfo
 from wim_edge.engine.sampling import Grammar, open_vocabulary
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
@@ -34,17 +42,8 @@ class Model(AbstractContextManager["Model"]):
 
     def __init__(self, path: Path, settings: Settings | None = None, name: str | None = None) -> None:
         self.settings = settings or Settings()
-        check_weights(Path(path), self.settings)
         self.header = read_header(Path(path))
-        self.n_gpu_layers = gpu_layers(self.header, self.settings.n_gpu_layers)
-        weights = MemoryNeed(self.header.nbytes, 0, 0)
-        if short := free_memory(self.header, self.n_gpu_layers).shortage(weights):
-            place, bytes_needed, free = short
-            raise MemoryBudgetError(
-                f"{self.header.path.name}: its weights need {readable(bytes_needed)} of {place}, "
-                f"{readable(free)} are free",
-                f"Use a smaller model, other --gpu-layers, or {available_memory.memory_hint()}.",
-            )
+        self.n_gpu_layers = check_weights(self.header, self.settings)
         params = model_params(self.header.weight_types)
         params.n_gpu_layers = self.n_gpu_layers
         held = available_memory.private_bytes()
