@@ -39,7 +39,7 @@ from typing import Any
 from options import command, parser_of
 
 from wim_edge import Runtime, Settings
-from wim_edge.engine.model import physical_cores
+from wim_edge.engine.bindings import physical_cores
 from wim_edge.evaluation.baselines import open_embedder, require_embedder
 from wim_edge.evaluation.example import Example
 from wim_edge.evaluation.records import Record, Reply

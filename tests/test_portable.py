@@ -20,7 +20,7 @@ _METHODS = {"add_signal_handler"}
 GUARDED = {
     "cli/ask.py": {"readline": 1},
     "engine/available_memory.py": {"resource": 1},
-    "engine/model.py": {"os.sched_getaffinity": 1},
+    "engine/bindings.py": {"os.sched_getaffinity": 1},
     "library/readings_db.py": {"os.getuid": 1},
     "server/uploads.py": {"os.O_CLOEXEC": 3, "os.O_DIRECTORY": 2, "os.O_NOFOLLOW": 2, "os.O_NONBLOCK": 1},
     "system/subprocesses.py": {"resource": 1},

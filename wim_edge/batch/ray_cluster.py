@@ -168,7 +168,7 @@ def _row_by_row() -> Any:
 
 def threads(settings: Settings) -> int:
     """Returns the number of threads of this actor's model: as set, or else its CPUs (at most the physical cores)."""
-    from wim_edge.engine.model import physical_cores
+    from wim_edge.engine.bindings import physical_cores
 
     given = _require_ray().get_runtime_context().get_assigned_resources().get("CPU", 1)
     return settings.n_threads or max(1, min(int(given), physical_cores()))

@@ -48,9 +48,9 @@ def doctor(machine_name: str | None, as_json: bool, **options: Any) -> None:
         _show_held(machine_name, as_json)
         return
     settings = settings_from(options)
-    from wim_edge.engine import probe
+    from wim_edge.engine import bindings
 
-    report: dict[str, Any] = {"machine": probe.machine(), "recommended": _recommended()}
+    report: dict[str, Any] = {"machine": bindings.machine(), "recommended": _recommended()}
     if not as_json:
         _show_machine(report["machine"])
         _show_recommended(report["recommended"])

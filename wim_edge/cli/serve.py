@@ -151,7 +151,7 @@ def rpc_serve(host: str, port: int, n_threads: int | None, cache: Path | None, e
               wim-edge ask --rpc 127.0.0.1:50052 report.pdf "What were the costs?"
     """
     from wim_edge.engine import rpc
-    from wim_edge.engine.model import physical_cores
+    from wim_edge.engine.bindings import physical_cores
 
     try:
         host = str(ipaddress.IPv4Address("127.0.0.1" if host == "localhost" else host))

@@ -1,4 +1,5 @@
-"""The only module that imports llama_cpp. It handles llama.cpp's log and devices, delays Ctrl-C, and opens model files.
+"""The only module that imports llama_cpp. It handles llama.cpp's log and devices, delays Ctrl-C, opens model files, and
+tells which features of this machine the build of llama.cpp uses.
 
 A fingerprint is a hash of llama.cpp's build and a model's files: a KV cache depends on both. To save time, the hash
 covers only each file's size, header (in a later shard, the first 64 KiB) and 64 evenly spaced blocks of weights.
@@ -13,17 +14,22 @@ import hashlib
 import logging
 import os
 import platform
+import re
+import shutil
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from ctypes import CDLL, POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from wim_edge.engine import available_memory
 from wim_edge.engine.gguf import GGUFHeader, shards
 from wim_edge.errors import EngineError, ModelFileError
 from wim_edge.system.atomic_files import replace_file
@@ -265,3 +271,72 @@ def fingerprint(header: GGUFHeader) -> str:
                 file.seek(head + (size - head) * at // _BLOCKS)
                 digest.update(file.read(_BLOCK))
     return digest.hexdigest()
+
+
+# This machine and this build
+
+_FEATURE = re.compile(r"(\w+) = (\d+)")
+_LIBRARIES = ("OPENMP", "REPACK", "LLAMAFILE", "ACCELERATE", "BLAS")
+"""The names in llama.cpp's list of features that stand for a library, not for a feature of the processor."""
+_FLAGS = {
+    "AVX": "avx", "AVX2": "avx2", "AVX512": "avx512f", "AVX512_VNNI": "avx512_vnni", "FMA": "fma", "F16C": "f16c",
+    "AVX_VNNI": "avx_vnni", "NEON": "asimd", "DOTPROD": "asimddp", "MATMUL_INT8": "i8mm", "SVE": "sve",
+}  # fmt: skip
+"""Maps processor features that speed up llama.cpp, by llama.cpp's names, to their flags in Linux's /proc/cpuinfo."""
+_REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
+
+
+def physical_cores() -> int:
+    """Returns the number of physical cores (not hyper-threads) that this process may use, at most OMP_NUM_THREADS."""
+    import psutil
+
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = min(cores, len(os.sched_getaffinity(0)))
+    most = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores, int(most)) if most.isdecimal() else cores)
+
+
+def machine() -> dict[str, Any]:
+    """Returns a JSON object: this machine's system, Python, llama.cpp build, cores, free memory (bytes) and devices."""
+    found = devices()
+    gpus = [device.name for device in found if device.is_gpu]
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "llama_cpp_python": version("llama-cpp-python"),
+        "build": build_of(system_info(), gpus, processor_flags(), has_nvidia=shutil.which("nvidia-smi") is not None),
+        "physical_cores": physical_cores(),
+        "memory_available": available_memory.available(),
+        # llama.cpp counts RPC as offload even without a server
+        "gpu_offload": bool(lib.llama_supports_gpu_offload()) and (not lib.llama_supports_rpc() or bool(gpus)),
+        "devices": [asdict(device) for device in found],
+    }
+
+
+def build_of(info: str, backends: list[str], flags: frozenset[str], *, has_nvidia: bool) -> dict[str, list[Any]]:
+    """Returns a dict of the build's ``features``, ``libraries``, ``backends`` and ``unused``: (feature of this machine,
+    command that builds llama.cpp for it). ``info``: the text of `system_info`; ``backends``: the names of the GPUs."""
+    found = [name for name, value in _FEATURE.findall(info.rpartition("CPU :")[2]) if value != "0"]
+    missing = [name for name, flag in _FLAGS.items() if flag in flags and name not in found]
+    for_cuda, has_cuda = f'CMAKE_ARGS="-DGGML_CUDA=on" {_REBUILD}', any(one.startswith("CUDA") for one in backends)
+    rebuild = for_cuda if has_cuda else _REBUILD
+    unused = [(f"{', '.join(missing)} of the processor, to read faster", rebuild)] if missing else []
+    if has_nvidia and not has_cuda:
+        unused.append(("the NVIDIA GPU, to read faster", for_cuda))
+    if sys.platform == "darwin" and "NEON" in found and not backends:
+        unused.append(("the GPU (Metal), to read faster", f'CMAKE_ARGS="-DGGML_METAL=on" {_REBUILD}'))
+    return {
+        "features": [name for name in found if name not in _LIBRARIES],
+        "libraries": [name for name in found if name in _LIBRARIES], "backends": backends, "unused": unused,
+    }  # fmt: skip
+
+
+def processor_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
+    """Returns the processor's flags from Linux's /proc/cpuinfo; on other systems, an empty set."""
+    try:
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return frozenset()
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    return frozenset(found[1].split()) if found else frozenset()

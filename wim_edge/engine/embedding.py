@@ -18,10 +18,18 @@ from typing import Any
 import numpy as np
 
 from wim_edge.engine.batches import fill, grouped
-from wim_edge.engine.bindings import batch_error, fingerprint, last_errors, lib, load_weights, model_params, tokenize
+from wim_edge.engine.bindings import (
+    batch_error,
+    fingerprint,
+    last_errors,
+    lib,
+    load_weights,
+    model_params,
+    physical_cores,
+    tokenize,
+)
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.memory_estimate import check_weights
-from wim_edge.engine.model import physical_cores
 from wim_edge.engine.protocols import Vector
 from wim_edge.errors import EngineError, InvalidRequestError, MemoryBudgetError, ModelFileError
 from wim_edge.settings import Settings

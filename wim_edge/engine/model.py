@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wim_edge.engine import available_memory
-from wim_edge.engine.bindings import fingerprint, last_errors, lib, load_weights, model_params, tokenize
+from wim_edge.engine.bindings import fingerprint, last_errors, lib, load_weights, model_params, physical_cores, tokenize
 from wim_edge.engine.context import Context
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.memory_estimate import (
@@ -224,17 +224,6 @@ class Model(AbstractContextManager["Model"]):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def physical_cores() -> int:
-    """Returns the number of physical cores (not hyper-threads) that this process may use, at most OMP_NUM_THREADS."""
-    import psutil
-
-    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        cores = min(cores, len(os.sched_getaffinity(0)))
-    most = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(cores, int(most)) if most.isdecimal() else cores)
 
 
 class Adapter:
