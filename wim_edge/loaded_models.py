@@ -48,10 +48,8 @@ _LONG = 1 << 15
 
 class LoadedModels:
     """The models that the settings name: the model itself, its judge and an embedding model. Each loads on first use.
-
-    ``model``, ``embedder``, ``judge``: open models of the caller, used instead of loading. ``lender``: another object,
-    whose models this one uses.
-    """
+    ``model``, ``embedder``, ``judge``: open models of the caller, used instead. ``lender``: the object whose models
+    this one uses."""
 
     def __init__(
         self, settings: Settings, model: Model | None = None, embedder: Embedder | None = None,
@@ -131,8 +129,8 @@ class LoadedModels:
             check_model_file(self.find(), self.settings)
 
     def check_fits(self, documents: Sequence[Document]) -> None:
-        """Raises ContextOverflowError if the pattern needs all documents in the context and they cannot fit. Checks
-        this before the weights are loaded. Also raises what `model` raises."""
+        """Raises ContextOverflowError, before the weights are loaded, if the pattern needs all documents in the context
+        and they cannot fit. Also raises what `model` raises."""
         size = sum(len(document.text) for document in documents)
         if self._model is not None or size < _LONG:
             return
@@ -176,7 +174,7 @@ class LoadedModels:
         return chat_format(self.model(), self.chat_variables)
 
     def judge(self) -> LoadedModels | None:
-        """Returns the judge if it is another model: the named one, or else the embedded model, which was trained to
+        """Returns the judge if it is another model: the named one, or else the embedded one, which was trained to
         judge. None: the model judges itself. Raises ModelNotFoundError."""
         name = self.settings.other_judge
         if name is None and not self._takes_usual_judge():
@@ -289,8 +287,8 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
 
 
 def check_model_file(found: ResolvedModel, settings: Settings) -> None:
-    """Checks whether a model's file can be loaded. Without RPC, a file that is in no catalog is loaded in a child
-    process first. Raises what `open_model` raises."""
+    """Checks whether a model's file can be loaded; a file of no catalog in a child process, unless RPC is used. Raises
+    what `open_model` raises."""
     from wim_edge.engine import load_check, rpc
     from wim_edge.engine.gguf import read_header
     from wim_edge.engine.memory_estimate import check_weights
@@ -327,8 +325,7 @@ def model_identity(settings: Settings) -> Identity:
     own.find()
     judge = own.judge()
     adapter = adapter_file((judge or own).resolved(here=False).settings.adapter)
-    others = [_fingerprint(one, embeds=embeds)[1] for one, embeds in (
-        (judge and judge.settings.model, False), (own.embedder_name, True)) if one]  # fmt: skip
+    others = [_fingerprint(one)[1] for one in (judge and judge.settings.model, own.embedder_name) if one]
     others += [_digest(adapter)] if adapter else []
     return Identity(name, found, " ".join(others), templates_digest(settings.templates) if settings.templates else "")
 
@@ -341,14 +338,14 @@ def _digest(file: Path) -> str:
         raise ModelFileError(f"{file}: {error.strerror or error}", "Check the adapter's path.") from error
 
 
-def _fingerprint(model: str | None, *, embeds: bool = False) -> tuple[str, str]:
-    """Returns (name, fingerprint of file and llama.cpp's build) of a model. ``embeds``: True for an embedding model."""
+def _fingerprint(model: str | None) -> tuple[str, str]:
+    """Returns (name, fingerprint of file and llama.cpp's build) of a model."""
     from wim_edge.engine.bindings import fingerprint
     from wim_edge.engine.gguf import read_header
 
     found = resolve(model)
     try:
-        return found.name, fingerprint(read_header(found.path, embeds=embeds))
+        return found.name, fingerprint(read_header(found.path, embeds=True))
     except OSError as error:
         raise ModelFileError(f"{found.path}: {error.strerror or error}", "Check the file.") from error
 

@@ -109,7 +109,7 @@ def candidates_of(
         return _ordered(found), None
     if found and not reading.model.has_adapter:
         best = _ordered(found)[0]
-        room = reading.context.n_ctx - len(reading.cache.sequence) - reading.plan.reserved
+        room = reading.free_cells - reading.plan.reserved
         again = reading.writer.point_again(best.index, best.start, best.end, room)
         found = _runs(reading, {**pointed, best.index: again}, units) if again and again.runs else found
     best_first = sorted(units, key=lambda unit: -Terms(unit.passage, -unit.missed, 0.0, 0.0).score)
@@ -237,7 +237,7 @@ def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:
     best, (passage, index, items, text) = max(read, key=lambda pair: pair[0])
     document = plan.document_of(index)
     whole = [*plan.prefix, *tokenize(f"{text}\n{document.text[items[0][0] : items[-1][1]][:_LONGEST]}")]
-    if len(reading.cache.sequence) + len(whole) + plan.reserved > reading.context.n_ctx:
+    if len(whole) + plan.reserved > reading.free_cells:
         return ()
     with reading.context.sequence() as sequence, reading.clock.stage("answer"):
         sequence.append(whole)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence as Seq
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence as Seq
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -118,8 +118,16 @@ class Context:
             sequence.accept(tokens, logits[end - 1] if rows else None)
         return logits
 
-    def adapted(self) -> AbstractContextManager[None]:
-        return nullcontext() if self.model.adapter is None else self.model.adapter.on(self.handle)
+    @contextmanager
+    def adapted(self) -> Iterator[None]:
+        if self.model.adapter is not None:
+            one = (lib.llama_adapter_lora_p_ctypes * 1)(self.model.adapter)
+            lib.llama_set_adapters_lora(self.handle, one, 1, (ctypes.c_float * 1)(1.0))
+        try:
+            yield
+        finally:
+            if self.model.adapter is not None and self._handle:
+                lib.llama_set_adapters_lora(self._handle, None, 0, None)
 
     def decode(self, parts: Seq[tuple[int, int, Seq[int], int]]) -> Logits:
         """Calls `llama_decode` once, on parts (sequence id, first position, tokens, n). Returns the logits after each
@@ -148,7 +156,7 @@ class Context:
     # Interruption
 
     def _watch_flag(self) -> None:
-        """Makes llama.cpp poll the interrupt flag after every graph node, if the backend can poll (the CPU's can). The
+        """Makes llama.cpp poll the interrupt flag after every graph node, if the backend can (the CPU's can). The
         callback is libc's `strlen`, called on the flag: a Python callback would take the GIL some 500 times a batch."""
         self._flag = ctypes.create_string_buffer(2)
         libc = ctypes.CDLL("msvcrt" if os.name == "nt" else None)

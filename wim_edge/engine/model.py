@@ -6,7 +6,7 @@ import ctypes
 import itertools
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +55,8 @@ class Model(AbstractContextManager["Model"]):
         self.n_threads = self.settings.n_threads or physical_cores()
         self._contexts: list[Context] = []
         adapter = adapter_file(self.settings.adapter)
-        self.adapter = Adapter(self.handle, adapter) if adapter else None
+        self.adapter = _load_adapter(self.handle, adapter) if adapter else None
+        """llama.cpp's handle of the adapter, which is freed with the model; None: the model has no adapter."""
         self.has_adapter = self.adapter is not None
         facts = self.header.metadata  # llama.cpp's default for SentencePiece is a space before every text
         adds_space = facts.get("tokenizer.ggml.model") == "llama" and facts.get("tokenizer.ggml.add_space_prefix", True)
@@ -226,30 +227,18 @@ class Model(AbstractContextManager["Model"]):
         self.close()
 
 
-class Adapter:
-    """A LoRA adapter of one model, freed with the model. As an activated LoRA, the adapter works on a KV cache computed
-    without it. The constructor raises ModelFileError if the file is no adapter of the model."""
-
-    def __init__(self, model_handle: object, path: Path) -> None:
-        try:
-            with open(path, "rb") as file:
-                is_gguf = file.read(4) == b"GGUF"
-        except OSError as error:
-            raise ModelFileError(f"{path}: {error.strerror or error}", "Check the adapter's path.") from error
-        last_errors()
-        self.handle = lib.llama_adapter_lora_init(model_handle, os.fsencode(path)) if is_gguf else None
-        if not self.handle:
-            raise ModelFileError(
-                f"{path} is no adapter for this model: {last_errors() or 'not a GGUF file'}",
-                "Name the adapter that was made for the model, or use --adapter none.",
-            )
-
-    @contextmanager
-    def on(self, context_handle: object) -> Iterator[None]:
-        """Applies the adapter to the tokens that a llama.cpp context evaluates inside the ``with`` block."""
-        adapters = (lib.llama_adapter_lora_p_ctypes * 1)(self.handle)
-        lib.llama_set_adapters_lora(context_handle, adapters, 1, (ctypes.c_float * 1)(1.0))
-        try:
-            yield
-        finally:
-            lib.llama_set_adapters_lora(context_handle, None, 0, None)
+def _load_adapter(model_handle: object, path: Path) -> object:
+    """Returns llama.cpp's handle of a LoRA adapter. Raises ModelFileError if the file is no adapter of the model."""
+    try:
+        with open(path, "rb") as file:
+            is_gguf = file.read(4) == b"GGUF"
+    except OSError as error:
+        raise ModelFileError(f"{path}: {error.strerror or error}", "Check the adapter's path.") from error
+    last_errors()
+    handle = lib.llama_adapter_lora_init(model_handle, os.fsencode(path)) if is_gguf else None
+    if not handle:
+        raise ModelFileError(
+            f"{path} is no adapter for this model: {last_errors() or 'not a GGUF file'}",
+            "Name the adapter that was made for the model, or use --adapter none.",
+        )
+    return handle

@@ -1,7 +1,5 @@
-"""Decoding methods: greedy, sampling (temperature, min-p, top-p, seed), beam search, and grammars from JSON schemas.
-
-The beam search finds runs of tokens in a segment (pointing) or in a library (recall). llguidance compiles the schemas.
-"""
+"""Decoding: greedy, sampling (temperature, min-p, top-p, seed), grammars from JSON schemas (by llguidance), and the
+beam search that finds runs of tokens in a segment (pointing) or in a library (recall)."""
 
 from __future__ import annotations
 
@@ -36,15 +34,22 @@ def log_softmax(logits: NDArray[F]) -> NDArray[F]:
     return result
 
 
-def log_likelihoods(context: Context, parts: Seq[tuple[Sequence, Seq[int]]]) -> list[float]:
-    """Appends the tokens of each part (sequence, tokens) to its sequence. Returns log P(tokens | sequence) of each
-    part, in nats. Raises ContextOverflowError, Interrupted."""
-    before = [sequence.logits for sequence, _ in parts]
-    rows, found, begin = context.append_each(parts, all_rows=True), [], 0
-    for first, (_, tokens) in zip(before, parts, strict=True):
-        logits = np.concatenate([first[None], rows[begin : begin + len(tokens) - 1]])
-        found.append(float(log_softmax(logits)[np.arange(len(tokens)), list(tokens)].sum()))
-        begin += len(tokens)
+def log_likelihoods(
+    context: Context, sequence: Sequence, texts: Seq[Seq[int]], at_once: int, ends: Seq[int] = ()
+) -> list[tuple[Logits, float]]:
+    """Returns, for each text (token ids), the log-probabilities of its tokens after ``sequence``, float32 (tokens,),
+    and of one of the tokens ``ends`` after the text; in nats. Leaves the sequence unchanged. Evaluates ``at_once``
+    texts together, each on a fork. Raises ContextOverflowError, Interrupted."""
+    first, found = log_softmax(sequence.logits)[None], []
+    for at in range(0, len(texts), at_once):
+        some = texts[at : at + at_once]
+        with ExitStack() as stack:
+            forks = [stack.enter_context(sequence.fork()) for _ in some]
+            rows = context.append_each(list(zip(forks, some, strict=True)), all_rows=True)
+        for tokens in some:
+            own, rows = np.concatenate([first, log_softmax(rows[: len(tokens)])]), rows[len(tokens) :]
+            end = float(np.logaddexp.reduce(own[-1, list(ends)]))
+            found.append((own[np.arange(len(tokens)), list(tokens)], end))
     return found
 
 
@@ -87,13 +92,9 @@ def search_beams(
     context: Context, prompt: Sequence, first: Beam, advance: Callable[[list[tuple[Beam, Logits]]], list[Step[Beam]]]
 ) -> int:
     """Runs a beam search until ``advance`` returns no steps; returns the number of evaluated tokens. Each live beam has
-    its own sequence, forked from ``prompt``. Raises Interrupted, ContextOverflowError.
-
-    Args:
-        first: the beam without tokens.
-        advance: returns the steps that extend live beams. It gets pairs (live beam, logits after each token of the
-            beam's last step, (tokens, n_vocab)); at first (``first``, logits after the prompt, (1, n_vocab)).
-    """
+    its own sequence, forked from ``prompt``. ``first``: the beam without tokens. ``advance``: returns the steps that
+    extend live beams. It gets pairs (live beam, logits after each token of the beam's last step, (tokens, n_vocab)); at
+    first (``first``, logits after the prompt, (1, n_vocab)). Raises Interrupted, ContextOverflowError."""
     spent = 0
     with ExitStack() as stack:
         branches = [stack.enter_context(prompt.fork())]

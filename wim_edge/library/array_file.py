@@ -1,4 +1,4 @@
-"""A binary file format for NumPy arrays with checksums. A sequence's saved state (KV cache) has this format, too.
+"""A binary file format for NumPy arrays with checksums, and the files of saved sequences (KV caches) in this format.
 
     parts                 the arrays' bytes, one array after the other
     header                JSON: ``about`` (what the file belongs to) and ``parts`` (name, type, count, CRC-32)
@@ -89,9 +89,12 @@ def parts_of(file: FileIO, kind: tuple[bytes, int], about: Mapping[str, Any] | N
     return [tuple(part) for part in found["parts"]]
 
 
-def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
-    """Returns a file's arrays by name, checked and mapped into memory. On Windows, the arrays are read instead, because
-    a mapped file cannot be replaced or deleted there. ``about``: see `parts_of`. Raises DamagedError, OSError."""
+def open_mapped(
+    path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | None, *, brief: str = ""
+) -> dict[str, NDArray[Any]]:
+    """Returns a file's arrays by name, checked and mapped into memory. On Windows, where a mapped file cannot be
+    replaced or deleted, the arrays are read instead, except the array ``brief``: the caller drops this one at once.
+    ``about``: see `parts_of`. Raises DamagedError, OSError."""
     with open_regular_file(path) as file:
         found: dict[str, NDArray[Any]] = {}
         offset = 0
@@ -99,7 +102,7 @@ def open_mapped(path: Path, kind: tuple[bytes, int], about: Mapping[str, Any] | 
             nbytes = count * np.dtype(dtype).itemsize
             if checksum(file, nbytes) != crc:
                 raise DamagedError(f"{name} is damaged")
-            if os.name == "nt" or not count:
+            if not count or (os.name == "nt" and name != brief):
                 found[name] = np.fromfile(path, dtype, count, offset=offset)
                 found[name].setflags(write=False)
             else:
@@ -146,16 +149,8 @@ def write_state(folder: Path, about: Mapping[str, Any], sequence: Sequence) -> t
 
 def read_state(path: Path, about: Mapping[str, Any]) -> Snapshot:
     """Returns the saved snapshot; its state stays on disk. ``about``: see `parts_of`. Raises DamagedError, OSError."""
-    with open_regular_file(path) as file:
-        listed = parts_of(file, _KIND, about)
-        parts: dict[str, NDArray[Any]] = {}
-        for name, dtype, count, crc in listed:
-            nbytes = count * np.dtype(dtype).itemsize
-            data = b"" if name == "state" else file.read(nbytes)
-            if (checksum(file, nbytes) if name == "state" else zlib.crc32(data)) != crc:
-                raise DamagedError(f"{name} is damaged")
-            parts[name] = np.frombuffer(data, dtype)
-    tokens, logits, _ = (parts.pop(name) for name in ("tokens", "logits", "state"))
+    parts = open_mapped(path, _KIND, about, brief="state")
+    tokens, logits, state = (parts.pop(name) for name in ("tokens", "logits", "state"))
     marks = {int(name.removeprefix("mark.")): part for name, part in parts.items()}
-    state = StateFile(path, listed[0][2])
-    return Snapshot(tuple(tokens.tolist()), state, marks, logits if logits.size else None)
+    file = StateFile(path, state.nbytes)
+    return Snapshot(tuple(tokens.tolist()), file, marks, logits if logits.size else None)

@@ -2,14 +2,14 @@
 
     reading   a document (or several, asked together) as one model read it
     state     a file with the model's KV cache after the first ``tokens`` tokens of a sequence
+    part      a state that a reading needs; a state that no reading needs is deleted
     prefix    a digest of the first tokens of a state; a reading can continue after these tokens
     vector    an embedding model's vector of a text, by the text's digest
-
-A state is kept as long as a reading refers to it (table ``part``).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -45,6 +45,7 @@ CREATE INDEX IF NOT EXISTS part_state ON part (state);
 CREATE INDEX IF NOT EXISTS prefix_state ON prefix (state);
 PRAGMA user_version = 2;
 """
+_AMONG = "digest IN (SELECT value FROM json_each(?))"
 _OLD, _VERSION = 1, 2  # format 1 is of wim-edge 0.1: its states begin with other prompts, so none would be found
 
 
@@ -91,18 +92,14 @@ class ReadingsDatabase:
     # Queries
 
     def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> tuple[int, str] | None:
-        """Returns (id, file) of a saved state, of at most ``most`` tokens, that has the longest prefix in common with a
-        text, or None. ``digests``: the digests of the text's prefixes, from the shortest prefix to the longest."""
-        with connected(self._path) as db:
-            for digest in reversed(digests):
-                row: tuple[int, str] | None = db.execute(
-                    "SELECT state.id, file FROM prefix JOIN state ON state = state.id "
-                    "WHERE fingerprint = ? AND digest = ? AND state.tokens <= ? ORDER BY state.tokens LIMIT 1",
-                    (fingerprint, digest, most),
-                ).fetchone()
-                if row:
-                    return row
-        return None
+        """Returns (id, file) of a saved state, of at most ``most`` tokens, that shares the longest prefix with a text,
+        or None. ``digests``: of the text's prefixes."""
+        rows = self._rows(
+            "SELECT state.id, file FROM prefix JOIN state ON state = state.id WHERE fingerprint = ? AND "
+            f"state.tokens <= ? AND {_AMONG} ORDER BY prefix.tokens DESC, state.tokens LIMIT 1",
+            fingerprint, most, json.dumps(digests),
+        )  # fmt: skip
+        return rows[0] if rows else None
 
     def readings(self) -> list[ReadingRecord]:
         """Returns all readings, most recently used first."""
@@ -124,11 +121,9 @@ class ReadingsDatabase:
 
     def vectors(self, fingerprint: str, digests: Sequence[str]) -> dict[str, bytes]:
         """Returns {text digest: saved vector as float16 bytes}. ``fingerprint`` identifies the embedding model."""
-        with connected(self._path) as db:
-            found = ((digest, db.execute(
-                "SELECT data FROM vector WHERE fingerprint = ? AND digest = ?", (fingerprint, digest)
-            ).fetchone()) for digest in digests)  # fmt: skip
-            return {digest: row[0] for digest, row in found if row and isinstance(row[0], bytes)}
+        query = f"SELECT digest, data FROM vector WHERE fingerprint = ? AND {_AMONG}"
+        rows = self._rows(query, fingerprint, json.dumps(digests))
+        return {digest: data for digest, data in rows if isinstance(data, bytes)}
 
     def prefixes(self, reading: int) -> dict[str, int]:
         """Returns {prefix digest: state id} for the prefixes of all states of the reading whose id is ``reading``."""

@@ -1,16 +1,13 @@
-"""Pointing: finds the short answer as a run of words in a passage.
-
-The second stage of MindRef (arXiv 2402.17010, section 3.3) within one segment: a beam search in which every token must
-continue a run of tokens of the segment. A run begins at a word and ends where the model ends the line. The score of a
-run is the log-probability of its tokens and this end, minus losses. A growing beam's bound never rises, so the search
-stops once an ended run beats the bounds of all beams. A run costs a few short batches. The model can't invent a run.
-"""
+"""Pointing: finds the short answer as a run of words in a passage, which the model can't invent. This is the second
+stage of MindRef (arXiv 2402.17010, section 3.3) within one segment: a beam search in which every token must continue a
+run of tokens of the segment. A run begins at a word and ends where the model ends the line. Its score is the
+log-probability of its tokens and this end, minus losses. A growing beam's bound never rises, so the search stops once
+an ended run beats the bounds of all beams, after a few short batches."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence as Seq
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import cast
@@ -22,7 +19,7 @@ from wim_edge.documents import Segment, sentences
 from wim_edge.documents.tables import ROW
 from wim_edge.documents.units import Row, inked
 from wim_edge.engine.protocols import PLAIN_LETTERS, Context, Logits, Model, Sequence
-from wim_edge.engine.sampling import Step, log_softmax, search_beams
+from wim_edge.engine.sampling import Step, log_likelihoods, log_softmax, search_beams
 
 _LONGEST_CELL = 120  # the most characters of a cell that can be an answer
 BEAMS = 4  # 8 beams pointed no better
@@ -102,7 +99,7 @@ class _Ground:
 
     def loss(self, place: int, n: int) -> float:
         """Returns the nats that the run of ``n`` tokens from token ``place`` loses: ``far`` of this token, and
-        `_ACROSS` if the run crosses from one row of a table to another."""
+        `_ACROSS` if the run crosses into another row of a table."""
         text, start, end = self.text, self.chars[place], self.chars[place + n]
         stop = text.find("\n", start, end)
         crosses = stop >= 0 and text[stop:end].strip()
@@ -138,22 +135,11 @@ class Pointer:
     def rate(self, sequence: Sequence, texts: Seq[str]) -> list[float]:
         """Returns, for each text, the log-probability in nats that the model writes this text and then ends the line.
         ``sequence``: ends with the prompt, and stays unchanged. Raises Interrupted, ContextOverflowError."""
-        first, scores = log_softmax(sequence.logits), list[float]()
+        first = log_softmax(sequence.logits)
         forms = ([self.model.tokenize(f" {text}"), self.model.tokenize(text)] for text in texts)
         tokens = [max(pair, key=lambda form: float(first[form[0]])) for pair in forms]  # with or without the space
-        for at in range(0, len(tokens), BEAMS):
-            some = tokens[at : at + BEAMS]
-            with ExitStack() as stack:
-                forks = [stack.enter_context(sequence.fork()) for _ in some]
-                rows = self.context.append_each(list(zip(forks, some, strict=True)), all_rows=True)
-            begin = 0
-            for one in some:
-                own = log_softmax(rows[begin : begin + len(one)])
-                inner = sum(float(own[n, token]) for n, token in enumerate(one[1:]))
-                end = float(np.logaddexp.reduce(own[-1, self._ends]))
-                scores.append(float(first[one[0]]) + inner + end)
-                begin += len(one)
-        return scores
+        rated = log_likelihoods(self.context, sequence, tokens, BEAMS, self._ends)
+        return [float(own[0]) + sum(map(float, own[1:])) + end for own, end in rated]
 
     def read_row(self, sequence: Sequence, row: Row) -> RowRead:
         """Returns how probably the row, and each of its cells, answers. Leaves out empty and long cells. ``sequence``:
@@ -166,15 +152,10 @@ class Pointer:
         self, sequence: Sequence, segment: Segment, *, avoid: Seq[tuple[int, int]] = (),
         asked: Seq[tuple[int, int, float]] = (),
     ) -> Pointed:  # fmt: skip
-        """Returns the runs of words in the segment with which the model would answer (`Pointed`).
-
-        Args:
-            sequence: ends with the prompt, and stays unchanged. The beams are up to four forks of this sequence.
-            avoid: ranges ``[start, end)`` in the segment's text where no run begins or ends, such as headings.
-            asked: triples (start, end, nats) in the segment's text: a run that begins in this range loses these nats.
-
-        Raises Interrupted, ContextOverflowError.
-        """
+        """Returns the runs of words in the segment with which the model would answer (`Pointed`). ``sequence``: ends
+        with the prompt, and stays unchanged; up to four forks are the beams. ``avoid``: ranges ``[start, end)`` in the
+        segment's text where no run begins or ends, such as headings. ``asked``: triples (start, end, nats); a run that
+        begins in this range loses these nats. Raises Interrupted, ContextOverflowError."""
         text, tokens = segment.text, segment.tokens
         chars, whole = char_offsets(self.model.piece, text, tokens)
         begins = [inked(text, at, len(text))[0] for at in chars[:-1]]
@@ -200,8 +181,8 @@ class Pointer:
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, float(np.logaddexp(yes, no)), spent)
 
     def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
-        """Returns (runs, number of tokens decoded). A run is (index of the first token, number of tokens, score in
-        nats); the best run comes first."""
+        """Returns (runs, number of tokens decoded), the best run first. A run is (index of its first token, number of
+        tokens, score in nats)."""
         found: list[tuple[int, int, float]] = []
 
         def advance(live: list[tuple[_Beam, Logits]]) -> list[Step[_Beam]]:
@@ -245,8 +226,8 @@ class Pointer:
             yield _Beam(tuple(places), (), beam.logprob + float(logprobs[space]), space)
 
     def _other_form(self, token: int) -> list[int]:
-        """Returns the tokens of the same text without its leading space; if it has none, with one. Returns the token
-        itself if there is no such form."""
+        """Returns the tokens of the same text without its leading space or, if it has none, with one; the token itself
+        if there is no such form."""
         if token not in self._forms:
             piece = self.model.piece(token).decode("utf-8", "replace")
             other = piece[1:] if piece.startswith(" ") else " " + piece
@@ -307,10 +288,8 @@ def beginnings(
 
 def char_offsets(piece: Callable[[int], bytes], text: str, tokens: Seq[int]) -> tuple[list[int], list[bool]]:
     """Returns the character offsets of the tokens and of the text's end, and whether each token begins where a
-    character begins. A token that begins inside a character has the offset of the next character.
-
-    SentencePiece writes a space as U+2581, so both characters count as equal.
-    """
+    character begins. A token that begins inside a character has the offset of the next one. U+2581, which SentencePiece
+    writes for a space, counts as a space."""
     pieces, chars = [piece(token) for token in tokens], [char.translate(PLAIN_LETTERS) for char in text]
     if b"".join(pieces) != "".join(chars).encode():
         pieces = [one.replace(_SPACE.encode(), b" ") for one in pieces]

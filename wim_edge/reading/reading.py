@@ -100,7 +100,7 @@ class Reading:
 
     def run(self) -> Iterator[events.Event]:
         """Reads to the text's end or to the limit (`Settings.within`), and yields the events. If a stop is requested,
-        saves the text read so far and raises Interrupted."""
+        saves what was read and raises Interrupted."""
         self._begun, self._best, self.is_spent = time.monotonic(), next(iter(self.chosen()), -1), False
         try:
             while self._left and not self.is_spent:
@@ -226,11 +226,16 @@ class Reading:
         """Returns {segment: its `Pointed`}, for those of ``segments`` whose margin is a quotation."""
         return {index: self.pointed[index] for index in segments if index in self.pointed}
 
+    @property
+    def free_cells(self) -> int:
+        """The number of the context's cells beside the reading's sequence."""
+        return self.context.n_ctx - len(self.cache.sequence)
+
     def alone(self, texts: Seq[list[int]]) -> Iterator[Sequence]:
         """Yields, for each text (tokens), a sequence of the opening, this text and the prompt for a margin. Use each
         sequence before you take the next. Stops if the context has no room for more texts. Raises Interrupted."""
         plan = self.plan
-        room = self.context.n_ctx - len(self.cache.sequence) - len(plan.prefix)
+        room = self.free_cells - len(plan.prefix)
         for at in range(0, len(texts), _AT_ONCE):
             some = texts[at : at + _AT_ONCE]
             if 2 * sum(len(one) + len(plan.margin_prompt) for one in some) > room:
@@ -266,8 +271,8 @@ class Reading:
         return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone
 
     def _assess(self, index: int, piece: PlannedSegment, known: bool) -> Iterator[events.Event]:
-        """Scores the segment at the sequence's end. If the segment should get a margin, writes the margin; queues the
-        margin if the segment is ``known`` (restored)."""
+        """Scores the segment at the sequence's end, and writes its margin if it should get one; queues the margin of a
+        restored segment (``known``)."""
         margins = self.resolved.pattern.margins
         if margins and self._method.scores_margins:
             self._pending[index] = len(self.cache.sequence)
@@ -340,8 +345,8 @@ class Reading:
 
     @contextmanager
     def _branch(self, index: int, end: int) -> Iterator[Sequence]:
-        """Yields a fork of the sequence that ends with segment ``index``, at position ``end``. Restores the segment's
-        snapshot if other segments were read since."""
+        """Yields a fork of the sequence that ends with segment ``index``, at position ``end``; of its snapshot if other
+        segments were read since."""
         sequence = self.cache.sequence
         others = not self.resolved.pattern.deep and index != self._at  # other segments were read since
         if others:

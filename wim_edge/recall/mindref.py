@@ -6,9 +6,9 @@ The sequences in the KV cache over time; the examples are evaluated once for all
     [examples][question][title 1][Passage:]    a fork for each title that was found, all in one batch; after each fork
     [examples][question][title 2][Passage:]    a beam search finds passages of its title's documents
 
-In a beam search every token must continue a run that occurs in the library (section 3). Title tokens that leave no
-choice are evaluated in one step. Only a prefix of a passage is decoded (section 3.3). The passage returned is the
-library's own text: `PASSAGE` tokens from the place where the prefix occurs, and the rest of the last sentence.
+In a beam search every token must continue a run that occurs in the library. Title tokens that leave no choice are
+evaluated in one step. Only a prefix of a passage is decoded (section 3.3): the passage returned is the library's own
+text, `PASSAGE` tokens from the place where the prefix occurs, and the rest of the last sentence.
 """
 
 from __future__ import annotations
@@ -192,10 +192,8 @@ class MindRef:
 
     def titles(self, context: Context, query: str, most: int) -> list[Title]:
         """Returns up to ``most`` titles that the beams find, sorted by how much the question raises their probability.
-
-        The paper sorts by mean log-probability, which also favours titles that are likely for any question. With that
-        order the first title was right for 27% of questions; with this order, for 40%. Raises Interrupted.
-        """
+        The paper sorts by mean log-probability, which also favours titles that are likely for any question: with that
+        order the first title was right for 27% of questions, with this one for 40%. Raises Interrupted."""
         runs = self.index.title_runs
         search = Search(runs, TITLE_WIDTH, ends=(self._paged[2][0],))
         beams = self._find(search, context, self._after_question(context, query))
@@ -247,14 +245,9 @@ class MindRef:
 
     def _log_likelihoods(self, context: Context, sequence: Sequence, titles: Seq[Seq[int]]) -> list[float]:
         """Returns log P(title and its end | ``sequence``) of each title, in nats; leaves ``sequence`` unchanged."""
-        found: list[float] = []
-        for at in range(0, len(titles), TITLE_WIDTH):
-            some = [[*title, self._paged[2][0]] for title in titles[at : at + TITLE_WIDTH]]
-            with ExitStack() as stack:
-                forks = [stack.enter_context(sequence.fork()) for _ in some]
-                found += log_likelihoods(context, list(zip(forks, some, strict=True)))
-            self.decoded_tokens += sum(map(len, some))
-        return found
+        ended = [[*title, self._paged[2][0]] for title in titles]
+        self.decoded_tokens += sum(map(len, ended))
+        return [float(own.sum()) for own, _ in log_likelihoods(context, sequence, ended, TITLE_WIDTH)]
 
     # Prompts
 
