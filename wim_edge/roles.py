@@ -1,8 +1,6 @@
-"""The roles of models for one question: which one reads and judges, and which one writes the answer.
-
-In shallow reading the judge reads, scores, points, and decides whether the documents answer at all. The writer gets
-only the chosen passages. Readings are saved for the judge, so they serve every writer.
-"""
+"""The roles of models for one question: which one reads and judges, and which one writes the answer. In shallow reading
+the judge reads, scores, points, and decides whether the documents answer at all; the writer gets only the chosen
+passages. Readings are saved for the judge, so they serve every writer."""
 
 from __future__ import annotations
 
@@ -50,7 +48,8 @@ class Roles:
 
 def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
     """Returns the roles for a question on ``documents``. A pattern that no setting names is wim-shallow if there is a
-    judge, else chosen by length, which loads the model (no documents: wim). Raises ModelError, CapacityError."""
+    judge, wim without documents, else chosen by their length, which loads the model. Raises ModelError,
+    CapacityError."""
     loaded.locate()
     judge, resolved = loaded.judge(), loaded.resolved()
     if resolved.settings.pattern is None and (documents or judge is not None):

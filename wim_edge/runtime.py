@@ -94,17 +94,16 @@ class Runtime(AbstractContextManager["Runtime"]):
             question: the question, in words; it must not be blank.
             library: the name of a library (`wim-edge library add`). Passages for the question are recalled from it
                 first, and read after the documents, if any.
-            after: the turn before the question, in a conversation. A question that refers to this turn is restated,
-                which `events.QuestionSettled` reports. The errors below are then raised by the iterator.
+            after: the turn before the question, in a conversation. A question that refers to it is restated, which
+                `events.QuestionSettled` reports; the errors below are then raised by the iterator.
             on_margin: called after each judged margin; returns whether to continue, answer now, or cancel.
             verdicts: the user's verdicts by segment: True if the answer should draw on the segment, False if not;
-                `judge` adds verdicts. If the last question is asked again with verdicts, on the same documents, it is
-                answered again without reading anything.
-            read_on: True: if the last question is asked again, on the same documents, reading continues until another
-                segment is the best or all are read. A new answer comes after `events.AnswerRevised`; if the best
-                segments are the same, the answer stays. Another question starts a new reading.
+                `judge` adds verdicts. The last question on the same documents is then answered again without reading.
+            read_on: if the last question is asked again on the same documents, reading continues until another segment
+                is the best or all are read. A new answer comes after `events.AnswerRevised`; if the best segments are
+                the same, the answer stays. Another question starts a new reading.
 
-        Errors of the request are raised here, before anything is read: InvalidRequestError, DocumentError, ModelError,
+        Errors of the request are raised before anything is read: InvalidRequestError, DocumentError, ModelError,
         CapacityError. Closing the iterator abandons the reading.
         """
         asked, given = Question(_checked_question(question), on_margin, verdicts, read_on), listed(documents)
@@ -114,8 +113,8 @@ class Runtime(AbstractContextManager["Runtime"]):
         return self._begin(partial(answer, given, asked), given)
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
-        """Recalls passages of a library for a question, without answering. The last event is `events.PassagesRecalled`
-        or, after `cancel`, an `events.AnswerFinished` with the reason "cancelled". Raises LibraryError, ModelError,
+        """Recalls passages of a library for a question, without answering. The last event is `events.PassagesRecalled`;
+        after `cancel`, an `events.AnswerFinished` with the reason "cancelled". Raises LibraryError, ModelError,
         CapacityError."""
         asked = Question(_checked_question(question))
         return self._begin(partial(self._recall_and_answer, library, None, asked))
@@ -132,20 +131,17 @@ class Runtime(AbstractContextManager["Runtime"]):
     def complete(
         self, *prompts: str | Seq[Message], top_logprobs: int | None = None, schema: object = None
     ) -> Iterator[events.Event]:
-        """Continues each text, or conversation of (role, text). No document is read.
-
-        For each prompt, yields `events.ReadingProgress` (the first for its cached part), `events.CompletionDelta`, and
-        then `events.CompletionFinished`. The prefix shared with the last prompt is not evaluated again.
-        ``top_logprobs``: report each token's log-probability, and those of this many likeliest tokens.
-        ``schema``: a JSON schema that the answer follows, as json.loads returns it (the extra `server`).
-        Raises InvalidRequestError, ModelError, CapacityError.
-        """
+        """Continues each text, or conversation of (role, text). No document is read. For each prompt, yields
+        `events.ReadingProgress` (the first for its cached part), `events.CompletionDelta`, and then
+        `events.CompletionFinished`. The prefix shared with the last prompt is not evaluated again. ``top_logprobs``:
+        report each token's log-probability, and those of this many likeliest tokens. ``schema``: a JSON schema that the
+        answer follows, as json.loads returns it (the extra `server`). Raises InvalidRequestError, ModelError,
+        CapacityError."""
         return self._begin(partial(self._complete, prompts, top_logprobs, schema))
 
     def embed(self, inputs: Iterable[str | Seq[int]]) -> Iterator[events.Event]:
-        """Embeds texts, or token lists of the embedding model, without a prefix. Yields `events.TextEmbedded` for each
-        of them until `cancel` is called. Raises InvalidRequestError without an embedding model or for an empty text,
-        ModelError, CapacityError."""
+        """Embeds texts, or token lists of the embedding model, without a prefix. Yields an `events.TextEmbedded` for
+        each. Raises InvalidRequestError without an embedding model or for an empty text, ModelError, CapacityError."""
         return self._begin(partial(self._embed, inputs))
 
     def answer_now(self) -> None:
@@ -176,8 +172,8 @@ class Runtime(AbstractContextManager["Runtime"]):
         return other
 
     def close(self) -> None:
-        """Frees the model and its cache. Closes an open stream; if another thread is taking an event from the stream,
-        cancels and waits. Raises InvalidRequestError if a policy calls this method during the reading."""
+        """Frees the model and its cache. Closes an open stream; if another thread is taking an event from it, cancels
+        and waits. Raises InvalidRequestError if a policy calls this method during the reading."""
         patience = time.monotonic() + _PATIENCE
         while True:
             self.cancel()

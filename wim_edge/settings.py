@@ -88,8 +88,8 @@ class Within:
         return cls(share=number / 100) if unit == "%" else cls(seconds=number * _UNIT_SECONDS[unit])
 
     def is_spent(self, seconds: float, share: float, segments: int, unread: float | None) -> bool:
-        """Returns whether the reading ends after this many seconds and segments. ``share``: the share of the text read
-        after one more segment. ``unread``: from `Ranking.unread`; if None, auto reads the whole text."""
+        """Returns whether the reading ends after this many seconds and segments. ``share``: of the text, with one more
+        segment. ``unread``: from `Ranking.unread`; if None, auto reads the whole text."""
         if self.unread is not None:
             return unread is not None and (unread < self.unread or segments >= (self.segments or segments + 1))
         if self.seconds is not None:
@@ -167,8 +167,7 @@ class Settings(Limits):
     """The most tokens of a margin; None: 128 for a quotation, which costs no decoding, 64 in the model's own words."""
     within: str | None = None
     """The bound on reading for an answer: a time ("20s", "5m"), a share of the text ("10%"), "all", or "auto". In
-    shallow reading auto reads until a better segment is unlikely, 16 segments at most; else the whole text. None: auto.
-    """
+    shallow reading auto ends when a better segment is unlikely, or after 16; else with the text. None: auto."""
     answer: str = "auto"
     """The kind of answer, one of ANSWERS; auto: words of the text, or yes or no, as the model chooses; free: an
     explanation of any length, by a model that writes."""
@@ -342,8 +341,8 @@ def check_online(wanted: str, instead: str = "") -> None:
 
 
 def read_small_file(path: Path) -> bytes:
-    """Returns the contents of a file. Raises OSError for a file over 16 MiB, and for a path that is no regular file: a
-    pipe may never end."""
+    """Returns the contents of a file. Raises OSError for a file over 16 MiB, and for what is no regular file: a pipe
+    may never end."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -36,11 +36,8 @@ _NUMBERS = itertools.count()
 
 class FakeModel:
     """Implements `wim_edge.engine.protocols.Model`. A token is a white-space character, a punctuation mark or up to
-    eight letters.
-
-    ``reply``: returns the reply to a prompt (the sequence's whole text, with control tokens). ``chat_template``: None
-    makes this a base model, whose reply continues the prompt.
-    """
+    eight letters. ``reply``: returns the reply to a prompt (the sequence's whole text, with control tokens).
+    ``chat_template``: None makes this a base model, whose reply continues the prompt."""
 
     def __init__(
         self, reply: Callable[[str], str] = lambda prompt: "", *, n_ctx_train: int = 8192,

@@ -1,9 +1,7 @@
 """Measurements of models on this machine: reading speeds, and the search for a model's fastest settings.
-
-``tuned.json``, in the configuration folder, keeps the settings that `wim-edge tune` found. It has one entry a line, so
-that damage to one line leaves the other entries readable. ``speeds.json`` is in the cache folder; if this file cannot
-be read, no speed is known.
-"""
+``tuned.json``, in the configuration folder, keeps the settings found. It has one entry a line, so that damage to one
+line leaves the other entries readable. ``speeds.json`` is in the cache folder; if it cannot be read, no speed is
+known."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ def load(model: Path) -> dict[str, Any]:
 
 def save(model: Path, settings: Mapping[str, Any] | None) -> None:
     """Saves the fastest settings for a model's file; if ``settings`` is None, removes the saved ones. Moves a damaged
-    tuned.json aside, and keeps its readable entries. Raises LibraryError."""
+    tuned.json aside and keeps its readable entries. Raises LibraryError."""
     entries, damaged = _read()
     store, name = _store(), str(model.absolute())
     entries.pop(name, None)

@@ -1,9 +1,6 @@
 """Words in common with a question: BM25 (Robertson and Zaragoza 2009) over SQLite's FTS5. Also tells whether question
-and text are in two languages.
-
-SQLite stems words in Latin letters as English; Snowball stems those of scripts with one main language. In scripts
-without spaces, each pair of neighbouring characters is a word (bigrams, as in Lucene).
-"""
+and text are in two languages. SQLite stems words in Latin letters as English; Snowball stems those of scripts with one
+main language. In scripts without spaces, each pair of neighbouring characters is a word (bigrams, as in Lucene)."""
 
 from __future__ import annotations
 
@@ -89,11 +86,9 @@ class WordIndex(AbstractContextManager["WordIndex"]):
         self._norms = _K1 * (1 - _B + _B * np.array(lengths) / mean)
 
     def scores(self, question: str) -> dict[int, float]:
-        """Returns {number of a text: BM25 score} for the texts that share a word with the question.
-
-        A word in n of N texts has the weight log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene. FTS5's own weight is 0
-        for words in most texts; within one document, such words are frequent.
-        """
+        """Returns {number of a text: BM25 score} for the texts that share a word with the question. A word in n of N
+        texts has the weight log(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene: FTS5's own weight is 0 for words in most
+        texts, and within one document such words are frequent."""
         n_texts, scores = len(self._norms), dict[int, float]()
         for stem in self._stems(question):
             query = "SELECT doc, count(*) FROM places WHERE term = ? GROUP BY doc"
@@ -145,10 +140,8 @@ def _in_order(text: str) -> list[str]:
 
 
 def missed_points(held: Sequence[set[str]], asked: set[str]) -> list[float]:
-    """Returns, for each unit of a text, how many points the best unit has more. ``held``: the words of each unit.
-
-    A word of ``asked`` in n of N units is worth log(1 + N / n) points, so no list of common words is needed.
-    """
+    """Returns, for each unit of a text, how many points the best unit has more. ``held``: the words of each unit. A
+    word of ``asked`` in n of N units is worth log(1 + N / n) points, so no list of common words is needed."""
     counts = Counter(word for unit in held for word in unit & asked)
     worth = {word: math.log(1 + len(held) / n) for word, n in counts.items()}
     points = [sum(worth[word] for word in sorted(unit & asked)) for unit in held]  # sorted: sums are reproducible
@@ -172,11 +165,9 @@ def _words(question: str) -> list[str]:
 
 
 def are_two_languages(question: str, text: str, tokenize: Callable[[str], Sequence[int]]) -> bool:
-    """Returns whether question and text seem to be in two languages, of which the model knows only one well.
-
-    A tokenizer keeps most words of languages that its model has read much of, and splits those of others: SmolLM2 makes
-    1.0 to 1.2 tokens of an English word in lower case, 1.8 to 2.5 of a Spanish or German one (XQuAD).
-    """
+    """Returns whether question and text seem to be in two languages, of which the model knows only one well. A
+    tokenizer keeps most words of languages that its model has read much of, and splits those of others: SmolLM2 makes
+    1.0 to 1.2 tokens of an English word in lower case, 1.8 to 2.5 of a Spanish or German one (XQuAD)."""
     tokens = _tokens_a_word(question, 3, tokenize), _tokens_a_word(text, _ENOUGH, tokenize)
     return 0 < min(tokens) < _KNOWN and max(tokens) > _SPLIT
 

@@ -31,8 +31,8 @@ class Catalog:
 
     @classmethod
     def load(cls) -> Catalog:
-        """Loads the shipped models.toml, then the user's own. A user's entry replaces the whole shipped entry of the
-        same name. Raises ModelError if a file is unreadable or wrong."""
+        """Loads the shipped models.toml and the user's own, whose entries replace shipped ones of the same name. Raises
+        ModelError if a file is unreadable or wrong."""
         return cls(read_models(package_file("models.toml")) | read_models(own_file()))
 
     def __iter__(self) -> Iterator[ModelEntry]:
@@ -178,9 +178,9 @@ def memory_of(machine: str) -> int:
 
 
 def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
-    """Returns the models that fit in ``memory`` bytes, best first, each with its longest context. The model's file,
-    WORKING_SPACE, and the context's f16 KV cache and other needs take at most MEMORY_SHARE of the memory. For a writer,
-    the judge must fit too, if the catalog has the judge."""
+    """Returns the models that fit in ``memory`` bytes, best first, each with its longest context. File, WORKING_SPACE,
+    f16 KV cache and the context's other needs take at most MEMORY_SHARE of the memory; of a writer, also the judge, if
+    the catalog has it."""
     entries = sorted(catalog, key=lambda entry: -entry.rank)
     judge = next((entry for entry in entries if entry.name == EMBEDDED), None)
     found = []

@@ -1,5 +1,5 @@
-"""Conversion of all-MiniLM-L6-v2 (Wang et al. 2020; Apache-2.0) to GGUF. The publisher's weights are in a package, as a
-zip archive with config.json, tokenizer.json and model.safetensors. The result has the same bytes on every machine."""
+"""Conversion of all-MiniLM-L6-v2 (Wang et al. 2020; Apache-2.0) to GGUF. A package has the publisher's weights as a zip
+archive of config.json, tokenizer.json and model.safetensors. The result has the same bytes on every machine."""
 
 from __future__ import annotations
 

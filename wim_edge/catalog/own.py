@@ -23,11 +23,9 @@ _KV_CELLS = 4096
 
 
 def entry_of(path: Path, name: str, source: ModelSource, licence: str) -> ModelEntry:
-    """Returns the entry for a model file, from the file's header. Raises ModelFileError if the file is no model.
-
-    The rank is one above all known models with smaller files, so that the best model that fits stays the default. A
-    model without a chat template has rank 1. An embedding model has rank 0 and is never the default.
-    """
+    """Returns the entry for a model file, from the file's header. The rank is one above all known models with smaller
+    files, so that the best model that fits stays the default; 1 without a chat template; 0 for an embedding model,
+    which is never the default. Raises ModelFileError if the file is no model."""
     from wim_edge.engine.gguf import read_header
     from wim_edge.engine.memory_estimate import kv_bytes
 
@@ -88,8 +86,9 @@ def from_file(path: Path, name: str | None) -> ModelEntry:
 
 
 def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntry, str]:
-    """Returns (entry, licence) for one GGUF file of a repository; `completed` completes the entry after the download.
-    ``wanted``: a part of the file's name; of several, Q4_K_M is taken. Raises InvalidRequestError, DownloadError."""
+    """Returns (entry, licence) for one GGUF file of a repository; `completed` adds the facts in the header once the
+    file is here. ``wanted``: a part of the file's name; of several files, Q4_K_M is taken. Raises InvalidRequestError,
+    DownloadError."""
     from wim_edge.catalog.hub import files_of
 
     licence, files = files_of(repo)

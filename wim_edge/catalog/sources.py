@@ -14,8 +14,8 @@ from wim_edge.settings import Paths, check_online
 
 
 def locate(entry: ModelEntry) -> Path | None:
-    """Returns the path of the entry's requantized copy on this disk, else of the entry's file, else None. Uses no
-    network, and imports no package's code."""
+    """Returns the path of the entry's requantized copy on this disk, else of its file, else None. Uses no network, and
+    imports no package."""
     copy = requantized_copy(entry)
     if copy and copy.is_file():
         return copy
@@ -73,8 +73,8 @@ def is_ready(entry: ModelEntry) -> bool:
 
 
 def fetch(entry: ModelEntry, progress: Progress = lambda done, total: None) -> Path:
-    """Downloads the entry's file if necessary, verifies the file, and makes the requantized copy. Returns the file's
-    path, not the copy's. A copy that cannot be made, as on a full disk, is no error. Raises ModelError."""
+    """Downloads the entry's file if necessary, verifies it, and makes the requantized copy, unless that fails, as on a
+    full disk. Returns the file's path, not the copy's. Raises ModelError."""
     path, copy = _fetch_verified(entry, progress), requantized_copy(entry)
     if copy and entry.requantized:
         from wim_edge.engine.gguf import read_header
@@ -91,10 +91,8 @@ def fetch(entry: ModelEntry, progress: Progress = lambda done, total: None) -> P
 
 def _fetch_verified(entry: ModelEntry, progress: Progress) -> Path:
     """Returns the path of the entry's verified file, from the first source that works. Replaces a damaged copy of ours.
-
-    Raises DownloadError (network, checksum; if all sources fail, the message names each), DiskError at once, without
-    trying other sources, ModelFileError (no usable GGUF model), and ModelNotFoundError for a path without a file.
-    """
+    Raises DownloadError (network, checksum; if all sources fail, the message names each), DiskError without trying
+    other sources, ModelFileError (no usable GGUF model), and ModelNotFoundError for a path without a file."""
     failures: dict[ModelSource, ModelError] = {}
     for source, path in _located(entry):
         try:

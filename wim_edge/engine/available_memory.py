@@ -1,8 +1,6 @@
-"""The memory that this process may use: the machine's memory, or less if a limit applies.
-
-Control groups (Linux, versions 1 and 2: containers, systemd's MemoryMax) limit memory; ``ulimit -v`` limits address
-space. The kernel kills a process above a group's limit. If address space runs out, llama.cpp ends the process.
-"""
+"""The memory that this process may use: the machine's, or less under a limit. Control groups (Linux, versions 1 and 2:
+containers, systemd's MemoryMax) limit memory; the kernel kills a process above their limit. ``ulimit -v`` limits
+address space; when it runs out, llama.cpp ends the process."""
 
 from __future__ import annotations
 

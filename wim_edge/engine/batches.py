@@ -15,10 +15,8 @@ N_OUTPUTS = 32
 
 def batches(n: int, size: int) -> list[tuple[int, int]]:
     """Returns (start, end) of each batch, end exclusive, if ``n`` tokens are divided into batches of at most ``size``.
-
-    The last batch gets at least two tokens where possible: llama.cpp uses other code, with other rounding, for a single
-    token (docs/robustness.md). So results do not depend on ``size``.
-    """
+    The last batch gets at least two tokens where possible, so that results do not depend on ``size``: for a single
+    token, llama.cpp uses other code with other rounding (docs/robustness.md)."""
     edges = [*range(0, n, size), n]
     if n > size > 2 and n % size == 1:
         edges[-2] -= 1
@@ -28,8 +26,8 @@ def batches(n: int, size: int) -> list[tuple[int, int]]:
 def grouped(
     parts: Iterable[T], costs: Callable[[T], tuple[int, int]], most: int, most_others: int
 ) -> Iterator[list[T]]:
-    """Yields groups of consecutive parts. ``costs`` returns two costs of a part. In a group, the first costs add up to
-    at most ``most``, the second costs to at most ``most_others``. A part above a limit is alone in its group."""
+    """Yields groups of consecutive parts. ``costs`` returns two costs of a part; in a group, the first ones add up to
+    at most ``most``, the second ones to at most ``most_others``. A part that exceeds a limit is alone in its group."""
     group: list[T] = []
     used = others = 0
     for part in parts:
@@ -44,8 +42,8 @@ def grouped(
 
 
 def fill(batch: Any, parts: Seq[tuple[int, int, Seq[int], int]]) -> list[int]:
-    """Fills a llama_batch with parts: (sequence id, first position, tokens, number of final tokens that need logits).
-    Returns the indices in the batch of all tokens that need logits."""
+    """Fills a llama_batch with parts (sequence id, first position, tokens, n). The last n tokens of a part need logits;
+    returns the indices of all these tokens in the batch."""
     n, wanted = 0, []
     for seq_id, position, tokens, rows in parts:
         first_row = len(tokens) - rows

@@ -1,12 +1,6 @@
 """The only module that imports llama_cpp. It handles llama.cpp's log and devices, delays Ctrl-C, opens model files, and
-tells which features of this machine the build of llama.cpp uses.
-
-A fingerprint is a hash of llama.cpp's build and a model's files: a KV cache depends on both. To save time, the hash
-covers only each file's size, header (in a later shard, the first 64 KiB) and 64 evenly spaced blocks of weights.
-
-llama.cpp's log goes to the logger `wim_edge.llama`, which is silent unless the application configures logging.
-Importing llama_cpp sets a log callback, so this module sets its own callback afterwards.
-"""
+lists the features of this machine that the build of llama.cpp uses. The log goes to the logger `wim_edge.llama`, which
+is silent unless the application configures logging."""
 
 from __future__ import annotations
 
@@ -38,10 +32,8 @@ from wim_edge.system.atomic_files import replace_file
 @contextmanager
 def _short_spins() -> Iterator[None]:
     """Makes OpenMP libraries that the block loads spin only briefly at barriers, unless the user has configured this.
-
-    llama.cpp has a barrier after every graph node. By default GNU OpenMP spins there for milliseconds, which keeps
-    other processes off the core: two readings at once on two cores reach 0.2 tokens/s each; with GOMP_SPINCOUNT, 23.
-    """
+    llama.cpp has a barrier after every graph node, where GNU OpenMP spins for milliseconds and keeps other processes
+    off the core: two readings on two cores reach 0.2 tokens/s each; with GOMP_SPINCOUNT, 23."""
     if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
         yield
         return
@@ -180,8 +172,9 @@ class Device:
 
 @cache
 def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns the C function ``ggml_backend_{name}`` with these result and argument types. It is taken from libllama: a
-    wheel's libggml.so and libggml.so.0 have separate device registries. On Windows, it is in ggml or ggml-base."""
+    """Returns the C function ``ggml_backend_{name}`` with these result and argument types. It is taken from libllama,
+    because a wheel's libggml.so and libggml.so.0 have separate device registries; on Windows, from ggml or
+    ggml-base."""
     libraries = [llama_library]
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
@@ -221,12 +214,10 @@ def devices() -> list[Device]:
 
 
 def model_params(weights: Collection[int] = ()) -> Any:
-    """Returns llama.cpp's parameters for loading a model that has these weight types (enum ggml_type).
-
-    By default llama.cpp may copy the weights to another layout. The parameters forbid the copy in two cases. With AMX,
-    llama.cpp crashes if a GCC older than 13 built it (llama.cpp's issue 20824). With AVX-512, a model with copied Q4_K
-    weights computes more slowly, takes more memory and opens later (docs/choices.md, the engine).
-    """
+    """Returns llama.cpp's parameters for loading a model that has these weight types (enum ggml_type). By default
+    llama.cpp copies some weights to another layout. The parameters forbid this with AMX, where llama.cpp crashes if a
+    GCC older than 13 built it (its issue 20824), and with AVX-512 for Q4_K weights, whose copy is slower and takes more
+    memory (docs/choices.md, the engine)."""
     params, features = lib.llama_model_default_params(), system_info()
     is_loss = "AMX_INT8 = 1" in features or ("AVX512 = 1" in features and _Q4_K in weights)
     params.use_extra_bufts = params.use_extra_bufts and not is_loss
@@ -257,7 +248,9 @@ def signals_held() -> Iterator[None]:
 
 
 def fingerprint(header: GGUFHeader) -> str:
-    """Returns a hash of the model's files and of llama.cpp's build, as 32 hexadecimal digits. Raises OSError."""
+    """Returns a hash of llama.cpp's build and a model's files, on which a KV cache depends: 32 hexadecimal digits. To
+    save time, it covers each file's size, header (in a later shard, the first 64 KiB) and 64 evenly spaced blocks of
+    weights. Raises OSError."""
     digest = hashlib.blake2b(BUILD.encode(), digest_size=16)
     weights = sum(tensor.nbytes or 0 for tensor in header.tensors)
     for number, path in enumerate(shards(header.path)):

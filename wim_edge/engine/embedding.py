@@ -1,8 +1,6 @@
-"""An embedding model, loaded by llama.cpp: maps texts to vectors, and similar texts to near vectors.
-
-Models like BERT attend in both directions and keep no cache; decoders that were trained to embed (Qwen3) work too. The
-model's file names the pooling, which makes one vector of a text's token vectors; the default is the mean.
-"""
+"""An embedding model, loaded by llama.cpp: maps texts to vectors, and similar texts to near vectors. Models like BERT
+attend in both directions and keep no cache; decoders trained to embed (Qwen3) work too. The model's file names the
+pooling, which makes one vector of a text's token vectors; the default is the mean."""
 
 from __future__ import annotations
 
@@ -51,8 +49,8 @@ _INSTRUCTIONS = (
     ("qwen3-embedding", ("Instruct: Given a question, retrieve passages that answer it\nQuery:", "")),
     ("embeddinggemma", ("task: search result | query: ", "title: none | text: ")),
 )
-"""Pairs (part of a model's name, (instruction before a question, instruction before a text)), from the models' cards.
-The first pair whose part is in a model's name applies. GGUF files do not contain the instructions."""
+"""Pairs (part of a model's name, (instruction before a question, instruction before a text)), from the models' cards:
+GGUF files do not contain the instructions. The first pair whose part is in a model's name applies."""
 
 
 class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):

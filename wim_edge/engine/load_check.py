@@ -1,8 +1,6 @@
-"""A check, in a child process, that llama.cpp can load and use a model file.
-
-`gguf.py` checks the header, but llama.cpp aborts for other reasons too. So a child process first loads and uses each
-file that no catalog lists. A passed check counts until the file's path, size or time, or llama.cpp's build, changes.
-"""
+"""A check, in a child process, that llama.cpp can load and use a model file: llama.cpp may abort even if the header is
+sound (`gguf.py`). Each file that no catalog lists is checked, until it passes. A pass counts until the file's path,
+size or time, or llama.cpp's build, changes."""
 
 from __future__ import annotations
 

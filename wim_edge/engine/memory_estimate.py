@@ -1,8 +1,6 @@
 """The memory that a model and its context need, estimated from the GGUF header, and the memory that is free for them.
-
 The formulas are llama.cpp's. The KV cache is cells x layers x KV heads x (key + value length). The compute buffer holds
-the live tensors of the widest layer for each token of a batch. docs/results.md compares estimates with measured peaks.
-"""
+the live tensors of the widest layer for each token of a batch. docs/results.md compares estimates with peaks."""
 
 from __future__ import annotations
 

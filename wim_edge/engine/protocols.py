@@ -1,10 +1,7 @@
-"""The engine's interfaces. `wim_edge.engine.model` implements them with llama.cpp, `wim_edge.testing` with scripted
-outputs and without a native library.
-
-    Model     one GGUF file: tokenizer and metadata    (llama_model)
-    Context   a KV cache of n_ctx cells for a model    (llama_context)
-    Sequence  a sequence of tokens in that cache       (llama_seq_id)
-"""
+"""The engine's interfaces: Model (one GGUF file: tokenizer and metadata; llama_model), Context (a KV cache of n_ctx
+cells for a model; llama_context) and Sequence (a sequence of tokens in that cache; llama_seq_id).
+`wim_edge.engine.model` implements them with llama.cpp, `wim_edge.testing` with scripted outputs and without a native
+library."""
 
 from __future__ import annotations
 
@@ -73,7 +70,7 @@ class StateFile:
 @dataclass(frozen=True)
 class Snapshot:
     """A sequence saved outside the cache: tokens, llama.cpp's state, and the logits after the last token. ``marks``:
-    partial states by position, from which recurrent and windowed memories fork. The sequence shares the arrays."""
+    partial states by position, from which recurrent and windowed memories fork. The sequence uses the same arrays."""
 
     tokens: tuple[int, ...]
     state: SequenceState | StateFile
@@ -117,9 +114,9 @@ class Sequence(Protocol):
         """Replaces the sequence's content with a snapshot, without evaluating tokens. Raises EngineError."""
 
     def append_kept(self, snapshot: Snapshot, at: int) -> bool:
-        """Appends a snapshot's tokens from its position ``at`` on, without evaluating them again: their cells move to
-        new positions. These tokens have not attended to this sequence. Returns False, and appends nothing, if the
-        memory cannot move cells or has no room for the snapshot."""
+        """Appends a snapshot's tokens from its position ``at`` on without evaluating them: their cells move to new
+        positions. These tokens have not attended to this sequence. Returns False, and appends nothing, if the cells
+        cannot move or the context has no room for the snapshot."""
 
     def close(self) -> None: ...
 
@@ -234,6 +231,6 @@ class Embedder(Protocol):
 
     def embed(self, inputs: Iterable[Seq[int]], check: Callable[[], None]) -> Iterator[Vector]:
         """Yields the unit vector of each text, a list of token ids, without adding an instruction. ``check``: see
-        `texts`. Raises InvalidRequestError for a number that is not a token id."""
+        `texts`. Raises InvalidRequestError for a number that is no token id."""
 
     def close(self) -> None: ...

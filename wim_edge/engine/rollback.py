@@ -1,10 +1,10 @@
 """Strategies to fork and truncate sequences, one per kind of memory; and the saved states that they use.
 
-ByPosition      plain attention: cells are shared and freed by token position.
-ByHeldPosition  sliding windows with a full-size cache: also by position. A second sequence id owns the same cells,
-                because llama.cpp reuses cells outside the window that have only one owner.
-ByState         recurrent and hybrid memories, and window-sized caches: the attention part by position, the rest from
-                a saved partial state. The tokens after the saved state are evaluated again.
+ByPosition      plain attention: cells are shared and freed by token position
+ByHeldPosition  sliding window in a full-size cache: the same. A second sequence id owns the same cells, because
+                llama.cpp reuses cells outside the window that have only one owner
+ByState         recurrent and hybrid memories, and window-sized caches: the attention part by position; the rest is
+                restored from a saved partial state, and the tokens after it are evaluated again
 
 llama.cpp does not reject a bad fork, but computes wrong logits. So `verify` checks a sequence's end after a change.
 """
@@ -166,9 +166,8 @@ class ByState(ByPosition):
 
 class ByHeldPosition(ByState):
     """A strategy that forks and truncates by position. A second sequence id (id + n_sequences) owns the same cells, so
-    llama.cpp keeps them. After a restore, the cache holds only the last window. If an operation needs earlier cells,
-    this class works as ByState does.
-    """
+    llama.cpp keeps them. After a restore, the cache holds only the last window: what needs earlier cells is done as in
+    ByState."""
 
     ids_per_sequence = 2
 
@@ -236,8 +235,8 @@ _LARGE = 1 << 26  # bytes: a smaller state is saved without checking the free me
 
 
 def state_size(seq: Sequence, *, partial: bool = False) -> int:
-    """Returns the size of a sequence's state in bytes. ``partial``: counts only what can't be cut back by position: the
-    recurrent state or the sliding-window cache, whichever the model has (LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)."""
+    """Returns the size of a sequence's state in bytes. ``partial``: only of the part that has no positions, the
+    recurrent state or the sliding-window cache (LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)."""
     return int(lib.llama_state_seq_get_size_ext(seq.context.handle, seq.id, int(partial)))
 
 

@@ -1,8 +1,6 @@
-"""llama.cpp's RPC: models run on devices of other machines, in addition to or instead of this machine's devices.
-
-llama.cpp aborts if a server disappears, is no RPC server, or has another version (ggml-rpc.cpp, RPC_STATUS_ASSERT). So
-servers are registered only in a separate process, which calls `allow_rpc`.
-"""
+"""llama.cpp's RPC: models run on devices of other machines, besides or instead of this machine's. llama.cpp aborts if a
+server disappears, is no RPC server, or has another version (ggml-rpc.cpp, RPC_STATUS_ASSERT). So servers are registered
+only in a process that calls `allow_rpc`, which its parent watches."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ def connected(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection
 
 @contextmanager
 def transaction(path: Path, *, create: bool = True) -> Iterator[sqlite3.Connection]:
-    """Yields a connection in a write transaction; other connections may read meanwhile. The transaction is undone if
-    the block raises or the process is killed. Raises sqlite3.Error."""
+    """Yields a connection in a write transaction; others may read meanwhile. The transaction is undone if the block
+    raises or the process is killed. Raises sqlite3.Error."""
     with connected(path, create=create) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")

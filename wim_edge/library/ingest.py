@@ -59,11 +59,9 @@ class _Options:
 def add(
     library: Library, paths: Iterable[str | Path], *, prune: bool = False, limits: Limits = DEFAULTS
 ) -> Iterator[IngestResult]:
-    """Adds files, and all files in folders and their subfolders, to a library; yields each file's result.
-
-    A file is read again only if its bytes have changed, or it was renamed. A moved file keeps its documents. ``prune``:
-    removes the documents of files that are now missing from these folders, or excluded (see `sync`).
-    """
+    """Adds files, and all files in folders and their subfolders, to a library; yields each file's result. A file is
+    read again only if its bytes or its name have changed; a moved file keeps its documents. ``prune``: also removes the
+    documents of files in these folders that are now missing or excluded (see `sync`)."""
     options = _Options(prune, limits=limits)
     for root in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
         if is_folder := os.path.isdir(root):
@@ -79,15 +77,11 @@ def sync(
     written: Container[str] = (),
 ) -> Iterator[IngestResult]:  # fmt: skip
     """Updates a library from the files and folders that were added to it; yields each file's result. Removes the
-    documents of missing and excluded files; `Library.restore` can restore these documents. The documents of a folder
-    that is now empty or missing stay, because the folder's disk may not be mounted.
-
-    Args:
-        remove_missing: True to remove the documents of empty and missing folders, too.
-        seconds: the time limit. Files that would take longer wait for the next call. While a file waits, nothing is
-            removed, because the waiting file may be a missing one under another name.
-        written: paths of files that were just written. These are compared even if their size and times are unchanged.
-    """
+    documents of missing and excluded files, which `Library.restore` can restore. The documents of an empty or missing
+    folder stay, because its disk may not be mounted, unless ``remove_missing``. ``seconds``: the time limit; files that
+    would take longer wait for the next call. While a file waits, nothing is removed: it may be a missing file under
+    another name. ``written``: paths of files that were just written, which are compared even if their size and times
+    are unchanged."""
     options = _Options(True, remove_missing, limits, time.monotonic() + seconds, written)
     for root in library.roots():
         yield from _compare(library, root, options)
@@ -181,8 +175,8 @@ def files_of(root: Path, known: Container[str] = (), named: Iterable[Path] = ())
 def _one(
     library: Library, path: Path, known: Mapping[str, SourceFile], missing: Container[str], options: _Options
 ) -> Generator[IngestResult, None, tuple[IngestResult, str]]:
-    """Updates the library from one file. Yields a result for each recognised page of a scan. Returns (the file's
-    result, the path under which the library already had a file with the same bytes, or an empty text)."""
+    """Updates the library from one file; yields a result for each recognised page of a scan. Returns (the file's
+    result, the path at which the library had a file with the same bytes, or an empty text)."""
     name = str(path)
     had = known.get(name)
     n_had = had.documents if had else 0
@@ -231,8 +225,8 @@ def _one(
 
 
 def documents_in(path: Path, limits: Limits | None = None) -> tuple[list[tuple[str, Document]], str]:
-    """Returns a file's (title, document) pairs, and a note on text that is missing (may be empty). ``limits`` None: no
-    limit on rows. Raises DocumentError, InvalidRequestError."""
+    """Returns a file's (title, document) pairs, and a note on missing text (may be empty). ``limits`` None: no limit on
+    rows. Raises DocumentError, InvalidRequestError."""
     if path.name.lower().endswith(ROWS):
         try:
             rows = parse_rows(path, lambda row, number: [_row(path, row, number)], _LAYOUT, limits)
@@ -300,8 +294,8 @@ class InStep:
         self._compared: dict[str, float] = {}
 
     def bring(self, library: Library, limits: Limits) -> str:
-        """Updates a library from its files with `sync`, for about `SECONDS`. Returns a message about changed files and
-        about files that are not read yet; empty if there are no such files."""
+        """Updates a library from its files, for about `SECONDS`. Returns a message about changed files and files that
+        are not read yet; empty without such files."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""

@@ -5,8 +5,8 @@
     passage    a piece of a document, at most `PASSAGE_CHARS` long, with its words in an FTS5 index for BM25
     removed    the documents of files that a sync removed (`Library.removed_documents`)
 
-Each file is added in one transaction, so a killed process leaves no partial documents. A model's index, which
-`wim_edge.recall` builds, is a file in the same folder. The index names the version of the library that it covers.
+Each file is added in one transaction, so a killed process leaves no partial documents. A model's index (built by
+`wim_edge.recall`) names the version of the library that it covers.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class RemovedDocument:
 
 
 class Library:
-    """A user's library. ``create``: True creates a missing library. Raises LibraryError if the library is missing or
-    cannot be read, InvalidRequestError for an invalid name."""
+    """A user's library. ``create``: creates a missing one. Raises LibraryError if the library is missing or cannot be
+    read, InvalidRequestError for an invalid name."""
 
     def __init__(self, name: str, paths: Paths | None = None, *, create: bool = False) -> None:
         self.name, self.folder = name, folder_of(name, paths)

@@ -1,10 +1,7 @@
-"""The prompt cache on disk: a document is read once, and its saved KV cache serves later questions.
-
-A saved state is found by a digest of its tokens and a fingerprint of everything that affects the cache's values (model
-file, cache types, build of llama.cpp). So if a text begins like a saved one, only the rest of the text is read.
-
-A disk failure is reported once and never stops a reading: the text is read again.
-"""
+"""The prompt cache on disk: a document is read once, and its saved KV cache serves later questions. A state is found by
+a digest of its tokens and a fingerprint of all that its values depend on (model file, cache types, build of llama.cpp).
+So if a text begins like a saved one, only the rest is read. A disk failure is reported once and never stops a
+reading."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ _ABANDONED = 3600.0  # seconds: an older file that is not in the index was left 
 
 class ReadingStore:
     """A folder of saved readings. ``limit``: the most bytes of all readings; None: a tenth of the space that is free or
-    used by readings, at most 20 GB. Raises OSError, sqlite3.Error."""
+    used by readings, 20 GB at most. Raises OSError, sqlite3.Error."""
 
     def __init__(self, folder: Path, limit: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -196,8 +193,9 @@ class SavedReading:
             self._taken += size
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
-        """Makes `close` keep states that earlier questions saved for ``windows`` and this question did not load. A
-        window is (number, tokens, ascending ends of prefixes). Returns {window number: number of its saved tokens}."""
+        """Makes `close` keep states that earlier questions saved for ``windows`` and this question did not load.
+        ``windows``: triples (number, tokens, ascending ends of prefixes). Returns {window number: number of its saved
+        tokens}."""
         known: dict[int, int] = {}
         held: dict[str, int] = {}
         if self._states and not self._broken:  # otherwise `close` drops no states

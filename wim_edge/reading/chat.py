@@ -1,8 +1,6 @@
-"""The chat format: the tokens that a model's chat template puts around the system text and the messages.
-
-The template is rendered with marks in place of these texts, and split at the marks. Only the template's own parts may
-become control tokens. The texts are tokenized as plain text, so no document and no question can forge a turn.
-"""
+"""The chat format: the tokens that a model's chat template puts around the system text and the messages. The template
+is rendered with marks in place of these texts, and split at the marks. Only the template's own parts may become control
+tokens; the texts are tokenized as plain text, so no document and no question can forge a turn."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ Message = tuple[str, str]
 @dataclass(frozen=True)
 class ChatFormat:
     """The tokens around the texts of a prompt: ``before_system + system text + before_user + user text + after_user``.
-
-    A base model gets BOS, and a blank line before the user text. Its answer ends at a blank line or a prompt label.
-    """
+    A base model gets BOS, and a blank line before the user text; its answer ends at a blank line or a prompt label."""
 
     is_chat: bool
     before_system: tuple[int, ...]
@@ -42,8 +38,8 @@ class ChatFormat:
 
 
 def chat_format(model: Model, variables: Mapping[str, Any] | None = None) -> tuple[ChatFormat, str | None]:
-    """Returns (the model's chat format, None). If the chat template can't be used, returns (a format for plain text, a
-    warning). ``variables``: more values for the template, by name."""
+    """Returns (the model's chat format, None); or (a format for plain text, a warning) if the chat template can't be
+    used. ``variables``: more values for the template, by name."""
     template = model.info.chat_template
     bos = tuple(model.bos_tokens)
     stops = ("\n\n", "\nQuestion:", "\nNote:", "\nAnswer:")
@@ -87,8 +83,8 @@ def conversation(model: Model, messages: Seq[Message], variables: Mapping[str, A
 def _split(
     template: str, model: Model, variables: Mapping[str, Any] | None, messages: Seq[Message]
 ) -> tuple[Seq[Message], list[str]]:
-    """Returns the messages, and the template's own texts before, between and after the messages. If the template has no
-    system turn, the first user message returned begins with the system text. Raises TemplateError."""
+    """Returns the messages, and the template's own texts before, between and after them. Without a system turn in the
+    template, the first user message returned begins with the system text. Raises TemplateError."""
     marks = [f"[[wim-edge:{n}]]" for n in range(len(messages))]
     marked = [(role, mark) for (role, _), mark in zip(messages, marks, strict=True)]
     runs = []

@@ -1,9 +1,6 @@
-"""A model's chat template, rendered in a child process.
-
-The template comes with the model's file and is untrusted code. Jinja's sandbox keeps such code from the machine's
-files, but not from endless loops or memory exhaustion. So a child process with limits renders the template. The child
-runs this file as a script, so the file imports nothing from this package.
-"""
+"""A model's chat template, rendered in a child process with limits. The template comes with the model's file and is
+untrusted code: Jinja's sandbox keeps it from the machine's files, but not from endless loops or too much memory. The
+child runs this file as a script, so the file imports nothing from this package."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Completions: the model continues a conversation or a text, without documents.
-
-The last prompt and its answer stay in the cache. If the next prompt begins with the same tokens, these are reused.
-"""
+"""Completions: the model continues a conversation or a text, without documents. The last prompt and its answer stay in
+the cache, and the next prompt reuses the tokens with which it begins like them."""
 
 from __future__ import annotations
 
@@ -62,11 +60,9 @@ class Completer:
         self, tokens: Seq[int], settings: Settings, control: Control, top: int | None, grammar: Grammar | None,
         *, chat: bool,
     ) -> Iterator[events.Event]:  # fmt: skip
-        """Yields the events of a completion in the context that `open` returned.
-
-        ``top``: how many of the likeliest tokens to report at each position; None: no log-probabilities. ``grammar``:
-        restricts the text; repeats then don't end the text. ``chat``: True if the prompt is a conversation.
-        """
+        """Yields the events of a completion in the context that `open` returned. ``top``: how many of the likeliest
+        tokens to report at each position; None: no log-probabilities. ``grammar``: restricts the text, which repeats
+        then don't end. ``chat``: True if the prompt is a conversation."""
         clock, model, context, sequence = Timings(), self._model, self._context, self._sequence
         assert context is not None
         assert sequence is not None

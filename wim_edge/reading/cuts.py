@@ -1,10 +1,6 @@
-"""Cuts in a text that a model writes, before a person sees it: at a repeat, and at an echo of the prompt.
-
-    Repeats   ends the text where eight words in a row occur again, or where one to four words come three times in a row
-    Echoes    ends the text before a line that begins with a prompt label; drops labels at the text's beginning
-
-Both classes take the text in pieces and return the clear part, which no later word can cut. They hold back the rest.
-"""
+"""Cuts in a text that a model writes, before a person sees it: at an echo of the prompt (`Echoes`), then at a repeat
+(`Repeats`). Both classes take the text in pieces and return the clear part, which no later word can cut. They hold back
+the rest."""
 
 from __future__ import annotations
 
@@ -48,7 +44,8 @@ class _Cut:
 
 @dataclass
 class Repeats(_Cut):
-    """Cuts a text where it begins to repeat itself, and drops a list number in front of the repeat."""
+    """Cuts a text where eight words in a row occur again, or where one to four words come three times in a row. Drops a
+    list number in front of the repeat."""
 
     _at: int = 0
     """The offset of the first word that is not examined yet. The text's last word waits: it may be incomplete."""

@@ -1,8 +1,6 @@
-"""The events of a reading: frozen dataclasses with a JSON form (docs/events.md).
-
-The runtime yields these events from one generator. The command line, the server and host applications consume them.
-Consumers of the JSON should ignore unknown types; `from_dict` refuses them.
-"""
+"""The events of a reading: frozen dataclasses with a JSON form (docs/events.md). The runtime yields them from one
+generator to the command line, the server and host applications. Consumers of the JSON should ignore unknown types;
+`from_dict` refuses them."""
 
 from __future__ import annotations
 
@@ -31,8 +29,8 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class QuestionSettled(Event):
-    """The question as it will be asked: ``asked_as``. ``why``: ``question`` referred to the turn before and was
-    restated; or a message was unclear, and both fields hold the question that was found in the message."""
+    """The question as it will be asked: ``asked_as``. ``why``: the reason for a change. If a message was unclear, both
+    fields hold the question that was found in the message."""
 
     type = "question.settled"
     question: str

@@ -1,10 +1,7 @@
-"""Decoding: one token at a time, returned as whole characters.
-
-Grounded decoding: a small model miscopies numbers, codes, dates in figures and addresses, or makes them up. So each
-such value that a model writes must be in the passages: each token of the value must continue a value there, or end
-where that value ends. If no token allows this, the model continues freely, and the value is reported
-(`wim_edge.answer.wording.unsupported`).
-"""
+"""Decoding: one token at a time, returned as whole characters. Grounded decoding: small models miscopy numbers, codes,
+dates in figures and addresses, or make them up. So each such value that a model writes must be in the passages: each
+token must continue a value there, or end where that value ends. If no token allows this, the model continues freely,
+and the value is reported (`wim_edge.answer.wording.unsupported`)."""
 
 from __future__ import annotations
 
@@ -47,8 +44,8 @@ class Grounding:
         self._values = frozenset(part.casefold() for value in found for part in (value, *_parts(value)))
 
     def chosen(self, written: str, logits: Logits, choose: Callable[[Logits], int]) -> int:
-        """Returns the token that ``choose`` takes after ``written``, the text so far. If this token adds an unknown
-        value, ``choose`` takes again, among likely tokens that add none. Without such tokens, the first token stays."""
+        """Returns the token that ``choose`` takes after ``written``, the text so far. If this token makes an unknown
+        value, ``choose`` takes again among likely tokens that make none; if there are none, the first token stays."""
         before, wish = written[-_SEEN:], choose(logits)
         if self._may_follow(before, wish):
             return wish
@@ -87,28 +84,19 @@ class Grounding:
 
 @dataclass
 class Generation:
-    """The decoding of one text. Iterate `pieces`; then ``text``, ``n_tokens`` and ``finish_reason`` hold the outcome.
-
-    Args:
-        refusal: words in lower case. A text that begins with these words, in any case, ends there and stays empty.
-        strip: True drops leading white space.
-        straight: True leaves echoes and repeats in the text, as for a completion.
-        may_loop: True goes on when the model repeats itself.
-        grounding: allows only values that are in the passages; None: allows any value.
-        labels: the prompt labels that are echoes at a line's beginning (`wim_edge.reading.cuts`).
-    """
+    """The decoding of one text. Iterate `pieces`; then ``text``, ``n_tokens`` and ``finish_reason`` are set."""
 
     model: Model
     sequence: Sequence
     sampler: Sampler
     max_tokens: int
     stops: tuple[str, ...] = ()
-    refusal: str = ""
-    strip: bool = True
-    straight: bool = False
-    may_loop: bool = False
-    grounding: Grounding | None = None
-    labels: tuple[str, ...] = LABELS
+    refusal: str = ""  # words in lower case: a text that begins with them, in any case, ends there and stays empty
+    strip: bool = True  # drops leading white space
+    straight: bool = False  # leaves echoes and repeats in the text, as for a completion
+    may_loop: bool = False  # goes on when the model repeats itself
+    grounding: Grounding | None = None  # allows only values that are in the passages; None: any value
+    labels: tuple[str, ...] = LABELS  # the prompt labels that are echoes at a line's beginning (`cuts.py`)
     text: str = ""
     n_tokens: int = 0
     finish_reason: Literal["stop", "length", "repeated"] = "length"
@@ -119,8 +107,7 @@ class Generation:
 
     def pieces(self) -> Iterator[str]:
         """Yields the text in whole characters until an end-of-generation token, a stop text, ``max_tokens``, an echo or
-        a repeat. Holds back characters that may become a stop text or be cut. Raises Interrupted,
-        ContextOverflowError."""
+        a repeat. Holds back characters that may be cut later. Raises Interrupted, ContextOverflowError."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         held = written = ""
         tokens: list[int] = []

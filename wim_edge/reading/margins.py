@@ -1,7 +1,5 @@
-"""Margins: notes on segments, as quotations or in the model's own words (Writing in the Margins, section 3.2).
-
-A margin is decoded on a fork of the reading's sequence, directly after the margin's segment.
-"""
+"""Margins: notes on segments, as quotations or in the model's own words (Writing in the Margins, section 3.2). A margin
+is decoded on a fork of the reading's sequence, directly after its segment."""
 
 from __future__ import annotations
 
@@ -55,8 +53,7 @@ class MarginWriter:
         self.pointer = Pointer(self.model, self.context, self.resolved.run_tokens)
 
     def log_odds(self, sequence: Sequence) -> float:
-        """Returns the adapter's log-odds, in nats, that the sequence contains an answer; leaves the sequence
-        unchanged."""
+        """Returns the adapter's log-odds, in nats, that the sequence contains an answer; leaves it unchanged."""
         with sequence.fork() as branch, self.context.adapted():
             branch.append(self.plan.margin_prompt)
             return self.pointer.log_odds(branch.logits)
@@ -105,8 +102,7 @@ class MarginWriter:
 
     def point_again(self, index: int, start: int, end: int, room: int) -> Pointed | None:
         """Points into one paragraph of segment ``index``, read alone: the one around characters ``[start, end)`` of the
-        document. Returns None if the paragraph is nearly the whole segment, or does not fit into ``room`` tokens.
-        Raises Interrupted."""
+        document. Returns None if it is nearly the whole segment or needs over ``room`` tokens. Raises Interrupted."""
         planned = self.plan.segments[index]
         whole = planned.segment
         left = whole.text.rfind(_BETWEEN, 0, start - whole.start) + 1

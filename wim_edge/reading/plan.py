@@ -1,7 +1,5 @@
-"""The plan of a reading: segments, windows and the context's size. The plan is made before the reading starts.
-
-Nothing is cut silently: texts that exceed the context raise an error or, with margins, are read in windows.
-"""
+"""The plan of a reading, made before it starts: segments, windows and the context's size. Nothing is cut silently:
+texts that exceed the context raise an error or, with margins, are read in windows."""
 
 from __future__ import annotations
 
@@ -118,14 +116,9 @@ def make_plan(
     model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, documents: Seq[Document], query: str,
     scoring: int, tokenize: Tokenize,
 ) -> Plan:  # fmt: skip
-    """Returns the plan: the documents divided into segments and windows, and the context's size.
-
-    Args:
-        scoring: the number of cells that the relevance method needs.
-        tokenize: the model's tokenizer for documents; may raise to stop the planning.
-
-    Raises ContextOverflowError, InvalidRequestError.
-    """
+    """Returns the plan: the documents divided into segments and windows, and the context's size. ``scoring``: the
+    number of cells that the relevance method needs. ``tokenize``: the model's tokenizer for documents; may raise to
+    stop the planning. Raises ContextOverflowError, InvalidRequestError."""
     pattern, settings = resolved.pattern, resolved.settings
     most = context_limit(settings, model.info.n_ctx_train, model.largest_n_ctx)
     limit, larger = most.tokens, most.larger
@@ -273,9 +266,7 @@ def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegme
 
 def source_label(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
     """Returns the place of characters ``[start, end)`` in words, such as "report.pdf, page 12"; may be empty.
-
-    ``several``: True includes the document's name. ``lines``: True gives the line if there is no page or section.
-    """
+    ``several``: includes the document's name. ``lines``: gives the line if there is no page or section."""
     place = document.place(start, end)
     parts = [document.name] if several else []
     if place.page is not None:

@@ -1,7 +1,5 @@
-"""The prompt cache: windows of text, restored from a saved reading or evaluated and saved.
-
-The restored part of a window is a sequence of its own. Until this part is read, the reading's sequence is its fork.
-"""
+"""The prompt cache: windows of text, restored from a saved reading or evaluated and saved. The restored part of a
+window is a sequence of its own; until this part is read, the reading's sequence is its fork."""
 
 from __future__ import annotations
 

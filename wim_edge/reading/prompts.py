@@ -1,8 +1,6 @@
-"""The prompts, from the Jinja files in `templates/`; docs/how-it-works.md lists the variables of each template.
-
-A user's directory may replace any template. Base models, which have no turns, use `templates/base/`. Values are
-inserted as they are and never rendered again.
-"""
+"""The prompts, from the Jinja files in `templates/`; docs/how-it-works.md lists each template's variables. A user's
+directory may replace any template. Base models, which have no turns, use `templates/base/`. Values are inserted as they
+are and never rendered again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The quotation that carries an answer: the whole sentence, table row or list item around the answering words.
-
-Headings, numbering, dot leaders and punctuation alone are not quotations.
-"""
+Headings, numbering, dot leaders and punctuation alone are not quotations."""
 
 from __future__ import annotations
 
@@ -34,12 +32,10 @@ class Quotation:
 
 
 def quotation(document: Document, segment: Segment, start: int, end: int, longest: int) -> Quotation:
-    """Returns the quotation around characters ``[start, end)`` of the document, within the segment.
-
-    A quotation of more than ``longest`` characters is cut around this range, at clauses if possible. A line above that
-    introduces the quotation ("Account:") is included. If list items follow the line, as many as fit are included: one
-    item would look like the whole list.
-    """
+    """Returns the quotation around characters ``[start, end)`` of the document, within the segment. If it has over
+    ``longest`` characters, it is cut around this range, at clauses if possible. A line above that introduces it
+    ("Account:") is included; of a list below such a line, as many items as fit: one item would look like the whole
+    list."""
     text, at = segment.text, start - segment.start
     spans = unit_spans(text)
     first = next((n for n, (_, stop) in enumerate(spans) if at < stop), len(spans) - 1)
@@ -75,8 +71,8 @@ def on_one_line(text: str) -> str:
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
-    """Returns the ranges ``[start, end)`` of bare lines in the segment's text: headings, dot leaders, and lines without
-    words. If every line is bare, returns an empty list."""
+    """Returns the ranges ``[start, end)`` of bare lines in the segment's text: headings, dot leaders, lines without
+    words. Empty if every line is bare."""
     sections = {mark.section for mark in document.marks if mark.section}
     lines = list(line_spans(segment.text))
     following, found = "", []

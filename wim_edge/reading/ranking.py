@@ -1,10 +1,8 @@
-"""The ranking of segments: P(segment answers | question), the softmax of one logit per segment (Bayes' rule).
-
-The outlook is a prior for each segment before it is read, and gives the order of shallow reading. Counting words in
-common costs almost nothing; embedding takes a seventh of the reading's time, so only the most promising segments are
-embedded. Their vectors (0.1 s each) are saved with the reading; the next question embeds further segments. Tables of
-contents come last. Ties keep the document's order; with several documents, all beginnings come first.
-"""
+"""The ranking of segments: P(segment answers | question), the softmax of one logit per segment (Bayes' rule). The
+outlook is a prior for each segment before it is read, and gives the order of shallow reading. Counting words in common
+costs almost nothing. Embedding takes a seventh of the reading's time, so only the most promising segments are embedded,
+and their vectors (0.1 s each) are saved with the reading. Tables of contents come last. Ties keep the document's order;
+with several documents, all beginnings come first."""
 
 from __future__ import annotations
 
@@ -36,11 +34,9 @@ _NEVER = -1e9  # the logit of a segment that the user rejected
 
 @dataclass
 class Ranking:
-    """The scores of the segments, and the relevances that are computed from the scores.
-
-    Without an ``outlook``, a segment's logit is its score; a segment without a score has the logit 0, like an empty
-    text. ``independent``: True if each score is the log-odds of its segment alone; then there is no outlook.
-    """
+    """The scores of the segments, and the relevances that are computed from the scores. Without an ``outlook``, a
+    segment's logit is its score, or 0 (that of an empty text) if it has none. ``independent``: True if each score is
+    the log-odds of its segment alone; then there is no outlook."""
 
     n_segments: int
     independent: bool = False
@@ -97,13 +93,11 @@ class Ranking:
         return [index for index in self.order() if index not in self.verdicts]
 
     def chosen(self, at_most: int, threshold: float | None = None) -> list[int]:
-        """Returns all segments that the user accepted, then the others that matter, up to ``at_most`` in total.
-
-        If scores are independent, a segment matters if its relevance reaches the threshold (default 0.5). Else its
-        score or its adapter's log-odds must be above 0, and its relevance must reach a share of the best one's: the
-        threshold (default 0.1, or 0.03 with an outlook). The best segment of each document in ``documents``
-        comes before others, whatever its relevance.
-        """
+        """Returns all segments that the user accepted, then the others that matter, up to ``at_most`` in total. If
+        scores are independent, a segment matters if its relevance reaches the threshold (default 0.5). Else its score
+        or its adapter's log-odds must be above 0, and its relevance at least the threshold (default 0.1, or 0.03 with
+        an outlook) times the best one's. The best segment of each document in ``documents`` comes before others,
+        whatever its relevance."""
         accepted = [index for index in self.order() if self.verdicts.get(index)]
         order = self.without_verdict()
         first = {self.documents[index]: index for index in reversed(order)}.values() if self.documents else ()
@@ -223,9 +217,7 @@ def _is_contents(text: str) -> bool:
 
 class Similarity:
     """The cosine similarities of segments to a question. Iterate `measure`; then ``found`` has them by segment number.
-
-    ``saved``: the saved reading that keeps the vectors; None: nothing is saved.
-    """
+    ``saved``: the saved reading that keeps the vectors; None: nothing is saved."""
 
     def __init__(self, embedder: Embedder, query: str, saved: SavedReading | None) -> None:
         self._embedder, self._query, self._saved = embedder, query, saved

@@ -1,10 +1,8 @@
-"""The methods for the relevance of segments to the question (docs/how-it-works.md lists them).
-
-A method returns a raw score; `Ranking` (ranking.py) turns all scores so far into relevances, 0 to 1. The likelier a
-language model finds a question after a text, the better the text answers the question (Ponte and Croft 1998; Sachan et
-al. 2022, "Improving passage retrieval with zero-shot question generation"). Such a score decodes no token. It takes one
-small batch for each segment, and this batch is rolled back.
-"""
+"""The methods for the relevance of segments to the question (docs/how-it-works.md lists them). A method returns a raw
+score; `Ranking` (ranking.py) turns all scores so far into relevances, 0 to 1. The likelier a language model finds a
+question after a text, the better the text answers it (Ponte and Croft 1998; Sachan et al. 2022, "Improving passage
+retrieval with zero-shot question generation"). Such a score decodes no token: it takes one small batch for each
+segment, which is rolled back."""
 
 from __future__ import annotations
 
@@ -70,11 +68,8 @@ class Relevance:
         """Prepares for the segments of a window. ``sequence``: the reading's, which holds only the opening now."""
 
     def score(self, index: int, sequence: Sequence, text: str) -> float | None:
-        """Returns the score of segment ``index``, with which the sequence ends. Returns None if the segment's gain was
-        too small (`Cascade`).
-
-        ``text``: the text to score, if `scores_margins`. Raises Interrupted, ContextOverflowError.
-        """
+        """Returns the score of segment ``index``, with which the sequence ends; None if its gain was too small
+        (`Cascade`). ``text``: the text to score, if `scores_margins`. Raises Interrupted, ContextOverflowError."""
         raise NotImplementedError
 
     def gain(self, sequence: Sequence) -> float:
@@ -109,12 +104,8 @@ class QuestionLikelihood:
 class InOwnSequence(Relevance):
     """Scores texts in a sequence of the method's own. The opening is evaluated once; each text is appended, then
     removed. If another model reads, the method has its own context, too (Writing in the Margins, appendix A).
-
-    Args:
-        opening: the tokens before each text.
-        text_tokens: the number of tokens of the longest text to score.
-        more: the number of tokens that are evaluated after a text.
-    """
+    ``opening``: the tokens before each text; ``text_tokens``: the most tokens of a text; ``more``: the number of tokens
+    after a text."""
 
     def __init__(self, scorer: Scorer, opening: list[int], text_tokens: int, more: int) -> None:
         self._model, self._opening, self._beside = scorer.model, opening, len(opening) + more
@@ -168,13 +159,9 @@ class InOwnSequence(Relevance):
 
 
 class Likelihood(InOwnSequence):
-    """Scores a segment by log P(question | segment alone) - log P(question | nothing), in nats.
-
-    Args:
-        alone: True if the reading's own sequence holds each segment alone (shallow reading); else each segment is
-            evaluated again in a short sequence.
-        segment_tokens: the number of tokens of the longest segment.
-    """
+    """Scores a segment by log P(question | segment alone) - log P(question | nothing), in nats. ``alone``: True if the
+    reading's own sequence holds each segment alone (shallow reading); else each is evaluated again in a short
+    sequence."""
 
     uses_outlook = True
 
@@ -306,8 +293,7 @@ class VerdictRelevance(InOwnSequence):
 
 
 def relevance_for(resolved: ResolvedSettings, scorer: Scorer, query: str) -> Relevance:
-    """Returns the relevance method of the settings. Raises InvalidRequestError for a method that conflicts with other
-    settings."""
+    """Returns the relevance method of the settings. Raises InvalidRequestError if other settings forbid it."""
     name = resolved.relevance
     if name == "bm25":
         return BM25(query)

@@ -65,10 +65,8 @@ class ResolvedSettings:
 
     def explained(self) -> dict[str, dict[str, Any]]:
         """Returns {name: {"value": ..., "origin": ...}}: the effective value of each setting, as plain data for JSON.
-
-        The origin of a value from an environment variable is the variable's name. A value of None is chosen
-        later: threads and layers when the model is loaded, the context size when the text is known.
-        """
+        The origin of a value from an environment variable is its name. None is chosen later: threads and layers when
+        the model is loaded, the context size when the text is known."""
         environment, explained = Settings.from_environment(), {}
         for name in (field.name for field in fields(Settings)):
             value, origin = getattr(self.settings, name), self.origins[name]
@@ -84,14 +82,9 @@ def resolve(
     settings: Settings, suggested: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
     automatic: tuple[str, str] | None = None,
 ) -> ResolvedSettings:  # fmt: skip
-    """Returns the settings, each from the first source that has it: the user, tuned.json, models.toml, the default.
-
-    Args:
-        settings: the user's. A field that equals its default counts as not given.
-        suggested: the model's settings in models.toml, by name.
-        tuned: the model's settings in tuned.json, by name.
-        automatic: (pattern, reason), the result of `automatic`. Used if no other source has a pattern.
-    """
+    """Returns the settings, each from the first source that has it: the user, tuned.json, models.toml, the default. A
+    field of ``settings`` that equals its default counts as not given. ``suggested`` and ``tuned``: the model's settings
+    in models.toml and tuned.json, by name. ``automatic``: the result of `automatic`, for want of another pattern."""
     usual = Settings()
     names = [field.name for field in fields(Settings)]
     given = {name for name in names if getattr(settings, name) != getattr(usual, name)}
@@ -128,11 +121,9 @@ def resolve(
 
 @dataclass(frozen=True)
 class Pattern:
-    """A way of reading a document. ``margins``: True if the model takes notes (margins) on relevant segments.
-
-    ``deep``: True if all segments are read in one sequence, False if each is read alone after the system text.
-    ``answers_from_passages``: True if the answer comes from chosen segments, False if from the whole context.
-    """
+    """A way of reading a document. ``deep``: all segments are read in one sequence; else each alone after the system
+    text. ``margins``: the model takes notes on relevant segments. ``answers_from_passages``: the answer comes from
+    chosen segments; else from the whole context."""
 
     name: str
     deep: bool
@@ -167,14 +158,9 @@ _BESIDE = 1024  # tokens for prompts, margins and the answer
 
 
 def automatic(tokens: int, n_ctx: int, speed: float | None) -> tuple[str, str]:
-    """Returns (pattern, reason): `wim` for a text that fits the context and takes at most 30 seconds to read, else
-    `wim-shallow`. If the speed is unknown, a text of at most 2,048 tokens gets `wim`.
-
-    Args:
-        tokens: the approximate number of tokens in the documents.
-        n_ctx: the most tokens that a context may have.
-        speed: the model's reading speed in tokens per second; None: unknown.
-    """
+    """Returns (pattern, reason): `wim` for a text that fits the context (of ``n_ctx`` tokens at most) and takes at most
+    30 seconds to read, else `wim-shallow`. ``tokens``: roughly the tokens of the documents. ``speed``: of reading, in
+    tokens per second; if it is None (unknown), a text of at most 2,048 tokens gets `wim`."""
     seconds = tokens / speed if speed else None
     if tokens + _BESIDE > n_ctx:
         return "wim-shallow", f"longer than the context of {n_ctx:,} tokens"

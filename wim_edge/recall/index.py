@@ -233,7 +233,7 @@ class SuffixArray:
 
     def successors(self, run: TokenRange) -> tuple[Ints, Ints]:
         """Returns the k tokens that may follow a run, ascending (the end mark last), and k + 1 edges: token i follows
-        the run at the places ``order[edges[i]:edges[i + 1]]``."""
+        it at the places ``order[edges[i]:edges[i + 1]]``."""
         found = self._kept.get(run)
         if found is None:
             found = self._steps(run)

@@ -48,8 +48,8 @@ _WHOLE = 512  # a document of fewer tokens is read whole for the answer, not onl
 
 
 class Recaller:
-    """A recaller of passages from one library with one model, for one question at a time. Its methods raise
-    LibraryError, MemoryBudgetError, Interrupted."""
+    """Recalls passages from one library with one model, for one question at a time. Methods raise LibraryError,
+    MemoryBudgetError, Interrupted."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
@@ -92,10 +92,8 @@ class Recaller:
         documents: int = _TITLES, read: bool | None = None,
     ) -> Iterator[events.Event]:  # fmt: skip
         """Yields events. The last one, `PassagesRecalled`, has up to ``listed`` passages; up to ``most`` are chosen.
-
-        ``documents``: the number of titles whose documents are searched for passages. ``read``: True to read candidates
-        and rank them by the question's likelihood too; None reads them only with the retriever hybrid.
-        """
+        ``documents``: the number of titles whose documents are searched for passages. ``read``: True reads candidates
+        and ranks them by the question's likelihood too; None does so only with the retriever hybrid."""
         listed = max(listed, most)
         begin, decoded, prefilled = time.perf_counter(), self.mindref.decoded_tokens, self.read_tokens
         self._documents.clear()
