@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -48,21 +49,21 @@ _LONG = 1 << 15
 
 class LoadedModels:
     """The models that the settings name: the model itself, its judge and an embedding model. Each loads on first use.
-    ``model``, ``embedder``, ``judge``: open models of the caller, used instead. ``lender``: the object whose models
-    this one uses."""
+    ``model``, ``embedder``, ``judge``: open models of the caller, used instead."""
 
     def __init__(
         self, settings: Settings, model: Model | None = None, embedder: Embedder | None = None,
-        judge: Model | None = None, lender: LoadedModels | None = None,
+        judge: Model | None = None,
     ) -> None:  # fmt: skip
         self.settings = settings
         """The settings as they were given."""
-        self._model, self._lender = model, lender
-        self._is_given: bool = model is not None if lender is None else lender._is_given
+        self._model, self._is_given = model, model is not None
+        self._lender: LoadedModels | None = None
+        """The object whose models this one uses; None: this object loads and closes its models."""
         self._found: ResolvedModel | None = None
         """The file of the model, once it is found."""
         self._tuned: dict[str, Any] = {}
-        self._given_judge: Model | None = judge if lender is None else lender._given_judge
+        self._given_judge = judge
         self._judge: LoadedModels | None = None
         self._given_embedder = embedder
         self._embedders: dict[str, EmbeddingModel] = {}
@@ -153,8 +154,6 @@ class LoadedModels:
 
     def find(self) -> ResolvedModel:
         """Returns the file of the model, which is looked up once. Raises ModelNotFoundError."""
-        if self._found is None and self._lender is not None:
-            self._found, self._tuned = self._lender.find(), self._lender._tuned
         if self._found is None:
             self._found = resolve(self.settings.model)
             self._tuned = load_tuned(self._found.path)
@@ -180,13 +179,12 @@ class LoadedModels:
         if name is None and not self._takes_usual_judge():
             return None
         if self._judge is None:
-            own, lender = self.settings, None
+            own, lends = self.settings, self._lender
             layers = 0 if own.rpc else own.n_gpu_layers  # with RPC the judge runs on this machine's CPU
             settings = replace(own, model=name or EMBEDDED, judge=ITSELF, rpc=None, n_gpu_layers=layers, prose=None)
-            if self._lender is not None and self._lender.settings.judge == self.settings.judge:
-                lender = self._lender.judge()
+            shared = lends.judge() if lends is not None and lends.settings.judge == own.judge else None
             given = self._given_judge if name is None else None
-            self._judge = lender._sharing(settings) if lender is not None else LoadedModels(settings, given)
+            self._judge = shared._sharing(settings) if shared is not None else LoadedModels(settings, given)
             self._judge.locate()
             self._opened.callback(self._judge.close)
         return self._judge
@@ -237,7 +235,7 @@ class LoadedModels:
         """Returns a copy with these settings changed. The copy shares the models; closing this object closes them.
         Raises InvalidRequestError if one of `MODEL_SETTINGS` changes."""
         settings = self.settings.with_changes(**changes)
-        self.locate()
+        self.locate()  # `resolved` then includes the model's settings
         own = self.resolved().settings
         named = [name for name in MODEL_SETTINGS if changes.get(name) is not None]
         if fixed := [name for name in named if getattr(settings, name) != getattr(own, name)]:
@@ -246,8 +244,11 @@ class LoadedModels:
 
     def _sharing(self, settings: Settings) -> LoadedModels:
         """Returns a copy with other settings. The copy uses the original's model; the original loads and closes it."""
-        other = LoadedModels(settings, lender=self._lender or self)
-        other.locate()
+        self.locate()
+        other = copy(self)
+        other.settings, other._lender = settings, self._lender or self
+        other._model = other._judge = other._context = None
+        other._opened = ExitStack()
         return other
 
     def locate(self) -> None:
@@ -287,8 +288,8 @@ def open_embedder(found: ResolvedModel, settings: Settings) -> EmbeddingModel:
 
 
 def check_model_file(found: ResolvedModel, settings: Settings) -> None:
-    """Checks whether a model's file can be loaded; a file of no catalog in a child process, unless RPC is used. Raises
-    what `open_model` raises."""
+    """Checks that a model's file can be loaded. Without RPC, a file that no catalog lists is first tried in a child
+    process. Raises what `open_model` raises."""
     from wim_edge.engine import load_check, rpc
     from wim_edge.engine.gguf import read_header
     from wim_edge.engine.memory_estimate import check_weights
@@ -307,8 +308,8 @@ def _is_unknown(found: ResolvedModel) -> bool:
 
 
 def portable_settings(settings: Settings) -> Settings:
-    """Returns settings that mean the same on every machine: with the model's name or path, its settings from
-    models.toml, and absolute paths. Raises ModelError."""
+    """Returns settings that mean the same on every machine: name or path of the model, its settings from models.toml,
+    and absolute paths. Raises ModelError."""
     found = resolve(settings.model)
     settings = resolve_settings(settings, found.suggested).settings
     templates = settings.templates and settings.templates.absolute()

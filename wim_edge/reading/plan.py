@@ -13,6 +13,7 @@ from wim_edge.documents.place_links import opens, page_text
 from wim_edge.documents.segments import Tokenize
 from wim_edge.documents.tables import header_above, tables
 from wim_edge.engine.available_memory import memory_hint
+from wim_edge.engine.batches import grouped
 from wim_edge.engine.memory_estimate import padded
 from wim_edge.engine.protocols import Model
 from wim_edge.errors import ContextOverflowError, InvalidRequestError
@@ -154,7 +155,8 @@ def make_plan(
     windows: tuple[tuple[PlannedSegment, ...], ...] = tuple((piece,) for piece in pieces)
     if pattern.deep:
         # Padded, so that the question's length doesn't move the windows: saved readings must match
-        windows = (pieces,) if need <= limit else _windows(pieces, max(limit - padded(beside), resolved.segment_tokens))
+        room = need if need <= limit else max(limit - padded(beside), resolved.segment_tokens)
+        windows = tuple(map(tuple, grouped(pieces, lambda piece: (piece.size, 0), room, 0))) or ((),)
     n_ctx = min(limit, padded(need + passages + note * (0 if pattern.answers_from_passages else len(pieces))))
     n_ctx = limit if need > limit else n_ctx
     ahead = None
@@ -166,8 +168,8 @@ def make_plan(
 def make_margin_prompt(
     model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, query: str
 ) -> tuple[int, ...]:
-    """Returns the tokens that ask for a margin. An adapter or a base model continues the text after "Answer:"; for a
-    chat model, the tokens end the user's turn."""
+    """Returns the tokens that ask for a margin. For a chat model they end the user's turn; others go on after
+    "Answer:"."""
     if resolved.margins_are_pointed_at and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.ask("pointing", query)))
     name = "quotation" if resolved.margins_are_pointed_at else "extractive_summary"
@@ -184,8 +186,8 @@ def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], in
 
 
 def check_fits(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
-    """Raises ContextOverflowError as soon as the tokens counted in the documents exceed the limit. ``count``: returns
-    the number of tokens in a text."""
+    """Raises ContextOverflowError once the documents' tokens exceed the limit. ``count``: returns the tokens of a
+    text."""
     size = sum(len(document.text) for document in documents)
     seen = tokens = slack = 0
     for document in documents:
@@ -249,19 +251,6 @@ def _section(document: Document, segment: Segment, heading: str) -> str:
     section = document.place(segment.start, segment.end).section or ""
     is_shown = section.casefold() in heading.casefold() or segment.text.lstrip(" \n#").startswith(section)
     return "" if is_shown else f"{section}{BLANK_LINE}"
-
-
-def _windows(pieces: Seq[PlannedSegment], room: int) -> tuple[tuple[PlannedSegment, ...], ...]:
-    """Returns windows of consecutive segments. Each has at most ``room`` tokens, except for a single longer segment."""
-    windows: list[list[PlannedSegment]] = [[]]
-    used = 0
-    for piece in pieces:
-        if windows[-1] and used + piece.size > room:
-            windows.append([])
-            used = 0
-        windows[-1].append(piece)
-        used += piece.size
-    return tuple(map(tuple, windows))
 
 
 def source_label(document: Document, start: int, end: int, several: bool, *, lines: bool = False) -> str:
