@@ -47,9 +47,8 @@ class Roles:
 
 
 def roles_for(loaded: LoadedModels, documents: Seq[Document]) -> Roles:
-    """Returns the roles for a question on ``documents``. A pattern that no setting names is wim-shallow if there is a
-    judge, wim without documents, else chosen by their length, which loads the model. Raises ModelError,
-    CapacityError."""
+    """Returns the roles for a question on ``documents``. A pattern that no setting names is wim-shallow with a judge,
+    wim without documents, else chosen by length, which loads the model. Raises ModelError, CapacityError."""
     loaded.locate()
     judge, resolved = loaded.judge(), loaded.resolved()
     if resolved.settings.pattern is None and (documents or judge is not None):

@@ -37,19 +37,10 @@ _Prepared = Callable[[Run], Iterator[events.Event]]
 
 
 class Runtime(AbstractContextManager["Runtime"]):
-    """A model that is opened once and asked many times; a context manager.
-
-    >>> with Runtime(Settings(model="smollm2-135m")) as runtime:        # doctest: +SKIP
-    ...     print(runtime.ask("contract.pdf", "Who may end the contract?").text)
-
-    Args:
-        settings: see `wim_edge.settings.Settings`; None: the defaults, changed by ``WIM_EDGE_*`` variables.
-        model: an open `wim_edge.engine.protocols.Model` instead of ``settings.model``. The caller closes it.
-        embedder: an open `wim_edge.engine.protocols.Embedder` instead of ``settings.embedding_model``.
-        judge: an open model that judges for ``model``, instead of ``settings.judge``.
-
-    A runtime answers one question at a time; `answer_now` and `cancel` may be called from any thread.
-    """
+    """A model that is opened once and asked many times; a context manager (docs/python.md has an example).
+    ``settings``: None means the defaults, changed by ``WIM_EDGE_*`` variables. ``model``, ``embedder``, ``judge``: open
+    models instead of those that the settings name; the caller closes them. A runtime answers one question at a time;
+    `answer_now` and `cancel` may be called from any thread."""
 
     def __init__(
         self, settings: Settings | None = None, *, model: Model | None = None,
@@ -113,9 +104,8 @@ class Runtime(AbstractContextManager["Runtime"]):
         return self._begin(partial(answer, given, asked), given)
 
     def recall(self, library: str, question: str) -> Iterator[events.Event]:
-        """Recalls passages of a library for a question, without answering. The last event is `events.PassagesRecalled`;
-        after `cancel`, an `events.AnswerFinished` with the reason "cancelled". Raises LibraryError, ModelError,
-        CapacityError."""
+        """Recalls passages of a library for a question, without answering. The last event is `events.PassagesRecalled`,
+        or a cancelled `events.AnswerFinished`. Raises LibraryError, ModelError, CapacityError."""
         asked = Question(_checked_question(question))
         return self._begin(partial(self._recall_and_answer, library, None, asked))
 

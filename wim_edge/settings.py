@@ -341,8 +341,7 @@ def check_online(wanted: str, instead: str = "") -> None:
 
 
 def read_small_file(path: Path) -> bytes:
-    """Returns the contents of a file. Raises OSError for a file over 16 MiB, and for what is no regular file: a pipe
-    may never end."""
+    """Returns a file's contents. Raises OSError if it is over 16 MiB, or no regular file: a pipe may never end."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))

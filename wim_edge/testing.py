@@ -1,12 +1,4 @@
-"""A scripted engine without native libraries, to test code that uses an engine.
-
->>> from wim_edge import Document, Runtime, Settings
->>> from wim_edge.testing import FakeModel
->>> model = FakeModel(lambda prompt: "YES" if "YES or NO" in prompt else "a short note")
->>> with Runtime(Settings(), model=model) as runtime:
-...     runtime.ask(Document("d", "Some text."), "What?").text
-'a short note'
-"""
+"""A scripted engine without native libraries, to test code that uses an engine (docs/python.md has an example)."""
 
 from __future__ import annotations
 

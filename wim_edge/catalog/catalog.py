@@ -179,8 +179,7 @@ def memory_of(machine: str) -> int:
 
 def held_by(memory: int, catalog: Iterable[ModelEntry]) -> list[HeldModel]:
     """Returns the models that fit in ``memory`` bytes, best first, each with its longest context. File, WORKING_SPACE,
-    f16 KV cache and the context's other needs take at most MEMORY_SHARE of the memory; of a writer, also the judge, if
-    the catalog has it."""
+    f16 KV cache, other needs and, for a writer, the catalog's judge take at most MEMORY_SHARE of it."""
     entries = sorted(catalog, key=lambda entry: -entry.rank)
     judge = next((entry for entry in entries if entry.name == EMBEDDED), None)
     found = []

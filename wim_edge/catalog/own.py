@@ -86,9 +86,8 @@ def from_file(path: Path, name: str | None) -> ModelEntry:
 
 
 def from_hub(repo: str, wanted: str | None, name: str | None) -> tuple[ModelEntry, str]:
-    """Returns (entry, licence) for one GGUF file of a repository; `completed` adds the facts in the header once the
-    file is here. ``wanted``: a part of the file's name; of several files, Q4_K_M is taken. Raises InvalidRequestError,
-    DownloadError."""
+    """Returns (entry, licence) for one GGUF file of a repository; `completed` adds what its header says. ``wanted``: a
+    part of the file's name; if several fit, Q4_K_M is taken. Raises InvalidRequestError, DownloadError."""
     from wim_edge.catalog.hub import files_of
 
     licence, files = files_of(repo)

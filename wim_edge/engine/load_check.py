@@ -1,6 +1,5 @@
-"""A check, in a child process, that llama.cpp can load and use a model file: llama.cpp may abort even if the header is
-sound (`gguf.py`). Each file that no catalog lists is checked, until it passes. A pass counts until the file's path,
-size or time, or llama.cpp's build, changes."""
+"""A check, in a child process, that llama.cpp can load and use a model file: it may abort even if the header is sound.
+A file that no catalog lists is checked until it passes; again if path, size or time, or llama.cpp's build, changes."""
 
 from __future__ import annotations
 

@@ -163,8 +163,8 @@ class Grammar(Protocol):
     """A grammar that constrains the text being decoded."""
 
     def allowed(self, logits: Logits) -> Logits:
-        """Returns the logits, float32 (n_vocab,), with -inf for tokens that cannot continue the text. Raises
-        EngineError if no token can continue the text."""
+        """Returns the logits (n_vocab,), with -inf for tokens that cannot continue the text. Raises EngineError without
+        any."""
 
     def accept(self, token: int) -> None:
         """Appends a token to the text. The token must be allowed, and must not be one that ends the text."""

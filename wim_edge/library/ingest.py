@@ -78,10 +78,9 @@ def sync(
 ) -> Iterator[IngestResult]:  # fmt: skip
     """Updates a library from the files and folders that were added to it; yields each file's result. Removes the
     documents of missing and excluded files, which `Library.restore` can restore. The documents of an empty or missing
-    folder stay, because its disk may not be mounted, unless ``remove_missing``. ``seconds``: the time limit; files that
-    would take longer wait for the next call. While a file waits, nothing is removed: it may be a missing file under
-    another name. ``written``: paths of files that were just written, which are compared even if their size and times
-    are unchanged."""
+    folder stay, because its disk may not be mounted, unless ``remove_missing``. ``seconds``: the time limit. Files that
+    would take longer wait for the next call; then nothing is removed, since a waiting file may be a missing one under
+    another name. ``written``: files that were just written, which are compared even if size and times are unchanged."""
     options = _Options(True, remove_missing, limits, time.monotonic() + seconds, written)
     for root in library.roots():
         yield from _compare(library, root, options)

@@ -1,6 +1,6 @@
 """The prompt cache on disk: a document is read once, and its saved KV cache serves later questions. A state is found by
-a digest of its tokens and a fingerprint of all that its values depend on (model file, cache types, build of llama.cpp).
-So if a text begins like a saved one, only the rest is read. A disk failure is reported once and never stops a
+its tokens' digest and a fingerprint of all else that its values depend on (model file, cache types, build of
+llama.cpp). If a text begins like a saved one, only the rest is read. A disk failure is reported once and stops no
 reading."""
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class SavedReading:
             self._taken += size
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
-        """Makes `close` keep states that earlier questions saved for ``windows`` and this question did not load.
+        """Makes `close` keep states that earlier questions saved for ``windows`` and this one did not load.
         ``windows``: triples (number, tokens, ascending ends of prefixes). Returns {window number: number of its saved
         tokens}."""
         known: dict[int, int] = {}

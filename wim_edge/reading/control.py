@@ -1,6 +1,5 @@
-"""Control of a reading by the user: early exit, cancellation, and verdicts on segments. Early exit is the paper's
-interactive retrieval (Writing in the Margins, section 5): margins show progress, and the user asks for the answer as
-soon as they suffice."""
+"""Control of a reading by the user: early exit, cancellation, and verdicts on segments. Early exit is interactive
+retrieval (Writing in the Margins, section 5): the user sees margins, and asks for the answer once they suffice."""
 
 from __future__ import annotations
 

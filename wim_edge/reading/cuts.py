@@ -1,6 +1,5 @@
 """Cuts in a text that a model writes, before a person sees it: at an echo of the prompt (`Echoes`), then at a repeat
-(`Repeats`). Both classes take the text in pieces and return the clear part, which no later word can cut. They hold back
-the rest."""
+(`Repeats`). Both take the text in pieces, return what no later word can cut, and hold back the rest."""
 
 from __future__ import annotations
 
@@ -44,8 +43,8 @@ class _Cut:
 
 @dataclass
 class Repeats(_Cut):
-    """Cuts a text where eight words in a row occur again, or where one to four words come three times in a row. Drops a
-    list number in front of the repeat."""
+    """Cuts a text where eight words in a row occur again, or one to four words come three times in a row; also a list
+    number before the repeat."""
 
     _at: int = 0
     """The offset of the first word that is not examined yet. The text's last word waits: it may be incomplete."""

@@ -1,6 +1,5 @@
-"""The events of a reading: frozen dataclasses with a JSON form (docs/events.md). The runtime yields them from one
-generator to the command line, the server and host applications. Consumers of the JSON should ignore unknown types;
-`from_dict` refuses them."""
+"""The events of a reading: frozen dataclasses with a JSON form (docs/events.md). The runtime yields them to command
+line, server and host applications. Consumers of the JSON should ignore unknown types; `from_dict` refuses them."""
 
 from __future__ import annotations
 

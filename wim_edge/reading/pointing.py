@@ -181,8 +181,8 @@ class Pointer:
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, float(np.logaddexp(yes, no)), spent)
 
     def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
-        """Returns (runs, number of tokens decoded), the best run first. A run is (index of its first token, number of
-        tokens, score in nats)."""
+        """Returns (runs, best first; number of tokens decoded). A run is (first token's index, number of tokens,
+        nats)."""
         found: list[tuple[int, int, float]] = []
 
         def advance(live: list[tuple[_Beam, Logits]]) -> list[Step[_Beam]]:
@@ -226,8 +226,8 @@ class Pointer:
             yield _Beam(tuple(places), (), beam.logprob + float(logprobs[space]), space)
 
     def _other_form(self, token: int) -> list[int]:
-        """Returns the tokens of the same text without its leading space or, if it has none, with one; the token itself
-        if there is no such form."""
+        """Returns the tokens of the text with its leading space removed or added; the token itself if there are
+        none."""
         if token not in self._forms:
             piece = self.model.piece(token).decode("utf-8", "replace")
             other = piece[1:] if piece.startswith(" ") else " " + piece

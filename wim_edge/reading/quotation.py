@@ -71,8 +71,8 @@ def on_one_line(text: str) -> str:
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
-    """Returns the ranges ``[start, end)`` of bare lines in the segment's text: headings, dot leaders, lines without
-    words. Empty if every line is bare."""
+    """Returns ``[start, end)`` of the segment's bare lines: headings, leaders, no words. Empty if all lines are
+    bare."""
     sections = {mark.section for mark in document.marks if mark.section}
     lines = list(line_spans(segment.text))
     following, found = "", []

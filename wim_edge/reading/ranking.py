@@ -96,8 +96,7 @@ class Ranking:
         """Returns all segments that the user accepted, then the others that matter, up to ``at_most`` in total. If
         scores are independent, a segment matters if its relevance reaches the threshold (default 0.5). Else its score
         or its adapter's log-odds must be above 0, and its relevance at least the threshold (default 0.1, or 0.03 with
-        an outlook) times the best one's. The best segment of each document in ``documents`` comes before others,
-        whatever its relevance."""
+        an outlook) times the best one's. The best one of each of ``documents`` comes first in any case."""
         accepted = [index for index in self.order() if self.verdicts.get(index)]
         order = self.without_verdict()
         first = {self.documents[index]: index for index in reversed(order)}.values() if self.documents else ()

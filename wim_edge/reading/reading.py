@@ -1,19 +1,10 @@
-"""The reading: segments are read and scored. A segment that may matter gets a margin on a fork of the sequence.
-
-Writing in the Margins, section 3.2 (algorithm 1). The cache over time, deep reading in one window:
-
-    [opening][segment 0]                                  prefill
-    [opening][segment 0][question]                        on a fork: the question's likelihood (relevance.py)
-    [opening][segment 0][extract][margin 0]               on a fork, closed after the margin
-    [opening][segment 0][segment 1]                       the forks are closed, the sequence is as before
-    ...
-    [opening][segment 0] ... [segment n][margins][query][answer]
+"""The reading: segments are read and scored. A segment that may matter gets a margin on a fork of the sequence (Writing
+in the Margins, section 3.2, algorithm 1). docs/how-it-works.md shows the cache over time.
 
 Shallow reading has windows of one segment, in the order of ranking.py. Before each window, the cache returns to the
 opening. The beginning of a window may be restored from a saved reading; restored segments are all scored before any
 margin is written. A segment gets a margin if an answer given now would draw on the segment. The method `verdict` scores
-margins, so every segment needs one first, as in the paper.
-"""
+margins, so every segment needs one first, as in the paper."""
 
 from __future__ import annotations
 
@@ -271,8 +262,8 @@ class Reading:
         return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone
 
     def _assess(self, index: int, piece: PlannedSegment, known: bool) -> Iterator[events.Event]:
-        """Scores the segment at the sequence's end, and writes its margin if it should get one; queues the margin of a
-        restored segment (``known``)."""
+        """Scores the segment at the sequence's end. Writes its margin if it should get one, or queues it if
+        ``known``."""
         margins = self.resolved.pattern.margins
         if margins and self._method.scores_margins:
             self._pending[index] = len(self.cache.sequence)
@@ -345,8 +336,8 @@ class Reading:
 
     @contextmanager
     def _branch(self, index: int, end: int) -> Iterator[Sequence]:
-        """Yields a fork of the sequence that ends with segment ``index``, at position ``end``; of its snapshot if other
-        segments were read since."""
+        """Yields a fork that ends with segment ``index``, at position ``end``; of its snapshot if others were read
+        since."""
         sequence = self.cache.sequence
         others = not self.resolved.pattern.deep and index != self._at  # other segments were read since
         if others:

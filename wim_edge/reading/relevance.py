@@ -1,8 +1,7 @@
 """The methods for the relevance of segments to the question (docs/how-it-works.md lists them). A method returns a raw
 score; `Ranking` (ranking.py) turns all scores so far into relevances, 0 to 1. The likelier a language model finds a
 question after a text, the better the text answers it (Ponte and Croft 1998; Sachan et al. 2022, "Improving passage
-retrieval with zero-shot question generation"). Such a score decodes no token: it takes one small batch for each
-segment, which is rolled back."""
+retrieval with zero-shot question generation"). This takes one small batch per segment, then rolled back."""
 
 from __future__ import annotations
 
@@ -104,8 +103,8 @@ class QuestionLikelihood:
 class InOwnSequence(Relevance):
     """Scores texts in a sequence of the method's own. The opening is evaluated once; each text is appended, then
     removed. If another model reads, the method has its own context, too (Writing in the Margins, appendix A).
-    ``opening``: the tokens before each text; ``text_tokens``: the most tokens of a text; ``more``: the number of tokens
-    after a text."""
+    ``opening``: the tokens before each text; ``text_tokens``: the most tokens of a text; ``more``: the number after
+    it."""
 
     def __init__(self, scorer: Scorer, opening: list[int], text_tokens: int, more: int) -> None:
         self._model, self._opening, self._beside = scorer.model, opening, len(opening) + more
@@ -160,8 +159,7 @@ class InOwnSequence(Relevance):
 
 class Likelihood(InOwnSequence):
     """Scores a segment by log P(question | segment alone) - log P(question | nothing), in nats. ``alone``: True if the
-    reading's own sequence holds each segment alone (shallow reading); else each is evaluated again in a short
-    sequence."""
+    reading's own sequence holds each segment alone (shallow reading), so that none is evaluated again."""
 
     uses_outlook = True
 

@@ -6,9 +6,9 @@ The sequences in the KV cache over time; the examples are evaluated once for all
     [examples][question][title 1][Passage:]    a fork for each title that was found, all in one batch; after each fork
     [examples][question][title 2][Passage:]    a beam search finds passages of its title's documents
 
-In a beam search every token must continue a run that occurs in the library. Title tokens that leave no choice are
-evaluated in one step. Only a prefix of a passage is decoded (section 3.3): the passage returned is the library's own
-text, `PASSAGE` tokens from the place where the prefix occurs, and the rest of the last sentence.
+Every token of a beam must continue a run that occurs in the library; title tokens that leave no choice are evaluated in
+one step. Of a passage only a prefix is decoded (section 3.3): the rest is copied from the library, to `PASSAGE` tokens
+from the place where the prefix occurs and the end of the last sentence.
 """
 
 from __future__ import annotations

@@ -1,20 +1,8 @@
-"""Recall from a library with a model: from a question to the passages worth reading.
-
-Retrievers:
-
-    bm25     words that question and passage have in common (Robertson and Zaragoza 2009)
-    recall   titles and passages that the model decodes: MindRef's two stages (`mindref.py`)
-    hybrid   both in one score; then the best candidates are read, and ranked by the question's likelihood too
-             (Sachan et al. 2022)
-
-A passage's score is the weighted sum of its signals, which are log-probabilities or similar. The weights were
-measured (docs/choices.md):
-
-    bm25        BM25 of the passage
-    title       how much likelier the question makes the document's title, nats
-    passage     mean log-probability of the passage's beginning, nats a token
-    likelihood  how much likelier the passage makes the question, nats
-"""
+"""Recall from a library with a model: from a question to the passages worth reading (docs/recall.md: retrievers,
+signals). A passage's score is the weighted sum of its signals, by name: ``bm25``; ``title``, how much likelier the
+question makes the document's title, in nats; ``passage``, the mean log-probability of the passage's beginning, in nats
+a token; ``likelihood``, how much likelier the passage makes the question, in nats. The weights were measured
+(docs/choices.md)."""
 
 from __future__ import annotations
 
@@ -48,8 +36,8 @@ _WHOLE = 512  # a document of fewer tokens is read whole for the answer, not onl
 
 
 class Recaller:
-    """Recalls passages from one library with one model, for one question at a time. Methods raise LibraryError,
-    MemoryBudgetError, Interrupted."""
+    """Recalls a library's passages for one question at a time. Methods raise LibraryError, MemoryBudgetError,
+    Interrupted."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
