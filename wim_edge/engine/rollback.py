@@ -216,7 +216,7 @@ def verify(seq: Sequence) -> None:
 
 
 def _nearest(seq: Sequence, at: int) -> int:
-    """Returns the last position up to ``at`` that has a saved state or is the sequence's end; 0 if no position has."""
+    """Returns ``at`` if the sequence ends there; else the last position up to ``at`` with a saved state, or 0."""
     if at == len(seq):
         return at
     return max((p for p in seq.marks if p <= at), default=0)

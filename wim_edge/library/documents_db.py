@@ -132,7 +132,7 @@ def change(db: sqlite3.Connection) -> None:
 def replace_documents(
     db: sqlite3.Connection, path: str, state: FileState, documents: Iterable[tuple[str, Document]], restored: bool
 ) -> int:
-    """Replaces a file's documents with (title, document) pairs; returns their number. ``restored``: by a restore."""
+    """Replaces a file's documents with (title, document) pairs; returns their number. ``restored``: for a restore."""
     before = db.execute(
         "SELECT title, name, number FROM document JOIN source ON source.id = source WHERE path = ? "
         "ORDER BY document.id", (path,),
