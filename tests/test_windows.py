@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.system.test_journal import Row, opened
 from tests.windows import INVALID_NAME, SHARING_VIOLATION, refuses_name
 from wim_edge import offline_install, tuned
-from wim_edge.catalog import Catalog, ModelEntry, PathSource, own
+from wim_edge.catalog import Catalog, ModelEntry, PathSource, catalog as own
 from wim_edge.catalog.catalog import own_file
 from wim_edge.cli import main
 from wim_edge.cli.main import CommandGroup

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from tests.conftest import written
 from tests.tiny import smallest_gguf, write_tiny_embedder
 from wim_edge import catalog
-from wim_edge.catalog import EMBEDDED, SCOUT, HubSource, ModelEntry, own
+from wim_edge.catalog import EMBEDDED, SCOUT, HubSource, ModelEntry, catalog as own
 from wim_edge.catalog.sources import requantized_copy
 from wim_edge.cli.models import models
 from wim_edge.errors import DownloadError, InvalidRequestError, ModelFileError, ModelNotFoundError

@@ -139,7 +139,7 @@ def add(what: str, name: str | None, wanted: str | None) -> None:
       wim-edge models add ~/models/house.gguf --name house
       wim-edge models add owner/model-GGUF --file Q4_K_M
     """
-    from wim_edge.catalog import own
+    from wim_edge.catalog import catalog as own
 
     if wanted is None and (what.endswith(".gguf") or Path(what).expanduser().exists() or what.count("/") != 1):
         entry = own.from_file(Path(what), name)
