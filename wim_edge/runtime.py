@@ -124,9 +124,8 @@ class Runtime(AbstractContextManager["Runtime"]):
         """Continues each text, or conversation of (role, text). No document is read. For each prompt, yields
         `events.ReadingProgress` (the first for its cached part), `events.CompletionDelta`, and then
         `events.CompletionFinished`. The prefix shared with the last prompt is not evaluated again. ``top_logprobs``:
-        report each token's log-probability, and those of this many likeliest tokens. ``schema``: a JSON schema that the
-        answer follows, as json.loads returns it (the extra `server`). Raises InvalidRequestError, ModelError,
-        CapacityError."""
+        report each token's log-probability, and those of this many likeliest tokens. ``schema``: a JSON schema for the
+        answer, as json.loads returns it (the extra `server`). Raises InvalidRequestError, ModelError, CapacityError."""
         return self._begin(partial(self._complete, prompts, top_logprobs, schema))
 
     def embed(self, inputs: Iterable[str | Seq[int]]) -> Iterator[events.Event]:

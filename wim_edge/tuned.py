@@ -1,7 +1,6 @@
 """Measurements of models on this machine: reading speeds, and the search for a model's fastest settings.
 ``tuned.json``, in the configuration folder, keeps the settings found. It has one entry a line, so that damage to one
-line leaves the other entries readable. ``speeds.json`` is in the cache folder; if it cannot be read, no speed is
-known."""
+line leaves the other entries readable. ``speeds.json`` is in the cache folder; if unreadable, no speed is known."""
 
 from __future__ import annotations
 

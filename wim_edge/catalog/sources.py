@@ -14,8 +14,7 @@ from wim_edge.settings import Paths, check_online
 
 
 def locate(entry: ModelEntry) -> Path | None:
-    """Returns the path of the entry's requantized copy, else of its file, else None. Imports no package, uses no
-    network."""
+    """Returns the path of the entry's requantized copy, else of its file, else None. Without network and imports."""
     copy = requantized_copy(entry)
     if copy and copy.is_file():
         return copy

@@ -172,9 +172,8 @@ class Device:
 
 @cache
 def ggml_function(name: str, result: Any, *arguments: Any) -> Any:
-    """Returns the C function ``ggml_backend_{name}`` with these result and argument types. It is taken from libllama,
-    because a wheel's libggml.so and libggml.so.0 have separate device registries; on Windows, from ggml or
-    ggml-base."""
+    """Returns the C function ``ggml_backend_{name}`` with these result and argument types. It is in libllama (a wheel's
+    libggml.so and libggml.so.0 have separate device registries); on Windows, in ggml or ggml-base."""
     libraries = [llama_library]
     if os.name == "nt":
         base = _ctypes_extensions.load_shared_library("ggml-base", _ggml.libggml_base_path)
@@ -248,9 +247,9 @@ def signals_held() -> Iterator[None]:
 
 
 def fingerprint(header: GGUFHeader) -> str:
-    """Returns a hash of llama.cpp's build and a model's files, on which a KV cache depends: 32 hexadecimal digits. To
-    save time, it covers each file's size, header (in a later shard, the first 64 KiB) and 64 evenly spaced blocks of
-    weights. Raises OSError."""
+    """Returns a hash of llama.cpp's build and a model's files, on which a KV cache depends: 32 hexadecimal digits. It
+    covers each file's size, header (in a later shard, 64 KiB) and 64 evenly spaced blocks of weights. Raises
+    OSError."""
     digest = hashlib.blake2b(BUILD.encode(), digest_size=16)
     weights = sum(tensor.nbytes or 0 for tensor in header.tensors)
     for number, path in enumerate(shards(header.path)):

@@ -1,7 +1,6 @@
 """The engine's interfaces: Model (one GGUF file: tokenizer and metadata; llama_model), Context (a KV cache of n_ctx
 cells for a model; llama_context) and Sequence (a sequence of tokens in that cache; llama_seq_id).
-`wim_edge.engine.model` implements them with llama.cpp, `wim_edge.testing` with scripted outputs and without a native
-library."""
+`wim_edge.engine.model` implements them with llama.cpp, `wim_edge.testing` with scripted outputs."""
 
 from __future__ import annotations
 
@@ -163,8 +162,8 @@ class Grammar(Protocol):
     """A grammar that constrains the text being decoded."""
 
     def allowed(self, logits: Logits) -> Logits:
-        """Returns the logits (n_vocab,), with -inf for tokens that cannot continue the text. Raises EngineError without
-        any."""
+        """Returns the logits, float32 (n_vocab,), with -inf for tokens that cannot continue the text. Raises
+        EngineError if no token can continue the text."""
 
     def accept(self, token: int) -> None:
         """Appends a token to the text. The token must be allowed, and must not be one that ends the text."""

@@ -166,8 +166,7 @@ class ByState(ByPosition):
 
 class ByHeldPosition(ByState):
     """A strategy that forks and truncates by position. A second sequence id (id + n_sequences) owns the same cells, so
-    that llama.cpp keeps them. A restore brings back only the last window; where earlier cells are needed, it works as
-    ByState."""
+    llama.cpp keeps them. A restore brings only the last window; where earlier cells are needed, it works as ByState."""
 
     ids_per_sequence = 2
 

@@ -1,7 +1,6 @@
 """The prompt cache on disk: a document is read once, and its saved KV cache serves later questions. A state is found by
 its tokens' digest and a fingerprint of all else that its values depend on (model file, cache types, build of
-llama.cpp). If a text begins like a saved one, only the rest is read. A disk failure is reported once and stops no
-reading."""
+llama.cpp). If a text begins like a saved one, only the rest is read. A disk failure is reported once."""
 
 from __future__ import annotations
 
@@ -194,8 +193,7 @@ class SavedReading:
 
     def retain(self, windows: Iterable[tuple[int, Sequence[int], Sequence[int]]]) -> dict[int, int]:
         """Makes `close` keep states that earlier questions saved for ``windows`` and this one did not load.
-        ``windows``: triples (number, tokens, ascending ends of prefixes). Returns {window number: number of its saved
-        tokens}."""
+        ``windows``: triples (number, tokens, ascending ends of prefixes). Returns {window number: its saved tokens}."""
         known: dict[int, int] = {}
         held: dict[str, int] = {}
         if self._states and not self._broken:  # otherwise `close` drops no states

@@ -43,8 +43,7 @@ class _Cut:
 
 @dataclass
 class Repeats(_Cut):
-    """Cuts a text where eight words in a row occur again, or one to four words come three times in a row; also a list
-    number before the repeat."""
+    """Cuts a text where eight words in a row occur again, or one to four words come three times in a row."""
 
     _at: int = 0
     """The offset of the first word that is not examined yet. The text's last word waits: it may be incomplete."""

@@ -168,8 +168,7 @@ def make_plan(
 def make_margin_prompt(
     model: Model, chat: ChatFormat, prompts: Prompts, resolved: ResolvedSettings, query: str
 ) -> tuple[int, ...]:
-    """Returns the tokens that ask for a margin. For a chat model they end the user's turn; others go on after
-    "Answer:"."""
+    """Returns the tokens that ask for a margin: for a chat model the end of the user's turn, for others "Answer:"."""
     if resolved.margins_are_pointed_at and (model.has_adapter or not chat.is_chat):
         return tuple(model.tokenize(prompts.ask("pointing", query)))
     name = "quotation" if resolved.margins_are_pointed_at else "extractive_summary"
@@ -186,8 +185,7 @@ def context_limit(settings: Settings, n_ctx_train: int, largest: Callable[[], in
 
 
 def check_fits(count: Callable[[str], int], documents: Seq[Document], limit: Limit) -> None:
-    """Raises ContextOverflowError once the documents' tokens exceed the limit. ``count``: returns the tokens of a
-    text."""
+    """Raises ContextOverflowError once the documents' tokens exceed the limit. ``count``: counts a text's tokens."""
     size = sum(len(document.text) for document in documents)
     seen = tokens = slack = 0
     for document in documents:

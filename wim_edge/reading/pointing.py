@@ -181,8 +181,7 @@ class Pointer:
         return Pointed(tuple(runs), self.log_odds(logits), yes - no, float(np.logaddexp(yes, no)), spent)
 
     def _search(self, sequence: Sequence, ground: _Ground) -> tuple[list[tuple[int, int, float]], int]:
-        """Returns (runs, best first; number of tokens decoded). A run is (first token's index, number of tokens,
-        nats)."""
+        """Returns (runs, number of tokens decoded). A run is (first token's index, number of tokens, score in nats)."""
         found: list[tuple[int, int, float]] = []
 
         def advance(live: list[tuple[_Beam, Logits]]) -> list[Step[_Beam]]:
@@ -226,8 +225,7 @@ class Pointer:
             yield _Beam(tuple(places), (), beam.logprob + float(logprobs[space]), space)
 
     def _other_form(self, token: int) -> list[int]:
-        """Returns the tokens of the text with its leading space removed or added; the token itself if there are
-        none."""
+        """Returns the tokens of the text with its leading space removed or added; else the token itself."""
         if token not in self._forms:
             piece = self.model.piece(token).decode("utf-8", "replace")
             other = piece[1:] if piece.startswith(" ") else " " + piece

@@ -34,8 +34,7 @@ class Quotation:
 def quotation(document: Document, segment: Segment, start: int, end: int, longest: int) -> Quotation:
     """Returns the quotation around characters ``[start, end)`` of the document, within the segment. If it has over
     ``longest`` characters, it is cut around this range, at clauses if possible. A line above that introduces it
-    ("Account:") is included; of a list below such a line, as many items as fit: one item would look like the whole
-    list."""
+    ("Account:") is included. If list items follow that line, as many as fit are: one would look like the whole list."""
     text, at = segment.text, start - segment.start
     spans = unit_spans(text)
     first = next((n for n, (_, stop) in enumerate(spans) if at < stop), len(spans) - 1)
@@ -71,8 +70,7 @@ def on_one_line(text: str) -> str:
 
 
 def bare_lines(document: Document, segment: Segment) -> list[tuple[int, int]]:
-    """Returns ``[start, end)`` of the segment's bare lines: headings, leaders, no words. Empty if all lines are
-    bare."""
+    """Returns ``[start, end)`` of the segment's bare lines: headings, leaders, no words. Empty if all are bare."""
     sections = {mark.section for mark in document.marks if mark.section}
     lines = list(line_spans(segment.text))
     following, found = "", []

@@ -262,8 +262,7 @@ class Reading:
         return self.model.has_adapter and self.resolved.margins_are_pointed_at and alone
 
     def _assess(self, index: int, piece: PlannedSegment, known: bool) -> Iterator[events.Event]:
-        """Scores the segment at the sequence's end. Writes its margin if it should get one, or queues it if
-        ``known``."""
+        """Scores the segment at the sequence's end. Writes the margin that it should get, or queues it if ``known``."""
         margins = self.resolved.pattern.margins
         if margins and self._method.scores_margins:
             self._pending[index] = len(self.cache.sequence)
@@ -336,8 +335,7 @@ class Reading:
 
     @contextmanager
     def _branch(self, index: int, end: int) -> Iterator[Sequence]:
-        """Yields a fork that ends with segment ``index``, at position ``end``; of its snapshot if others were read
-        since."""
+        """Yields a fork that ends with the segment at position ``end``; of its snapshot if others were read since."""
         sequence = self.cache.sequence
         others = not self.resolved.pattern.deep and index != self._at  # other segments were read since
         if others:

@@ -103,8 +103,7 @@ class QuestionLikelihood:
 class InOwnSequence(Relevance):
     """Scores texts in a sequence of the method's own. The opening is evaluated once; each text is appended, then
     removed. If another model reads, the method has its own context, too (Writing in the Margins, appendix A).
-    ``opening``: the tokens before each text; ``text_tokens``: the most tokens of a text; ``more``: the number after
-    it."""
+    ``opening``: the tokens before a text; ``text_tokens``: its most tokens; ``more``: the number of tokens after it."""
 
     def __init__(self, scorer: Scorer, opening: list[int], text_tokens: int, more: int) -> None:
         self._model, self._opening, self._beside = scorer.model, opening, len(opening) + more

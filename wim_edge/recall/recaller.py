@@ -1,8 +1,7 @@
 """Recall from a library with a model: from a question to the passages worth reading (docs/recall.md: retrievers,
-signals). A passage's score is the weighted sum of its signals, by name: ``bm25``; ``title``, how much likelier the
-question makes the document's title, in nats; ``passage``, the mean log-probability of the passage's beginning, in nats
-a token; ``likelihood``, how much likelier the passage makes the question, in nats. The weights were measured
-(docs/choices.md)."""
+signals). A passage's score is the weighted sum of its signals: ``bm25``; ``title``, how much likelier the question
+makes the document's title, in nats; ``passage``, the mean log-probability of the passage's beginning, in nats a token;
+``likelihood``, how much likelier the passage makes the question, in nats. Weights: docs/choices.md."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ _WHOLE = 512  # a document of fewer tokens is read whole for the answer, not onl
 
 
 class Recaller:
-    """Recalls a library's passages for one question at a time. Methods raise LibraryError, MemoryBudgetError,
-    Interrupted."""
+    """A recaller of passages from one library with one model, for one question at a time. Its methods raise
+    LibraryError, MemoryBudgetError, Interrupted."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,
