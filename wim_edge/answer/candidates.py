@@ -138,8 +138,7 @@ def _cells(reading: Reading, unit: _Unit, read: RowRead) -> Iterator[AnswerCandi
     for n, rated in read.cells:
         label = len(words.without_endings(row.labels[n]) & left)
         terms = Terms(unit.passage, -unit.missed, rated, _echo(row.texts[n], asked), label)
-        document = reading.plan.document_of(unit.index)
-        yield AnswerCandidate(unit.index, document, *row.cells[n], terms, row=read.answers)
+        yield AnswerCandidate(unit.index, reading.plan.document_of(unit.index), *row.cells[n], terms, row=read.answers)
 
 
 def _ordered(found: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, ...]:

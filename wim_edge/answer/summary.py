@@ -190,11 +190,9 @@ def _central_sentences(document: Document, spans: list[events.Chars], first: eve
     texts = [words.without_endings(document.text[slice(*span)]) for span in behind]
     counts = Counter(word for text in texts for word in text if len(word) > 2)
     common = {word for word, _ in counts.most_common(_CENTRAL)}
-    size = len(behind) / _PARTS
-    found = []
-    for part in range(_PARTS):
-        numbers = range(round(part * size), round((part + 1) * size))
-        fitting = [n for n in numbers if len(document.text[slice(*behind[n])].split()) <= _WORDS[1]]
+    found, cuts = [], [round(part * len(behind) / _PARTS) for part in range(_PARTS + 1)]
+    for start, end in pairwise(cuts):
+        fitting = [n for n in range(start, end) if len(document.text[slice(*behind[n])].split()) <= _WORDS[1]]
         if fitting:
             best = max(fitting, key=lambda n: (sum(counts[word] for word in texts[n] & common), -n))
             found.append(behind[best])

@@ -66,8 +66,7 @@ class Writing:
     finish_reason: FinishReason = "stop"
 
     def yes(self, which: str, query: str, text: str = "") -> float | None:
-        """Asks what the template ``which`` asks, after ``text``, which follows the passages. Returns the log-odds of
-        Yes to No, in nats; None for a base model."""
+        """Returns the log-odds of Yes to No, in nats, for template ``which`` after ``text``; None for a base model."""
         if not self.chat.is_chat:
             return None
         with self._asked(text + self.prompts.ask(which, query)) as branch:
@@ -76,12 +75,14 @@ class Writing:
         yes, no = (np.logaddexp.reduce(logprobs[sorted({*tokens})]) for tokens in first)
         return float(yes - no)
 
-    def pieces(self, prompt: str, most: int) -> Generator[str, None, None]:
-        """Yields the model's answer to a prompt in pieces, as it is decoded. ``most``: the most tokens."""
-        with self._asked(prompt) as branch:
+    def pieces(self, prompt: str, most: int, code: str = "") -> Generator[str, None, None]:
+        """Yields the model's answer to a prompt in pieces, as it is decoded. ``most``: the most tokens. ``code``: the
+        beginning of the answer, if it is one statement of code."""
+        with self._asked(prompt, code) as branch:
             generation = Generation(
-                self.model, branch, self.sampler, most, self.stops, labels=self.labels, grounding=self.grounding
-            )
+                self.model, branch, self.sampler, most, (*self.stops, *(("```", ";") if code else ())),
+                labels=self.labels, grounding=self.grounding, straight=bool(code),
+            )  # fmt: skip
             try:
                 yield from generation.pieces()
             finally:
@@ -103,10 +104,7 @@ class Writing:
 
     def query(self, prompt: str) -> str:
         """Returns the SQL query that the model writes for a prompt."""
-        with self._asked(prompt, f"```sql\n{_SELECT}") as branch:
-            generation = Generation(self.model, branch, self.sampler, _QUERY, ("```", ";"), strip=False, straight=True)
-            text = generation.run()
-        self.n_tokens += generation.n_tokens
+        text = "".join(self.pieces(prompt, _QUERY, f"```sql\n{_SELECT}"))
         return f"{_SELECT} {' '.join(text.split())}"
 
     @contextmanager
