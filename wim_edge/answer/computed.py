@@ -33,14 +33,12 @@ def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
 def computed_answer(
     reading: Reading, judged: Judged, cell: AnswerCandidate, found: QueryResult, says: float
 ) -> Answer | None:
-    """Returns the answer that a query on a table found, with its rows. ``says``: the writer's log-odds that this is the
-    answer. It is sure only if the judge agrees or the writer is sure. None for several values where one is asked for,
-    and for a result that neither the judge points at nor the writer finds likely."""
+    """Returns the answer that a query on a table found, with its rows. ``says``: the writer's log-odds that it answers.
+    None if these are low and the judge points elsewhere, and for several values where one is asked for."""
     document = cell.document
-    if reading.kind == "fact" and len(found.values) > 1:
-        return None
     agrees = {*map(key, found.values)} == {key(one.text) for one in judged.items or judged.candidates[:1]}
-    if not agrees and says <= (_HARDLY if found.is_computed or len(judged.items) > 1 else _LIKELY):
+    least = _HARDLY if found.is_computed or len(judged.items) > 1 else _LIKELY
+    if (reading.kind == "fact" and len(found.values) > 1) or not (agrees or says > least):
         return None
     share = _SURE if agrees or says > _CONFIRMED else _RIGHT
     judged = replace(judged, support=max(judged.support or 0.0, _SURE), share=share)
