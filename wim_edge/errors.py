@@ -1,6 +1,22 @@
-"""All errors that wim-edge raises on purpose, as one tree under `WimEdgeError`. Each has a message (what happened), a
-hint (what to do), one line each, and an exit code. Three exit codes are not errors: 10, the user stopped early and got
-an answer; 11, the documents do not seem to answer; 130, the user cancelled."""
+"""All errors that wim-edge raises on purpose, as one tree.
+
+    WimEdgeError                 exit code 1
+    ├── InvalidRequestError      2   the question, an option or a template is wrong
+    ├── DocumentError            3   a document cannot be read
+    ├── ModelError               4
+    │   ├── ModelNotFoundError   4   no such model, or it is not on this disk
+    │   ├── ModelFileError       4   the file is not a usable GGUF model
+    │   └── DownloadError        7   fetching a model failed (network, checksum)
+    │       └── DiskError        7   the disk is full, or the folder is not writable
+    ├── CapacityError            5
+    │   ├── ContextOverflowError 5   more tokens than the context holds
+    │   └── MemoryBudgetError    5   more memory than the machine has free
+    ├── EngineError              6   llama.cpp refused or failed
+    └── LibraryError             8   a library, or a saved reading, is missing or unusable
+
+Each error has a message (what happened) and a hint (what to do), one line each. These exit codes are not errors: 10,
+the user stopped early and got an answer; 11, the documents do not seem to contain an answer; 130, the user cancelled.
+"""
 
 from __future__ import annotations
 

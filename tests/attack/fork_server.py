@@ -23,8 +23,8 @@ from typing import Any, NoReturn
 
 PRELOADED = (
     "numpy", "llama_cpp", "httpx", "filelock", "tqdm.auto", "rich.console", "jinja2.sandbox", "lxml.etree", "lxml.html",
-    "docx", "openpyxl", "pptx", "pypdfium2", "uvicorn", "wim_edge.runtime", "wim_edge.cli.main",
-    "wim_edge.engine.model", "wim_edge.engine.load_check", "wim_edge.engine.tune", "wim_edge.recall.recaller",
+    "docx", "openpyxl", "pypdfium2", "uvicorn", "wim_edge.runtime", "wim_edge.cli.main",
+    "wim_edge.engine.model", "wim_edge.engine.load_check", "wim_edge.tuned", "wim_edge.recall.recaller",
     "wim_edge.server.app",
 )  # fmt: skip
 """Not huggingface_hub, which reads its variables when it is imported."""
