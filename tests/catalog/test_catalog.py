@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
-from msgspec.structs import replace
 
 from tests.catalog.conftest import Make, sha256
 from tests.conftest import written

@@ -84,7 +84,7 @@ def test_what_is_there_is_left_alone(tmp_path: Path, model: ModelEntry, there: s
 
 
 def test_a_file_of_ones_own_is_refused(tmp_path: Path, model: ModelEntry) -> None:
-    from msgspec.structs import replace
+    from dataclasses import replace
 
     own = replace(model, sources=(PathSource(tmp_path / "weights"),))
     with pytest.raises(InvalidRequestError, match="your own"):

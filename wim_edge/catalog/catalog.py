@@ -8,21 +8,11 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import asdict, replace
-
-from wim_edge.catalog.entry import (
-    NAME,
-    WORKING_SPACE,
-    HubSource,
-    ModelEntry,
-    ModelSource,
-    PathSource,
-    read_models,
-)
+from wim_edge.catalog.entry import WORKING_SPACE, HubSource, ModelEntry, ModelSource, PathSource
 from wim_edge.catalog.sources import locate
 from wim_edge.errors import InvalidRequestError, ModelNotFoundError
 from wim_edge.settings import Paths, package_file, read_small_file
@@ -46,6 +36,8 @@ class Catalog:
     def load(cls) -> Catalog:
         """Loads the shipped models.toml and the user's own, whose entries replace shipped ones of the same name. Raises
         ModelError if a file is unreadable or wrong."""
+        from wim_edge.catalog.parse import read_models
+
         return cls(read_models(package_file("models.toml")) | read_models(own_file()))
 
     def __iter__(self) -> Iterator[ModelEntry]:
@@ -236,6 +228,8 @@ def entry_of(path: Path, name: str, source: ModelSource, licence: str) -> ModelE
 
 def name_for(given: str | None, path: str) -> str:
     """Returns a model's name: ``given``, or one made from a file's path. Raises InvalidRequestError for a bad name."""
+    from wim_edge.catalog.parse import NAME
+
     name = given or re.sub(r"[^a-z0-9._-]+", "-", Path(path).stem.lower()).strip("-._")
     if not NAME.fullmatch(name) or name.endswith(".gguf"):
         raise InvalidRequestError(f"{name!r} is not a model name", "Lower-case letters, digits, '.', '_' and '-'.")
@@ -244,6 +238,8 @@ def name_for(given: str | None, path: str) -> str:
 
 def add(entry: ModelEntry) -> Path:
     """Adds an entry to the user's own models.toml; returns the file's path. Raises InvalidRequestError, ModelError."""
+    from wim_edge.catalog.parse import read_models
+
     file = own_file()
     if entry.name in read_models(file):
         raise InvalidRequestError(f"{file} has a model {entry.name}", "Give another --name, or edit that entry.")

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from msgspec.structs import asdict
-
 from wim_edge.catalog.entry import HubSource
 from wim_edge.catalog.model_files import Progress, require_space, write_error
 from wim_edge.errors import DownloadError, required
@@ -165,7 +163,7 @@ def _explain(error: Exception, errors: Any, source: HubSource, into: Path, size:
         error = error.__cause__  # this error says "not in the cache" after any failure
     for name, texts in _REFUSALS.items():
         if isinstance(error, getattr(errors, name)) and not isinstance(error, errors.LocalEntryNotFoundError):
-            return DownloadError(*(text.format(**asdict(source)) for text in texts))
+            return DownloadError(*(text.format(**vars(source)) for text in texts))
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
         return write_error(error, into, size)
     if isinstance(error, errors.OfflineModeIsEnabled):

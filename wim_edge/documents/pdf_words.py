@@ -8,7 +8,6 @@ import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import suppress
 from ctypes import create_string_buffer
 from dataclasses import dataclass, field
 from functools import reduce
@@ -19,9 +18,11 @@ from typing import Any, NamedTuple
 from wim_edge.documents.bidi import RTL, is_rtl, logical_order, paired
 from wim_edge.documents.runs import RAISED, set_off, with_accents
 
-with suppress(ImportError):  # `wim_edge.documents.pdf.opened` reports it
+try:
     import pypdfium2 as pypdfium2
     from pypdfium2 import raw as raw
+except ImportError:  # `wim_edge.documents.pdf.opened` reports it
+    pypdfium2 = raw = None
 
 BROKEN = "\ufffe\x02"
 """The characters for a hyphen at a line's end that is not part of the word: PDFium's own, and one in some files."""

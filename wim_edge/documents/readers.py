@@ -113,9 +113,6 @@ class Scan:
 
 def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list[Scan]:
     """Returns the files that have pages to recognise. `read_document` would recognise them without showing progress."""
-    from wim_edge.documents import scans
-    from wim_edge.documents.pdf import unread_scans
-
     found = []
     for path in [Path(source) for source in sources if source != "-"] if limits.scan_pages else []:
         try:
@@ -124,10 +121,14 @@ def find_scans(sources: Iterable[str | Path], limits: Limits = DEFAULTS) -> list
             with path.open("rb") as file:
                 start = file.read(1024)
             of_pages = is_pdf(start)
-            if not (of_pages or PICTURE_START.match(start)) or not scans.engine():
+            if not (of_pages or PICTURE_START.match(start)):
+                continue
+            from wim_edge.documents import pdf, scans  # not for a text: they load PDFium
+
+            if not scans.engine():
                 continue
             data = bytes_of(path, limits)
-            pages = unread_scans(data, limits) if of_pages else []
+            pages = pdf.unread_scans(data, limits) if of_pages else []
         except (DocumentError, OSError, ValueError):  # reading will report it
             continue
         if pages or (not of_pages and scans.waits(data, limits.scan_pages)):
