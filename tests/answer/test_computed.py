@@ -14,12 +14,14 @@ ROOMS = "| Name | Room | Fee\n" + "".join(f"{name} | {room} | {fee}\n" for name,
 
 
 def ask(
-    query: str, *, support: SupportWeights = NONE, points: str = "Ann Lee", **changes: object
+    query: str, *, support: SupportWeights = NONE, points: str = "Ann Lee", says: str = "", **changes: object
 ) -> events.AnswerFinished:
-    """Asks of a judge that points at ``points``, and a writer that writes ``query`` where one is wanted."""
+    """Asks of a judge that points at ``points``, and a writer that writes ``query`` where one is wanted, and ``says``
+    whether its result answers."""
 
     def writes(prompt: str) -> str:
-        return f"```sql\nSELECT{query}" if "SQLite" in prompt else "Nobody knows."
+        result = says if "Does the text answer" in prompt and f"\n\nSELECT{query}\n-> " in prompt else ""
+        return f"```sql\nSELECT{query}" if "SQLite" in prompt else result or "Perhaps."
 
     settings = Settings(pattern="wim-shallow", save=False, short_answer="writer").with_changes(**changes)
     pointing = FakeModel(lambda _: points)
@@ -51,6 +53,15 @@ def test_what_the_judge_points_at_is_sure_if_a_query_finds_it_too() -> None:
     assert (found.status, found.short, len(found.quotes)) == ("answered", "17", 1)
     # Only looked up: what the judge points at is as good
     assert ask(" room FROM t WHERE name = 'Ada Quill'", support=unsure, points="17").query == ""
+
+
+def test_the_writers_word_on_a_result_counts() -> None:
+    look_up, sum_up = " room FROM t WHERE name = 'Ada Quill'", " SUM(fee) FROM t"
+    found = ask(look_up, points="17", says="Yes")
+    assert (found.status, found.short, found.quotes[0].text) == ("answered", "12", "Ada Quill | 12 | 40")
+    assert ask(look_up, points="17").query == ""
+    assert (ask(sum_up, says="Yes").status, ask(sum_up).status) == ("answered", "unsure")
+    assert ask(sum_up, says="No").query == ""
 
 
 @pytest.mark.parametrize(
