@@ -121,15 +121,11 @@ class QueryTable:
         return QueryResult(query, tuple(filter(None, texts)), tuple(self.rows[at] for at in rows), is_computed)
 
     def _as_text(self, cells: Sequence[Value], row: int | None) -> str:
-        """Returns one row of a result as text; of over two cells, only one: of a whole row, that of the first column
-        without equal values. ``row``: the index of the table's row that the cells are from, if known; then they are
-        written as in the document."""
+        """Returns one row of a result as text; of over two cells, only the first. ``row``: the index of the table's row
+        that the cells are from, if known; then they are written as in the document."""
         texts = () if row is None else self.rows[row].texts
         written = {column.values[row]: texts[column.cell] for column in self._columns if row is not None}
-        if len(cells) > 2:
-            distinct = (at for at, one in enumerate(self._columns) if len({*one.values}) == len(one.values))
-            at = next(distinct, 0) if len(cells) == len(self._columns) else 0
-            cells = cells[at : at + 1]
+        cells = cells[:1] if len(cells) > 2 else cells
         return ", ".join(text for cell in cells if (text := written.get(cell) or _shown(cell)))
 
     def _ends_in_sums(self) -> bool:
