@@ -17,6 +17,7 @@ from wim_edge.library import common_prefix_length
 from wim_edge.reading.chat import Message, conversation
 from wim_edge.reading.control import Control
 from wim_edge.reading.generate import Generation, Grounding
+from wim_edge.words import without_endings
 
 WHY = "it refers to the question before it"
 """The reason that is shown for a restated question."""
@@ -107,12 +108,15 @@ class Restater:
             grounding = Grounding(model, [before.question, before.short, question])
             restated = Generation(model, sequence, Sampler(), _MAX_RESTATED, stops=("\n",), grounding=grounding)
             text = "".join(restated.pieces()).strip()
-        bare = [one.strip(" .?!").casefold() for one in (text, before.question, question)]
-        if text and restated.finish_reason == "stop" and bare[0] not in bare[1:]:
-            return text
-        # A writer whose answer comes first leaves unchanged only what stands alone (docs/choices.md)
-        is_alone = bare[0] == bare[2] and writer.resolved().settings.short_answer == "writer"
-        return question if is_alone else completed(question, before)
+        taken = without_endings(text) - without_endings(question)
+        taken &= without_endings(f"{before.question} {before.short}")
+        if text and restated.finish_reason == "stop":
+            if taken and text.strip(" .?!").casefold() != before.question.strip(" .?!").casefold():
+                return text
+            # A writer whose answer comes first takes nothing from the turn before only where that is not needed
+            if not taken and writer.resolved().settings.short_answer == "writer":
+                return question
+        return completed(question, before)
 
 
 def _shown(turn: Turn) -> str:

@@ -31,7 +31,7 @@ _WORD = re.compile(r"\w+")
 _NAMES_AT_MOST = 0.3  # share of capitalised words within sentences; above it, a capital does not mark a name
 _OPEN = ("list", "summary", "free")  # kinds of answers of any length
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)  # a model that judged itself is not asked again whether there is an answer
-_SENTENCE = 96  # the most tokens of an answer to a question of fact
+_SENTENCE, _SURE = 96, 0.5  # the most tokens of an answer of fact; the least log-odds, in nats, of a sure verdict
 
 
 @dataclass
@@ -114,19 +114,19 @@ class Wording:
         return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
 
     def _verdict(self, judged: Judged) -> Answer:
-        """Returns the writer's yes or no, with the judge's quotation. The answer is unsure if the judge disagrees."""
+        """Returns the writer's yes or no, with the judge's quotation. It is sure if clear, and if the judge agrees."""
         with self.reading.clock.stage("answer"):
             odds = self.writing.yes("verdict", self.reading.plan.query)
         if odds is not None:
             verdict, share = "Yes" if odds > 0 else "No", sigmoid(abs(odds))
             is_agreed = verdict == judged.verdict
             evidence = replace(judged.evidence, agreed=float(is_agreed)) if judged.evidence else None
-            judged = replace(judged, verdict=verdict, is_confirmed=is_agreed, share=share, evidence=evidence)
+            is_sure = is_agreed and abs(odds) >= _SURE
+            judged = replace(judged, verdict=verdict, is_confirmed=is_sure, share=share, evidence=evidence)
         return pointed_answer(self.reading, judged)
 
     def _sentence(self, prompt: str, run: str) -> str:
-        most = min(self.reading.resolved.settings.answer_tokens, _SENTENCE)
-        return self.writing.sentence(prompt, run, most)
+        return self.writing.sentence(prompt, run, min(self.reading.resolved.settings.answer_tokens, _SENTENCE))
 
     def _write(self, judged: Judged | None) -> Iterator[events.Event]:
         reading, text = self.reading, ""
