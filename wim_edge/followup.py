@@ -1,7 +1,7 @@
 """Follow-up questions: a question that refers to the turn before is restated, so that it can stand alone, by a model
-that writes (`Restater`). Without one, or if it changes nothing, the turn before is put in front of a question of at
-most three words, all short: longer words name a subject. A model whose short answer is shown first may leave a question
-as it is. A few words without a question mark ("notice period") are a search, and stay as they are."""
+that writes (`Restater`). Without one, or if it takes no word from the turn before, this turn is put in front of a
+question of at most three words, all short: longer words name a subject. A model whose short answer is shown first may
+take none. A few words without a question mark ("notice period") are a search, and stay as they are."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class Restater:
         """{fingerprint of a context: state of the sequence after the prompt's examples}."""
 
     def restated(self, question: str, before: Turn, writer: LoadsModel | None, control: Control) -> str:
-        """Returns the question as the writer restates it, so that it stands alone. Without a ``writer``, for a base
-        model, or if the writer changes nothing, returns the result of `completed`; but a writer whose short answers are
-        shown first may leave the question unchanged. Raises Interrupted, ModelError, CapacityError."""
+        """Returns the question as the writer restates it, with words of the turn before, so that it stands alone.
+        Without a ``writer``, for a base model, or if the writer takes no such words, returns the result of `completed`;
+        but a writer whose short answer is shown first may take none. Raises Interrupted, ModelError, CapacityError."""
         model = writer.model() if writer is not None else None
         if writer is None or model is None or model.info.chat_template is None:
             return completed(question, before)
