@@ -15,8 +15,7 @@
     └── LibraryError             8   a library, or a saved reading, is missing or unusable
 
 Each error has a message (what happened) and a hint (what to do), one line each. These exit codes are not errors: 10,
-the user stopped early and got an answer; 11, the documents do not seem to contain an answer; 130, the user cancelled.
-"""
+the user stopped early and got an answer; 11, the documents do not seem to have an answer; 130, the user cancelled."""
 
 from __future__ import annotations
 

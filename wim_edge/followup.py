@@ -108,12 +108,11 @@ class Restater:
             grounding = Grounding(model, [before.question, before.short, question])
             restated = Generation(model, sequence, Sampler(), _MAX_RESTATED, stops=("\n",), grounding=grounding)
             text = "".join(restated.pieces()).strip()
-        taken = without_endings(text) - without_endings(question)
-        taken &= without_endings(f"{before.question} {before.short}")
+        words = without_endings(f"{before.question} {before.short}")
+        taken = words & without_endings(text) - without_endings(question)
         if text and restated.finish_reason == "stop":
             if taken and text.strip(" .?!").casefold() != before.question.strip(" .?!").casefold():
                 return text
-            # A writer whose answer comes first takes nothing from the turn before only where that is not needed
             if not taken and writer.resolved().settings.short_answer == "writer":
                 return question
         return completed(question, before)

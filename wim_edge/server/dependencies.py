@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
@@ -27,8 +28,7 @@ from wim_edge.settings import ANSWERS, ITSELF, PATTERNS, RELEVANCES, WITHIN_PATT
 
 T = TypeVar("T")
 _WRITERS, _MAX_WRITING = 2, 32
-_MAX_FIELDS = 64
-_MAX_SHELF_CHARS = 200
+_MAX_FIELDS, _MAX_SHELF_CHARS = 64, 200
 
 
 @dataclass
@@ -73,10 +73,11 @@ class Service:
 
         watcher = asyncio.create_task(watch())
         try:
-            async for event in self.queue.follow(job):
+            async for event in job.follow():
                 yield event
         finally:
             watcher.cancel()
+            self.queue.cancel(job)
 
     def forget(self, question: AskedQuestion) -> None:
         """Cancels a question and removes it from the history. Raises LibraryError if its file cannot be deleted."""
@@ -184,8 +185,9 @@ def error_response(
     return JSONResponse({"error": body}, status or usual, headers)
 
 
-async def sse_events(found: AsyncIterator[dict[str, Any]], start: int = 0) -> AsyncIterator[ServerSentEvent]:
-    """Converts events (JSON objects) to Server-Sent Events, which are numbered from ``start`` on."""
-    async for event in found:
-        yield ServerSentEvent(data=event, event=event["type"], id=str(start))
-        start += 1
+async def sse_events(found: AsyncGenerator[dict[str, Any]], start: int = 0) -> AsyncIterator[ServerSentEvent]:
+    """Converts events (JSON objects) to Server-Sent Events, numbered from ``start`` on. Closes ``found`` at the end."""
+    async with aclosing(found):
+        async for event in found:
+            yield ServerSentEvent(data=event, event=event["type"], id=str(start))
+            start += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -294,7 +294,7 @@ async def sync_library(served: Served, opened: Annotated[Library, Depends(_opene
         yield event
 
 
-async def _synced(library: Library, limits: Limits) -> AsyncIterator[dict[str, Any]]:
+async def _synced(library: Library, limits: Limits) -> AsyncGenerator[dict[str, Any]]:
     counts: Counter[str] = Counter()
     async for one in iterate_in_threadpool(sync(library, limits=limits)):
         counts[one.state] += one.state != "recognised"

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -88,7 +88,7 @@ class Job:
     def is_finished(self) -> bool:
         return self.state not in ("waiting", "running")
 
-    async def follow(self, start: int = 0) -> AsyncIterator[dict[str, Any]]:
+    async def follow(self, start: int = 0) -> AsyncGenerator[dict[str, Any]]:
         """Yields the job's events from number ``start`` on. Waits for new events until the job ends."""
         changed = asyncio.Event()
         waiter = asyncio.get_running_loop(), changed
