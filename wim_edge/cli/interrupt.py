@@ -107,7 +107,7 @@ class Interruptible:
     def _next(self, tick: Callable[[], None]) -> Event | BaseException | None:
         while True:
             with suppress(queue.Empty):
-                return self._queue.get(timeout=0.1)
+                return self._queue.get(timeout=0.1)  # Windows does not interrupt an endless wait
             tick()
 
     def _work(self) -> None:

@@ -181,7 +181,7 @@ def _add(draft: DocumentBuilder, shape: Any, related: Related) -> None:
     add_rows(draft, rows)
     if shape.tag == _SHAPE:
         lines, holder = [*_lines(shape, draft.omit)], _holder(shape)
-        if len(lines) > 1 and holder.get("type", "obj" * (holder.get("idx") != "")) in _POINTS:
+        if len(lines) > 1 and holder.get("idx") != "" and holder.get("type", "obj") in _POINTS:
             draft.paragraph("\n".join(f"{'  ' * level}{number or '-'} {text}" for text, level, number in lines))
         else:
             draft.paragraph("\n".join(f"{number} {text}" if number else text for text, _, number in lines))

@@ -84,9 +84,8 @@ class Journal(Generic[R]):
         self, jobs: Mapping[Any, J], work: Callable[[list[J]], Generator[R, None, None]],
         watcher: Watcher[R] = lambda rows, total: None,
     ) -> bool:  # fmt: skip
-        """Runs the jobs whose row is missing or has an error. Returns True if Ctrl-C stopped the run. ``jobs`` maps the
-        key of a row to its job. ``work`` returns a generator of one row per job, in any order, which is always closed.
-        """
+        """Runs the jobs whose row is missing or has an error. Returns True if Ctrl-C stopped the run. ``jobs``: by the
+        key of their row. ``work`` returns a generator of one row per job, in any order, which is always closed."""
         done = {row.key: row for row in self.rows if row.error is None}
         watched = [done[key] for key in jobs if key in done]
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import closing
+from contextlib import aclosing, closing
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -144,9 +144,10 @@ async def _answer(
 
 
 async def _stream(served: Service, job: Job, reply: schemas.CompletionReply, with_usage: bool) -> AsyncIterator[str]:
-    async for event in served.queue.follow(job):
-        for chunk in reply.chunks(event, job.model):
-            yield f"data: {json.dumps(chunk)}\n\n"
+    async with aclosing(served.queue.follow(job)) as found:
+        async for event in found:
+            for chunk in reply.chunks(event, job.model):
+                yield f"data: {json.dumps(chunk)}\n\n"
     if with_usage and reply.error is None:
         yield f"data: {json.dumps(reply.usage_chunk())}\n\n"
     yield "data: [DONE]\n\n"
