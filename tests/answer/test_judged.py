@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.reading.mill import MILL, NONE, SURE, UNSURE, ask
 from wim_edge import Decision, Document, Runtime, Settings
 from wim_edge.answer.judged import MAY_NOT_SAY, NOT_SAID, NOT_SO_FAR
@@ -98,3 +100,16 @@ def test_of_several_documents_each_item_has_its_place() -> None:
         answer = runtime.ask(found, "Who wrote the report?")
     assert answer.text == "Perhaps: 2 found:\n- Ada (a.txt)\n- Bill (b.txt)"  # there may be more
     assert ([quote.document for quote in answer.quotes], answer.read_segments) == (["a.txt", "b.txt"], 2)
+
+
+@pytest.mark.real
+@pytest.mark.usefixtures("smollm2")
+def test_where_another_passage_answers_differently_both_are_quoted_and_the_answer_is_unsure() -> None:
+    garden = "The garden belongs to the house, and the tenants mow the lawn. " * 6
+    before, now = "The rent is 1,240 pounds a month.", "From 1 October 2025 on, the rent is 1,315 pounds a month."
+    text = f"# Rent\n\n{before} It is paid on the first of each month.\n\n# Garden\n\n{garden}\n\n# Changes\n\n{now}"
+    with Runtime(Settings(save=False, segment_tokens=64, within="all")) as runtime:
+        answer = runtime.ask(Document("lease.txt", text), "How much is the rent?")
+    assert (answer.status, [one.text for one in answer.quotes[:2]]) == ("unsure", [before, now])
+    assert before in answer.text
+    assert now in answer.text

@@ -107,14 +107,19 @@ def test_a_writer_that_points_better_gives_the_short_answer_and_is_unsure_where_
     assert ask("5,000 crowns.", short="in 1921", short_answer="writer").text.startswith("Perhaps: in 1921\n")
 
 
-def test_yes_or_no_is_the_writer_s_if_its_answer_comes_first_and_sure_if_the_judge_agrees() -> None:
+def test_yes_or_no_is_the_writer_s_if_its_answer_comes_first_and_sure_if_the_quotation_alone_says_so_too() -> None:
     yes, no = (ask(says, answer="yesno", short_answer="writer") for says in ("Yes", "No"))
     assert (yes.short, no.short) == ("Yes", "No")
-    assert {yes.status, no.status} == {"answered", "unsure"}
-    agreed = yes if yes.status == "answered" else no
-    assert agreed.text == f"{agreed.short}.\n\n“She paid 4,000 crowns for the old mill.”"
-    judged = ask("No" if agreed is yes else "Yes", answer="yesno")
-    assert (judged.short, judged.status) == (agreed.short, "unsure")
+    assert (yes.status, no.status) == ("answered", "answered")
+    assert yes.text == "Yes.\n\n“She paid 4,000 crowns for the old mill.”"
+    alone = lambda prompt: "No" if "by the river" in prompt else "Yes"  # noqa: E731
+    assert ask(alone, answer="yesno", short_answer="writer").status == "unsure"
+    assert {ask(says, answer="yesno").status for says in ("Yes", "No")} == {"unsure"}  # the judge's own
+
+
+def test_where_yes_or_no_is_asked_a_writer_that_sees_no_answer_may_mean_no() -> None:
+    writer = {"short_answer": "writer", "confirmation": Confirmation(writer=0.5), "support": UNSURE}
+    assert [ask("No", answer=kind, **writer).status for kind in ("yesno", "fact")] == ["unsure", "not_found"]
 
 
 def test_whether_the_passages_answer_is_asked_of_the_writer_where_that_may_change_the_status() -> None:

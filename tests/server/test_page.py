@@ -253,7 +253,7 @@ def test_a_judge_is_chosen(page: Any) -> None:
     assert asked.value.post_data_json["options"] == {"judge": "smollm2-135m"}
     answered(page)
     assert "llama, judged by smollm2-135m · wim-shallow" in details(last(page))
-    expect(page.locator("#machine")).to_contain_text("llama, judged by smollm2-135m")
+    expect(page.locator("#machine")).to_have_attribute("title", re.compile("^llama, judged by smollm2-135m;"))
     choose_pattern(page, "", "#judge")
     ask(page, "When does it sail to the island?")
     answered(page)

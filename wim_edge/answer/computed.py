@@ -10,6 +10,8 @@ from dataclasses import replace
 from wim_edge.answer.candidates import AnswerCandidate, key
 from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of
 from wim_edge.answer.quotes import format_quotes, quote
+from wim_edge.answer.wording import SENTENCE, unsupported
+from wim_edge.answer.writer import Writing, said
 from wim_edge.documents.table_query import QueryResult, QueryTable
 from wim_edge.documents.tables import header_above
 from wim_edge.documents.units import rows, rows_like
@@ -30,11 +32,21 @@ def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
     return None
 
 
+def in_words(turn: Writing, query: str, table: QueryTable, found: QueryResult) -> str:
+    """Returns the writer's sentence for a single value, if it has this value and none that is not in the table; else
+    the values alone."""
+    values = "; ".join(found.values)
+    text = turn.sentence(turn.prompts.worded(query, found.text.strip(), values), values, SENTENCE)
+    known = [query, found.text, *(row.text for row in table.rows)]
+    return text if len(found.values) == 1 and said(values, text) and not unsupported(text, known) else values
+
+
 def computed_answer(
-    reading: Reading, judged: Judged, cell: AnswerCandidate, found: QueryResult, says: float
+    reading: Reading, judged: Judged, cell: AnswerCandidate, found: QueryResult, says: float, text: str
 ) -> Answer | None:
-    """Returns the answer that a query on a table found, with its rows. ``says``: the writer's log-odds that it answers.
-    None if these are low and the judge points elsewhere, and for several values where one is asked for."""
+    """Returns the answer that a query on a table found, with its rows. ``text``: the result in words (`in_words`);
+    ``says``: the writer's log-odds that it answers. None if these are low and the judge points elsewhere, and for
+    several values where one is asked for."""
     document = cell.document
     agrees = {*map(key, found.values)} == {key(one.text) for one in judged.items or judged.candidates[:1]}
     least = _HARDLY if found.is_computed or len(judged.items) > 1 else _LIKELY
@@ -45,5 +57,5 @@ def computed_answer(
     own = (quote(document, row.start, row.cells[-1][1], header_above(document.text, row.start)) for row in found.rows)
     quotes, short = tuple(own) or judged.quotes[:1], "; ".join(found.values)
     more = f"\n... and {len(quotes) - _SHOWN} more rows" if len(quotes) > _SHOWN else ""
-    text = f"{UNSURE if judged.status == 'unsure' else ''}{short}\n\n{format_quotes(reading, quotes[:_SHOWN])}{more}"
+    text = f"{UNSURE if judged.status == 'unsure' else ''}{text}\n\n{format_quotes(reading, quotes[:_SHOWN])}{more}"
     return replace(answer_of(judged), text=text, short=short, span=None, quotes=quotes, query=found.query)

@@ -13,7 +13,7 @@ from wim_edge import words
 from wim_edge.answer.candidates import AnswerCandidate, candidates_of, introduced, key
 from wim_edge.answer.quotes import format_quotes, margin_quotes, quote, quote_at
 from wim_edge.documents.tables import header_above
-from wim_edge.documents.units import ITEM, column, rows, siblings
+from wim_edge.documents.units import INTRODUCES, ITEM, column, lists, rows, siblings
 from wim_edge.reading import events
 from wim_edge.reading.plan import source_label
 from wim_edge.reading.pointing import Pointed
@@ -26,6 +26,7 @@ NOT_SO_FAR = "What was checked so far does not seem to say."
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
 _LONG = 8  # a short answer of this many words or more is shown only in its quotation
 _NEAR = 0.08  # a list's item from another passage has at least this share of the best candidate's probability
+_AS_LIKELY = 0.2  # another passage's answer with this share may be right instead
 _LIKELY, _ALIKE = -1.0, 1.5  # nats: cells that answer alike have at least this log P, and scores less than this apart
 _QUOTED = 100  # the most items of a list that are quoted with their place
 _VERDICT = log(0.2)  # a question asks for yes or no if P(Yes or No) is above this
@@ -48,6 +49,8 @@ class Judged:
     """P(the documents contain an answer); None if the scores are not in nats."""
     share: float = 1.0
     """P(the best candidate, the list or the verdict is the answer | the documents contain an answer)."""
+    other: AnswerCandidate | None = None
+    """What another passage answers instead, about as likely, such as a new price; quoted second. None without one."""
     is_confirmed: bool = False
     """True if a writer gave the same verdict: the judge alone is not reliable on yes or no (docs/choices.md)."""
 
@@ -61,15 +64,21 @@ class Judged:
         return (self.candidates[0].start, self.candidates[0].end) if self.candidates else None
 
     @property
+    def n_shown(self) -> int:
+        """The number of quotations that are shown with the answer."""
+        return 2 if self.other else 1
+
+    @property
     def confidence(self) -> float | None:
         """P(the answer is right), support times share; None if the scores are not in nats."""
         return None if self.support is None else self.support * self.share
 
     @property
     def status(self) -> events.AnswerStatus:
-        """The status of the answer. "answered" needs enough confidence, and for yes or no a writer's confirmation."""
+        """The status of the answer. "answered" needs enough confidence, no `other`, and a confirmed verdict."""
         support = 1.0 if self.support is None else self.support
-        is_sure = support * self.share >= ANSWERED and (self.is_confirmed or not self.verdict)
+        is_doubted = self.other is not None or (self.verdict and not self.is_confirmed)
+        is_sure = support * self.share >= ANSWERED and not is_doubted
         return "unsure" if support >= ANSWERED and not is_sure else status_of(support)
 
 
@@ -107,7 +116,7 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     support = reading.support.support(evidence) if evidence else None
     if not candidates:
         return Judged(evidence=evidence, support=support, quotes=margin_quotes(reading, used))
-    best, verdict, items = candidates[0], "", tuple[AnswerCandidate, ...]()
+    best, verdict, items, other = candidates[0], "", tuple[AnswerCandidate, ...](), None
     pointed = found.get(best.index) if reading.kind == "auto" else None
     if reading.kind == "yesno" or (pointed and pointed.verdict > max(_VERDICT, best.terms.run)):
         yes = _probability_of_yes(reading, found)
@@ -124,10 +133,22 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
         listed = introduced(reading)
         if listed and listed[0].share > max(NOT_FOUND, support * share):
             best, items, share = listed[0], listed, listed[0].share
-    others = margin_quotes(reading, [index for index in used if index != best.index])
-    quotes = (quote_at(reading, best.index, best.start, best.end), *others)
+    if not (items or verdict) and reading.model.has_adapter:
+        other = _other(candidates, found)
+    shown = [best, other] if other else [best]
+    others = margin_quotes(reading, [index for index in used if all(index != one.index for one in shown)])
+    quotes = (*(quote_at(reading, one.index, one.start, one.end) for one in shown), *others)
     evidence = replace(evidence, share=share) if evidence else None
-    return Judged(candidates, items, verdict, quotes, evidence, support, share)
+    return Judged(candidates, items, verdict, quotes, evidence, support, share, other)
+
+
+def _other(candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> AnswerCandidate | None:
+    """Returns the likeliest candidate of another passage, if both passages answer, and differently; else None."""
+    best, at = key(candidates[0].text), candidates[0].index
+    answering = [one for one in candidates if one.row is None and one.index in found and found[one.index].answers > 0]
+    own = [(one, key(one.text)) for one in answering if one.index != at and one.share >= _AS_LIKELY]
+    others = [one for one, words in own if words not in best and best not in words]
+    return others[0] if others and answering[0] is candidates[0] else None
 
 
 def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], row_answers: float | None) -> Evidence:
@@ -223,10 +244,10 @@ def pointed_answer(reading: Reading, judged: Judged) -> Answer:
         return not_found(reading, judged)
     if len(judged.items) > 1:
         return _listed(reading, judged)
-    carried = format_quotes(reading, judged.quotes[:1])
+    carried = format_quotes(reading, judged.quotes[: judged.n_shown])
     short = judged.verdict or judged.short
     text = f"{short}." if judged.verdict else on_one_line(short)
-    if " ".join(judged.quotes[0].text.split()) == short:
+    if " ".join(judged.quotes[0].text.split()) == short and judged.n_shown == 1:
         carried = ""
     elif len(short.split()) >= _LONG and carried:
         text, carried = carried, ""
@@ -251,7 +272,10 @@ def _listed(reading: Reading, judged: Judged) -> Answer:
         span, document = (items[0].start, items[-1].end), items[0].document
         place = source_label(document, *span, several, lines=True)
         spans = dict.fromkeys(_line(document.text, item.start, item.end) for item in items[:_QUOTED])
-        quotes = judged.quotes[:1] + tuple(quote(document, *at, header_above(document.text, at[0])) for at in spans)
+        above = (at for at, own in lists(document) if own[0][0] <= span[0] < own[-1][1])
+        introduction = tuple(quote(document, *at) for at in above if document.text[: at[1]].endswith(INTRODUCES))
+        own = tuple(quote(document, *at, header_above(document.text, at[0])) for at in spans)
+        quotes = (introduction or judged.quotes[:1]) + own
     else:
         places = [source_label(item.document, item.start, item.end, several, lines=True) for item in items]
         lines = [f"{text}{f' ({where})' if where else ''}" for text, where in zip(texts, places, strict=True)]

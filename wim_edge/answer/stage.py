@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp
 
-from wim_edge.answer.computed import computed_answer, table_of
+from wim_edge.answer.computed import computed_answer, in_words, table_of
 from wim_edge.answer.judged import Answer, Judged, judge, not_found, pointed_answer
 from wim_edge.answer.summary import summary
 from wim_edge.answer.wording import Wording, comes_first, quoted
@@ -107,9 +107,12 @@ class AnswerStage:
         prompt = self.prompts.ask("table_query", self.reading.plan.query)
         with self._turn((), table.schema, prompt) as turn, self.reading.clock.stage("answer"):
             result = table.run(turn.query(prompt))
-            says = turn.yes("answerable", self.reading.plan.query, result.text) if result else None
+            if result is None:
+                return None
+            says = turn.yes("answerable", self.reading.plan.query, result.text)
+            text = in_words(turn, self.reading.plan.query, table, result)
         self.n_tokens += turn.n_tokens
-        return computed_answer(self.reading, judged, cell, result, says or 0.0) if result else None
+        return computed_answer(self.reading, judged, cell, result, says or 0.0, text)
 
     @property
     def _may_help(self) -> bool:
@@ -155,7 +158,8 @@ class AnswerStage:
             sequence = self._passages(used) if self._focus else reading.cache.sequence.fork()
         try:
             stops = (*reading.chat.stops, *reading.resolved.settings.stop)
-            yield Writing(reading.model, reading.chat, self.prompts, reading.sampler, sequence, stops)
+            at = len(reading.plan.prefix)
+            yield Writing(reading.model, reading.chat, self.prompts, reading.sampler, sequence, stops, n_opening=at)
         finally:
             if extract or sequence is not reading.cache.sequence:
                 sequence.close()

@@ -31,7 +31,8 @@ _WORD = re.compile(r"\w+")
 _NAMES_AT_MOST = 0.3  # share of capitalised words within sentences; above it, a capital does not mark a name
 _OPEN = ("list", "summary", "free")  # kinds of answers of any length
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)  # a model that judged itself is not asked again whether there is an answer
-_SENTENCE, _SURE = 96, 0.5  # the most tokens of an answer of fact; the least log-odds, in nats, of a sure verdict
+SENTENCE = 96  # the most tokens of an answer of fact
+_SURE = 1.5  # the least log-odds, in nats, of a sure verdict, summed over both readings
 
 
 @dataclass
@@ -90,7 +91,10 @@ class Wording:
         if says is None:
             return judged
         evidence = replace(judged.evidence, writer=says, judge=logit(support))
-        return replace(judged, support=confirmation.support(support, says), evidence=evidence)
+        confirmed = confirmation.support(support, says)
+        if judged.verdict:  # the writer's no may be the answer itself
+            confirmed = max(confirmed, min(support, NOT_FOUND))
+        return replace(judged, support=confirmed, evidence=evidence)
 
     def _worded(self, judged: Judged) -> Answer:
         """Returns the answer in the writer's sentence, written without seeing the judge's run. If the sentence lacks
@@ -114,19 +118,21 @@ class Wording:
         return worded_answer(reading, self.used, judged, text, own, is_agreed=is_agreed)
 
     def _verdict(self, judged: Judged) -> Answer:
-        """Returns the writer's yes or no, with the judge's quotation. It is sure if clear, and if the judge agrees."""
+        """Returns the writer's yes or no, from the passages and from the quotation alone, with this quotation. It is
+        sure if both are the same, and together clear."""
+        query, text = self.reading.plan.query, judged.quotes[0].text
         with self.reading.clock.stage("answer"):
-            odds = self.writing.yes("verdict", self.reading.plan.query)
-        if odds is not None:
-            verdict, share = "Yes" if odds > 0 else "No", sigmoid(abs(odds))
-            is_agreed = verdict == judged.verdict
-            evidence = replace(judged.evidence, agreed=float(is_agreed)) if judged.evidence else None
-            is_sure = is_agreed and abs(odds) >= _SURE
+            odds = self.writing.yes("verdict", query), self.writing.yes("verdict", query, text, alone=True)
+        if odds[0] is not None and odds[1] is not None:
+            total = odds[0] + odds[1]
+            verdict, is_sure = "Yes" if total > 0 else "No", odds[0] * odds[1] > 0 and abs(total) >= _SURE
+            evidence = replace(judged.evidence, agreed=float(verdict == judged.verdict)) if judged.evidence else None
+            share = sigmoid(abs(total))
             judged = replace(judged, verdict=verdict, is_confirmed=is_sure, share=share, evidence=evidence)
         return pointed_answer(self.reading, judged)
 
     def _sentence(self, prompt: str, run: str) -> str:
-        return self.writing.sentence(prompt, run, min(self.reading.resolved.settings.answer_tokens, _SENTENCE))
+        return self.writing.sentence(prompt, run, min(self.reading.resolved.settings.answer_tokens, SENTENCE))
 
     def _write(self, judged: Judged | None) -> Iterator[events.Event]:
         reading, text = self.reading, ""
@@ -175,7 +181,7 @@ def worded_answer(
         text, own, loose = short, "", ()
     if own:
         text, short, span = text if said(own, text) else own, own, None
-    n_shown = 1
+    n_shown = judged.n_shown
     if not is_agreed and text != judged.short and (carries := _carrying(reading, used, text)):
         quotes = tuple(dict.fromkeys((carries, *quotes) if own else (*quotes[:1], carries, *quotes[1:])))
         n_shown = 2

@@ -60,16 +60,19 @@ class Writing:
     sequence: Sequence
     stops: tuple[str, ...]
     grounding: Grounding | None = None
+    n_opening: int = 0
+    """The tokens of the sequence before the passages."""
     labels: tuple[str, ...] = ()
     """The prompt labels that end the text as echoes of the prompt (`wim_edge.reading.cuts`)."""
     n_tokens: int = 0
     finish_reason: FinishReason = "stop"
 
-    def yes(self, which: str, query: str, text: str = "") -> float | None:
-        """Returns the log-odds of Yes to No, in nats, for template ``which`` after ``text``; None for a base model."""
+    def yes(self, which: str, query: str, text: str = "", *, alone: bool = False) -> float | None:
+        """Returns the log-odds of Yes to No, in nats, for template ``which`` after ``text``; None for a base model.
+        ``alone``: whether the model sees ``text`` without the passages."""
         if not self.chat.is_chat:
             return None
-        with self._asked(text + self.prompts.ask(which, query)) as branch:
+        with self._asked(text + self.prompts.ask(which, query), at=self.n_opening if alone else None) as branch:
             logprobs = log_softmax(branch.logits)
         first = ([self.model.tokenize(word)[0] for word in words] for words in (_YES, _NO))
         yes, no = (np.logaddexp.reduce(logprobs[sorted({*tokens})]) for tokens in first)
@@ -108,9 +111,9 @@ class Writing:
         return f"{_SELECT} {' '.join(text.split())}"
 
     @contextmanager
-    def _asked(self, prompt: str, begin: str = "") -> Iterator[Sequence]:
-        """Yields a fork with a prompt, and with ``begin``, the words with which the answer begins."""
-        with self.sequence.fork() as branch:
+    def _asked(self, prompt: str, begin: str = "", at: int | None = None) -> Iterator[Sequence]:
+        """Yields a fork, at token ``at``, with a prompt, and with ``begin``, the words that the answer begins with."""
+        with self.sequence.fork(at) as branch:
             branch.append([*self.model.tokenize(prompt), *self.chat.after_user, *self.model.tokenize(begin)])
             yield branch
 
@@ -128,7 +131,7 @@ def read_passages(writer: LoadsModel, passages: Seq[str], sampler: Sampler, cont
     context = writer.context(padded(len(tokens) + room + _SLACK))
     control.add(context)
     sequence = prefilled(context.sequence(), tokens)
-    return Writing(model, chat, prompts, sampler, sequence, (*chat.stops, *settings.stop))
+    return Writing(model, chat, prompts, sampler, sequence, (*chat.stops, *settings.stop), n_opening=len(opening))
 
 
 def said(run: str, text: str) -> bool:

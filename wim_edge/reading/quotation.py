@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wim_edge import words
 from wim_edge.documents import Document, Segment
 from wim_edge.documents.tables import ROW, header_above, line_spans
-from wim_edge.documents.units import ITEM, inked, is_numbered_title, unit_spans
+from wim_edge.documents.units import inked, is_numbered_title, siblings, unit_spans
 
 _CLAUSE = re.compile(r"[^,;\s][,;](?=\s)")
 _LABEL = 60  # the most characters of a line that introduces the next lines ("Account:")
@@ -42,9 +42,9 @@ def quotation(document: Document, segment: Segment, start: int, end: int, longes
     before = text[slice(*spans[first - 1])].strip() if first else ""
     if before.endswith(":") and len(before) <= _LABEL:
         first -= 1
-        begin = spans[first][0]
-        is_item = [ITEM.match(text[slice(*span)].strip()) is not None for span in spans]
-        while last + 1 < len(spans) and is_item[last] and is_item[last + 1] and spans[last + 1][1] - begin <= longest:
+        begin, items = spans[first][0], siblings(document, start, end)
+        stop = items[-1][1] - segment.start if items else 0
+        while last + 1 < len(spans) and spans[last + 1][0] < stop and spans[last + 1][1] - begin <= longest:
             last += 1
     left, right = segment.start + spans[first][0], segment.start + spans[last][1]
     if right - left > longest:

@@ -2,7 +2,7 @@
 // left alone, so that the keyboard's place and what is unfolded stay.
 
 import { button, fill, item, make, place, plain, show, span } from "./dom.js";
-import { advice, bare, begin, details, elapsed, headline, isBusy, isChanged, line, markdown, others, own, quotation, quoted, quoteOf, share, state, tell, word } from "./told.js";
+import { advice, bare, begin, columns, details, elapsed, headline, isBusy, isChanged, isItem, line, markdown, others, own, pairs, quotation, quoted, quoteOf, share, state, tell, together, word } from "./told.js";
 
 export class Card {
   // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, alone, list, summary, remove, select
@@ -62,10 +62,9 @@ export class Card {
     this.drawSaid();
     show(parts.short, headline(told));
     show(parts.advice, advice(told));
-    const text = answer ? own(answer) : "", isItem = (one) => text.includes("\n- ") && plain(text).includes(`“${plain(one.text)}”`);
-    const quotes = answer ? quoted(answer).filter((one) => !isItem(one)) : provisional ? [provisional.quote] : [];
+    const quotes = answer ? quoted(answer).filter((one) => !isItem(answer, one)) : provisional ? [provisional.quote] : [];
     parts.near.hidden = !answer || isFound || !quotes.length;
-    fill(parts.quotes, quotes.map((one) => ({ ...one, titles: told.titles.size })), (one) => this.quote(one));
+    fill(parts.quotes, together(quotes.map((one) => ({ ...one, titles: told.titles.size }))), (found) => (found.length > 1 ? this.rows(found) : this.quote(found[0])));
     this.drawOthers();
     fill(parts.warnings, told.warnings, (one) => item(one));
     const done = share(told);
@@ -124,7 +123,17 @@ export class Card {
 
   // A quotation, and its place below it: both lead there
   quote(one, tag = "li") {
-    return make(tag, { className: "quotation" }, button(quotation(one), () => this.page.go(this, one), "link quoted"), this.place(one));
+    const open = button("", () => this.page.go(this, one), "link quoted"), cells = pairs(one)?.filter(([, cell]) => cell);
+    open.append(...(cells ? cells.flatMap(([label, cell], at) => [at ? " · " : "", span(label && `${label}: `, "label"), cell]) : [quotation(one)]));
+    return make(tag, { className: "quotation" }, open, this.place(one));
+  }
+
+  // Rows of a table as a table: each leads to its place
+  rows(found) {
+    const shown = columns(found[0], this.told.answer.query), line = (cells, tag) => make("tr", {}, ...shown.map((at) => make(tag, {}, cells[at] ?? "")));
+    const body = found.map((one) => line(pairs(one).map(([, cell], at) => (at ? cell : button(cell || "–", () => this.page.go(this, one), "link", `${cell}, ${this.where(one)}`))), "td"));
+    const table = make("table", {}, make("thead", {}, line(pairs(found[0]).map(([label]) => label), "th")), make("tbody", {}, ...body));
+    return make("li", { className: "quotation" }, make("div", { className: "table" }, table), this.place({ ...found[0], row: null, line: null }));
   }
 
   place(one) {

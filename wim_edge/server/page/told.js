@@ -144,8 +144,9 @@ export function share(told) {
 export function advice({ answer, judged }) {
   if (!answer) return "";
   const { status, short, unsupported = [] } = answer, differ = answer.evidence?.agreed === 0 && !says(own(answer), short);
+  const why = differ ? "The two models disagree" : quoted(answer).length > 1 && !own(answer).includes("\n- ") ? "Two passages answer differently" : "Not certain";
   return [
-    status !== "unsure" ? "" : answer.query ? "Worked out from the table. Check the rows." : `${differ ? "The two models disagree" : "Not certain"}. Check the quotation.`,
+    status !== "unsure" ? "" : answer.query ? "Worked out from the table. Check the rows." : `${why}. Check the quotation${differ || why === "Not certain" ? "" : "s"}.`,
     status === "not_found" && Object.values(judged).includes(false) ? "Nothing else than what you ignore answers it." : "",
     unsupported.length ? `In no passage: ${unsupported.join(", ")}` : "",
   ].filter(Boolean).join(" ");
@@ -182,6 +183,12 @@ export function quoteOf({ quotes = [] }, item) {
   return quotes.find((one) => item.includes(` (${one.document}`) && isOfIt(one)) ?? quotes.find((one) => isOfIt(one));
 }
 
+// Whether an item of the answer's list already says a quotation, or leads to the row that it is
+export function isItem(answer, quote) {
+  const items = own(answer).split("\n").filter((one) => one.startsWith("- ")).map((one) => one.slice(2));
+  return items.some((one) => quoteOf(answer, one) === quote && (quote.header || 2 * bare(one, quote).length > quote.text.length));
+}
+
 // The short answer, where the answer's own text does not say it
 export function headline({ answer }) {
   const { short = "", status, quotes = [] } = answer ?? {}, text = answer ? own(answer) : "";
@@ -193,10 +200,22 @@ export const says = (text, short) => plain(text).toLowerCase().includes(plain(sh
 
 export const carries = (text, quote) => plain(text).includes(`“${plain(quote.text)}”`);
 
-// A row of a table as "label: cell · label: cell"; undefined for other text
-export function labelled({ text, header }) {
+// A row of a table as pairs of label and cell; and as "label: cell · label: cell"; undefined for other text
+export function pairs({ text, header }) {
   const [labels, cells] = [header, text].map((one) => (one ?? "").replace(/^\s*\||\|\s*$/g, "").split(/(?<!\\)\||\t/).map((cell) => cell.trim()));
-  if (header) return cells.map((cell, at) => cell && (labels[at] ? `${labels[at]}: ${cell}` : cell)).filter(Boolean).join(" · ");
+  if (header) return cells.map((cell, at) => [labels[at] ?? "", cell]);
+}
+export const labelled = (one) => pairs(one)?.filter(([, cell]) => cell).map(([label, cell]) => (label ? `${label}: ${cell}` : cell)).join(" · ");
+
+// Quotations, the rows of a table together; and the columns to show of these: the first, and those that the query names
+export const together = (quotes) => quotes.reduce((groups, one) => {
+  const [last] = groups.at(-1) ?? [], isNext = last && one.header && one.header === last.header && one.document === last.document;
+  return isNext ? [...groups.slice(0, -1), [...groups.at(-1), one]] : [...groups, [one]];
+}, []);
+export function columns(row, query = "") {
+  const names = pairs(row).map(([label]) => label.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "_").replace(/^_|_$/g, ""));
+  const found = [...names.keys()].filter((at) => !at || (names[at] && query.toLowerCase().includes(names[at])));
+  return found.length > 1 ? found : [...names.keys()];
 }
 
 // A quotation as it is shown: a row with its labels, a list on one line
