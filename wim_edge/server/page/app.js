@@ -244,11 +244,9 @@ $("question").onkeydown = (event) => {
 };
 $("example").onclick = doing(example);
 $("choose").onclick = () => $("file").click();
-$("open-settings").onclick = () => $("settings").showModal();
-document.querySelector(".skip").onclick = () => pane("talk");
-$("open-keys").onclick = () => $("keys").showModal();
+for (const name of ["settings", "keys"]) $(`open-${name}`).onclick = () => $(name).showModal();
 $("to-shelf").onclick = () => $("to-shelf").setAttribute("aria-expanded", $("to-shelf").getAttribute("aria-expanded") !== "true");
-$("to-answer").onclick = () => pane("talk");
+$("to-answer").onclick = document.querySelector(".skip").onclick = () => pane("talk");
 for (const one of $("panes").children) one.onclick = () => pane(one.dataset.to);
 
 const press = (name) => () => thread.current?.acts[name].hidden === false && thread.current.acts[name].click();

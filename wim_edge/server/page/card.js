@@ -2,7 +2,7 @@
 // left alone, so that the keyboard's place and what is unfolded stay.
 
 import { button, fill, item, make, place, plain, show, span } from "./dom.js";
-import { advice, bare, begin, columns, details, elapsed, headline, isBusy, isChanged, isItem, line, markdown, others, own, pairs, quotation, quoted, quoteOf, share, state, tell, together, word } from "./told.js";
+import { advice, bare, begin, columns, details, elapsed, headline, isBusy, isChanged, isItem, line, markdown, others, own, pairs, quotation, quoted, quoteOf, sectionOf, share, state, tell, together, word } from "./told.js";
 
 export class Card {
   // `page` does what the card's buttons ask for: go, judge, now, stop, more, again, alone, list, summary, remove, select
@@ -86,13 +86,13 @@ export class Card {
   }
 
   said({ text, cites }) {
-    const made = make("div", {}), { quotes = [] } = this.told.answer ?? {};
+    const made = make("div", {}), { quotes = [] } = this.told.answer ?? {}, inOne = sectionOf(this.told.answer);
     const left = quotes.filter((one, at) => at || !quotes.slice(1).some((other) => other.document === one.document && other.chars[0] === one.chars[0]));
     for (const part of cites.length ? [text] : text.split(/\n\n+/)) {
       const lines = part.split("\n"), items = lines.filter((one) => one.startsWith("- "));
       if (items.length) {
         const before = lines.filter((one) => !one.startsWith("- ")).join("\n").replace(/( \([^()]*\))?:$/, "").replace(/^[\d,]+ found$/, "");
-        made.append(...(before ? [make("p", {}, before)] : []), make("ul", { className: "items" }, ...items.map((one) => this.item(one.slice(2), left))));
+        made.append(...(before ? [make("p", {}, before)] : []), make("ul", { className: "items" }, ...items.map((one) => this.item(one.slice(2), left, inOne))), ...(inOne && quoted(this.told.answer).every((one) => isItem(this.told.answer, one)) ? [this.place(inOne)] : []));
       } else {
         const quote = quoteOf({ quotes: this.told.answer?.quotes?.filter((one) => plain(part) === `“${plain(one.text)}”`) }, part);
         made.append(quote ? this.quote(quote, "div") : make("p", {}, ...(cites.length ? this.cited(part, cites) : [part])));
@@ -101,12 +101,13 @@ export class Card {
     return made;
   }
 
-  // An item leads to the quotation that holds it, or that it holds: of equal items, each to its own of those `left`
-  item(text, left) {
+  // An item leads to the quotation that holds it, or that it holds: of equal items, each to its own of those `left`.
+  // `inOne`: where all items stand, which is said once below them
+  item(text, left, inOne) {
     const own = left.indexOf(quoteOf({ quotes: left }, text)), quote = own < 0 ? quoteOf(this.told.answer ?? {}, text) : left.splice(own, 1)[0];
     if (!quote) return make("li", {}, text);
     const at = this.place({ ...quote, section: text.startsWith(quote.section) ? null : quote.section });  // not said again
-    return make("li", {}, button(bare(text, quote), () => this.page.go(this, quote), "link"), " ", at);
+    return make("li", {}, button(bare(text, quote), () => this.page.go(this, quote), "link"), ...(inOne ? [] : [" ", at]));
   }
 
   // The number of the source stands behind each sentence that one carries

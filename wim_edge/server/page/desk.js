@@ -31,15 +31,11 @@ export class Desk {
     this.document = document;
     this.anew = false;
     const asPages = Boolean(document.sheets) && !this.asText;
-    this.view = asPages ? this.pages : this.text;
-    $("sheets").hidden = !asPages;
-    $("text").hidden = asPages;
     $("views").hidden = !document.sheets;
-    $("paging").hidden = !asPages;
-    $("as-pages").setAttribute("aria-pressed", asPages);
-    $("as-text").setAttribute("aria-pressed", !asPages);
+    $("sheets").hidden = $("paging").hidden = !($("text").hidden = asPages);
+    for (const id of ["as-pages", "as-text"]) $(id).setAttribute("aria-pressed", asPages === (id === "as-pages"));
     $("pages-of").textContent = `of ${document.sheets?.length}`;
-    this.view.show(document);
+    (this.view = asPages ? this.pages : this.text).show(document);
     this.view.element.scrollTop = 0;
     if (top) this.view.top = top;
     $("page").value = asPages && this.pages.element.clientHeight ? this.pages.page : 1;

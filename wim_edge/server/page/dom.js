@@ -48,13 +48,7 @@ export function alertOf(error) {
 }
 
 // Does something, and shows what goes wrong
-export const quietly = (work) => async (...given) => {
-  try {
-    return await work(...given);
-  } catch (error) {
-    alertOf(error);
-  }
-};
+export const quietly = (work) => (...given) => (async () => work(...given))().catch(alertOf);
 
 // The same for what the reader does: what went wrong before has then been seen
 export const doing = (work) => (...given) => {

@@ -51,13 +51,11 @@ export class Pages {
 
   // Load where the words stand, once, and lay the text over the picture
   async write(sheet) {
-    sheet.loading ??= api(`${sheet.path}/words`);
-    try {
-      sheet.words = (await sheet.loading).words;
-    } catch (error) {
+    sheet.loading ??= api(`${sheet.path}/words`).catch((error) => {
       sheet.loading = null;  // the next time it may come
       throw error;
-    }
+    });
+    sheet.words = (await sheet.loading).words;
     if (!sheet.isNear) return;
     sheet.lines.replaceChildren(...this.boxes(sheet, sheet.start, sheet.end).map((line) => {
       const text = this.offsets.slice(line.start, line.end), made = make("span", { className: "line" }, text + "\n");

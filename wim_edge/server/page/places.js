@@ -3,8 +3,7 @@
 import { $, button, item, quietly } from "./dom.js";
 import { firstOf } from "./offsets.js";
 
-const MOST = 10_000;  // places that are counted
-const WAIT_MS = 50;
+const MOST = 10_000, WAIT_MS = 50;  // places that are counted; before it looks for what is typed
 const BEFORE_TITLE = 20;  // characters of a heading that are no part of its title: its number, the signs of Markdown
 
 export class Places {

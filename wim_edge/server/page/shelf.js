@@ -8,8 +8,7 @@ const FILES_SHOWN = 8;  // more are found by searching
 export class Shelf {
   // `open(id)` shows a document, `removed(id)` says that it is gone, `chosenAnew()` that others are asked
   constructor({ open, removed, chosenAnew }) {
-    Object.assign(this, { open, removed, chosenAnew, documents: [], libraries: [], files: [], library: null, chosen: new Set(),
-      going: new Set(), here: null });
+    Object.assign(this, { open, removed, chosenAnew, documents: [], libraries: [], files: [], library: null, chosen: new Set(), going: new Set(), here: null });
     $("search").oninput = () => this.draw();
     $("file").onchange = doing(async () => {
       const files = [...$("file").files];
@@ -91,8 +90,7 @@ export class Shelf {
   async sync(name, shown) {
     const told = $("synced"), wrong = [];
     shown.disabled = true;
-    told.hidden = false;
-    told.textContent = `${name}: looking at its files …`;
+    show(told, `${name}: looking at its files …`);
     try {
       for await (const { type, path = "", state, note, files } of streamed(`libraries/${encodeURIComponent(name)}/sync`)) {
         const file = path.split(/[\\/]/).pop();
@@ -146,14 +144,10 @@ export class Shelf {
       this.draw();
       if (wasHere) doing(() => this.open(one.id))();
     };
-    removable(one.title, back, async () => {
-      try {
-        await api(`documents/${one.id}`, { method: "DELETE", keepalive: true });
-      } finally {
-        this.going.delete(one.id);
-        await this.refresh();
-      }
-    });
+    removable(one.title, back, () => api(`documents/${one.id}`, { method: "DELETE", keepalive: true }).finally(() => {
+      this.going.delete(one.id);
+      return this.refresh();
+    }));
   }
 
   async upload(files) {

@@ -161,15 +161,12 @@ export class Thread {
   }
 
   async end(card, how, stopping) {
-    card.told.stopping = stopping;
-    card.draw();
-    try {
-      await api(`questions/${card.id}/${how}`, { method: "POST" });
-    } catch (error) {
-      card.told.stopping = "";
-      card.draw();
+    const say = (text) => Object.assign(card.told, { stopping: text }) && card.draw();
+    say(stopping);
+    await api(`questions/${card.id}/${how}`, { method: "POST" }).catch((error) => {
+      say("");
       throw error;
-    }
+    });
   }
 
   // Answer once more: as passages are judged now, or after checking on

@@ -70,8 +70,6 @@ function scored(told, segment, relevance, chosen) {
   if (passage) Object.assign(passage, { relevance }, chosen === undefined ? {} : { relevant: chosen });
 }
 
-// ---- What is said
-
 // It chooses what it reads, so that nobody knows how much that will be
 const chooses = ({ plan }) => plan.within === "auto" || plan.read_segments > 0;
 export const isChanged = (told) => JSON.stringify(told.judged) !== JSON.stringify(told.answeredAs);
@@ -143,10 +141,9 @@ export function share(told) {
 // What to make of an answer, besides its word
 export function advice({ answer, judged }) {
   if (!answer) return "";
-  const { status, short, unsupported = [] } = answer, differ = answer.evidence?.agreed === 0 && !says(own(answer), short);
-  const why = differ ? "The two models disagree" : quoted(answer).length > 1 && !own(answer).includes("\n- ") ? "Two passages answer differently" : "Not certain";
+  const { status, short, unsupported = [] } = answer, differ = answer.evidence?.agreed === 0 && !says(own(answer), short), two = !differ && quoted(answer).length > 1 && !items(answer).length;
   return [
-    status !== "unsure" ? "" : answer.query ? "Worked out from the table. Check the rows." : `${why}. Check the quotation${differ || why === "Not certain" ? "" : "s"}.`,
+    status !== "unsure" ? "" : answer.query ? "Worked out from the table. Check the rows." : two ? "Two passages answer differently. Check both." : `${differ ? "The two models disagree" : "Not certain"}. Check the quotation.`,
     status === "not_found" && Object.values(judged).includes(false) ? "Nothing else than what you ignore answers it." : "",
     unsupported.length ? `In no passage: ${unsupported.join(", ")}` : "",
   ].filter(Boolean).join(" ");
@@ -183,10 +180,13 @@ export function quoteOf({ quotes = [] }, item) {
   return quotes.find((one) => item.includes(` (${one.document}`) && isOfIt(one)) ?? quotes.find((one) => isOfIt(one));
 }
 
-// Whether an item of the answer's list already says a quotation, or leads to the row that it is
-export function isItem(answer, quote) {
-  const items = own(answer).split("\n").filter((one) => one.startsWith("- ")).map((one) => one.slice(2));
-  return items.some((one) => quoteOf(answer, one) === quote && (quote.header || 2 * bare(one, quote).length > quote.text.length));
+// The items of an answer's list, each with its quotation; whether one of them already says a quotation, or leads to the row
+// that it is; and the quotation of the first, if all items stand in one section
+const items = (answer) => own(answer).split("\n").filter((one) => one.startsWith("- ")).map((one) => [one.slice(2), quoteOf(answer, one.slice(2))]);
+export const isItem = (answer, quote) => items(answer).some(([text, one]) => one === quote && (quote.header || 2 * bare(text, quote).length > quote.text.length));
+export function sectionOf(answer) {
+  const [first, ...others] = answer ? items(answer).map(([, one]) => one) : [];
+  return others.length && first?.section && others.every((one) => one?.section === first.section && one.document === first.document) ? first : null;
 }
 
 // The short answer, where the answer's own text does not say it
