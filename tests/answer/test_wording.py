@@ -11,7 +11,7 @@ from tests.reading import island
 from tests.reading.mill import MILL, NONE, SURE, UNSURE
 from tests.reading.story import recording
 from wim_edge import Document, Runtime, Settings, events
-from wim_edge.answer.wording import unsupported
+from wim_edge.reading.generate import unsupported
 from wim_edge.support import Confirmation, SupportWeights
 from wim_edge.testing import FakeModel
 

@@ -10,11 +10,12 @@ from dataclasses import replace
 from wim_edge.answer.candidates import AnswerCandidate, key
 from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of
 from wim_edge.answer.quotes import format_quotes, quote
-from wim_edge.answer.wording import SENTENCE, unsupported
+from wim_edge.answer.wording import SENTENCE
 from wim_edge.answer.writer import Writing, said
 from wim_edge.documents.table_query import QueryResult, QueryTable
 from wim_edge.documents.tables import header_above
 from wim_edge.documents.units import rows, rows_like
+from wim_edge.reading.generate import unsupported
 from wim_edge.reading.reading import Reading
 
 _LEAST, _WIDEST, _SHOWN = 3, 40, 6  # fewest rows and most columns of a table for a query; most rows in a text
@@ -36,9 +37,11 @@ def in_words(turn: Writing, query: str, table: QueryTable, found: QueryResult) -
     """Returns the writer's sentence for a single value, if it has this value and none that is not in the table; else
     the values alone."""
     values = "; ".join(found.values)
+    if len(found.values) > 1:
+        return values
     text = turn.sentence(turn.prompts.worded(query, found.text.strip(), values), values, SENTENCE)
     known = [query, found.text, *(row.text for row in table.rows)]
-    return text if len(found.values) == 1 and said(values, text) and not unsupported(text, known) else values
+    return text if said(values, text) and not unsupported(text, known) else values
 
 
 def computed_answer(

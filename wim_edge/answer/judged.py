@@ -50,7 +50,7 @@ class Judged:
     share: float = 1.0
     """P(the best candidate, the list or the verdict is the answer | the documents contain an answer)."""
     other: AnswerCandidate | None = None
-    """What another passage answers instead, about as likely, such as a new price; quoted second. None without one."""
+    """Another passage's answer, about as likely, such as a new price; it is quoted second. None without one."""
     is_confirmed: bool = False
     """True if a writer gave the same verdict: the judge alone is not reliable on yes or no (docs/choices.md)."""
 
@@ -58,15 +58,6 @@ class Judged:
     def short(self) -> str:
         """The answer in a few words of the text; empty if the model points at nothing."""
         return self.candidates[0].text if self.candidates else ""
-
-    @property
-    def span(self) -> events.Chars | None:
-        return (self.candidates[0].start, self.candidates[0].end) if self.candidates else None
-
-    @property
-    def n_shown(self) -> int:
-        """The number of quotations that are shown with the answer."""
-        return 2 if self.other else 1
 
     @property
     def confidence(self) -> float | None:
@@ -116,7 +107,7 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     support = reading.support.support(evidence) if evidence else None
     if not candidates:
         return Judged(evidence=evidence, support=support, quotes=margin_quotes(reading, used))
-    best, verdict, items, other = candidates[0], "", tuple[AnswerCandidate, ...](), None
+    best, verdict, items = candidates[0], "", tuple[AnswerCandidate, ...]()
     pointed = found.get(best.index) if reading.kind == "auto" else None
     if reading.kind == "yesno" or (pointed and pointed.verdict > max(_VERDICT, best.terms.run)):
         yes = _probability_of_yes(reading, found)
@@ -133,8 +124,7 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
         listed = introduced(reading)
         if listed and listed[0].share > max(NOT_FOUND, support * share):
             best, items, share = listed[0], listed, listed[0].share
-    if not (items or verdict) and reading.model.has_adapter:
-        other = _other(candidates, found)
+    other = None if items or verdict or not reading.model.has_adapter else _other(candidates, found)
     shown = [best, other] if other else [best]
     others = margin_quotes(reading, [index for index in used if all(index != one.index for one in shown)])
     quotes = (*(quote_at(reading, one.index, one.start, one.end) for one in shown), *others)
@@ -144,11 +134,11 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
 
 def _other(candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> AnswerCandidate | None:
     """Returns the likeliest candidate of another passage, if both passages answer, and differently; else None."""
-    best, at = key(candidates[0].text), candidates[0].index
+    best, said = candidates[0], key(candidates[0].text)
     answering = [one for one in candidates if one.row is None and one.index in found and found[one.index].answers > 0]
-    own = [(one, key(one.text)) for one in answering if one.index != at and one.share >= _AS_LIKELY]
-    others = [one for one, words in own if words not in best and best not in words]
-    return others[0] if others and answering[0] is candidates[0] else None
+    likely = [one for one in answering if one.index != best.index and one.share >= _AS_LIKELY]
+    others = [one for one in likely if key(one.text) not in said and said not in key(one.text)]
+    return others[0] if others and answering[0] is best else None
 
 
 def evidence_of(reading: Reading, found: Mapping[int, Pointed], used: Seq[int], row_answers: float | None) -> Evidence:
@@ -232,10 +222,9 @@ def _line(text: str, start: int, end: int) -> events.Chars:
 
 def answer_of(judged: Judged) -> Answer:
     """Returns an `Answer` with an empty text and the values of the judgement: status, quotations, support and so on."""
-    return Answer(
-        "", judged.status, judged.short, judged.span, judged.quotes, judged.support, (), judged.evidence,
-        judged.candidates, judged.confidence,
-    )  # fmt: skip
+    span = (judged.candidates[0].start, judged.candidates[0].end) if judged.candidates else None
+    own = judged.quotes, judged.support, (), judged.evidence, judged.candidates, judged.confidence
+    return Answer("", judged.status, judged.short, span, *own)
 
 
 def pointed_answer(reading: Reading, judged: Judged) -> Answer:
@@ -244,10 +233,10 @@ def pointed_answer(reading: Reading, judged: Judged) -> Answer:
         return not_found(reading, judged)
     if len(judged.items) > 1:
         return _listed(reading, judged)
-    carried = format_quotes(reading, judged.quotes[: judged.n_shown])
+    carried = format_quotes(reading, judged.quotes[: 2 if judged.other else 1])
     short = judged.verdict or judged.short
     text = f"{short}." if judged.verdict else on_one_line(short)
-    if " ".join(judged.quotes[0].text.split()) == short and judged.n_shown == 1:
+    if " ".join(judged.quotes[0].text.split()) == short and not judged.other:
         carried = ""
     elif len(short.split()) >= _LONG and carried:
         text, carried = carried, ""

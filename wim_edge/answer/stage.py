@@ -107,12 +107,10 @@ class AnswerStage:
         prompt = self.prompts.ask("table_query", self.reading.plan.query)
         with self._turn((), table.schema, prompt) as turn, self.reading.clock.stage("answer"):
             result = table.run(turn.query(prompt))
-            if result is None:
-                return None
-            says = turn.yes("answerable", self.reading.plan.query, result.text)
-            text = in_words(turn, self.reading.plan.query, table, result)
+            says = turn.yes("answerable", self.reading.plan.query, result.text) if result else None
+            text = in_words(turn, self.reading.plan.query, table, result) if result else ""
         self.n_tokens += turn.n_tokens
-        return computed_answer(self.reading, judged, cell, result, says or 0.0, text)
+        return computed_answer(self.reading, judged, cell, result, says or 0.0, text) if result else None
 
     @property
     def _may_help(self) -> bool:

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence as Seq
 from dataclasses import dataclass, replace
 
@@ -18,17 +17,12 @@ from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, qu
 from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
 from wim_edge.documents.units import lists_within
-from wim_edge.engine.protocols import PLAIN_LETTERS
 from wim_edge.reading import events
-from wim_edge.reading.generate import VALUE, Grounding
+from wim_edge.reading.generate import Grounding, unsupported
 from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit, sigmoid
 from wim_edge.words import without_endings
 
-_THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")  # separator
-_NUMBERING = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
-_WORD = re.compile(r"\w+")
-_NAMES_AT_MOST = 0.3  # share of capitalised words within sentences; above it, a capital does not mark a name
 _OPEN = ("list", "summary", "free")  # kinds of answers of any length
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)  # a model that judged itself is not asked again whether there is an answer
 SENTENCE = 96  # the most tokens of an answer of fact
@@ -91,10 +85,8 @@ class Wording:
         if says is None:
             return judged
         evidence = replace(judged.evidence, writer=says, judge=logit(support))
-        confirmed = confirmation.support(support, says)
-        if judged.verdict:  # the writer's no may be the answer itself
-            confirmed = max(confirmed, min(support, NOT_FOUND))
-        return replace(judged, support=confirmed, evidence=evidence)
+        least = min(support, NOT_FOUND) if judged.verdict else 0.0  # its no may be the answer itself
+        return replace(judged, support=max(least, confirmation.support(support, says)), evidence=evidence)
 
     def _worded(self, judged: Judged) -> Answer:
         """Returns the answer in the writer's sentence, written without seeing the judge's run. If the sentence lacks
@@ -124,10 +116,9 @@ class Wording:
         with self.reading.clock.stage("answer"):
             odds = self.writing.yes("verdict", query), self.writing.yes("verdict", query, text, alone=True)
         if odds[0] is not None and odds[1] is not None:
-            total = odds[0] + odds[1]
-            verdict, is_sure = "Yes" if total > 0 else "No", odds[0] * odds[1] > 0 and abs(total) >= _SURE
+            total, verdict = odds[0] + odds[1], "Yes" if odds[0] + odds[1] > 0 else "No"
             evidence = replace(judged.evidence, agreed=float(verdict == judged.verdict)) if judged.evidence else None
-            share = sigmoid(abs(total))
+            is_sure, share = odds[0] * odds[1] > 0 and abs(total) >= _SURE, sigmoid(abs(total))
             judged = replace(judged, verdict=verdict, is_confirmed=is_sure, share=share, evidence=evidence)
         return pointed_answer(self.reading, judged)
 
@@ -174,21 +165,21 @@ def worded_answer(
     answer, if it differs and comes first. ``is_agreed``: True if the writer wrote the run before seeing it.
     """
     loose = unsupported(f"{text}\n{own}", _known(reading, used))
-    status, short, span, quotes = judged.status, judged.short, judged.span, judged.quotes
-    if loose or not is_agreed:
-        status = "unsure"
+    answer = answer_of(judged)
+    short, span, quotes = answer.short, answer.span, answer.quotes
+    status = "unsure" if loose or not is_agreed else answer.status
     if (loose or not text) and short:
         text, own, loose = short, "", ()
     if own:
         text, short, span = text if said(own, text) else own, own, None
-    n_shown = judged.n_shown
+    n_shown = 2 if judged.other else 1
     if not is_agreed and text != judged.short and (carries := _carrying(reading, used, text)):
         quotes = tuple(dict.fromkeys((carries, *quotes) if own else (*quotes[:1], carries, *quotes[1:])))
         n_shown = 2
     carried = format_quotes(reading, quotes[:n_shown])
     shown = f"{UNSURE}{text}" if status == "unsure" else text
     return replace(
-        answer_of(judged), text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
+        answer, text=f"{shown}\n\n{carried}" if carried else shown, status=status, short=short, span=span,
         quotes=quotes, unsupported=loose, confidence=None if own else judged.confidence, is_written=True,
     )  # fmt: skip
 
@@ -227,34 +218,3 @@ def _known(reading: Reading, used: Seq[int]) -> list[str]:
     """Returns the texts whose values an answer may contain: the passages (if none, all documents), and the question."""
     passages = [reading.plan.segments[index].text for index in used]
     return [*(passages or [document.text for document in reading.plan.documents]), reading.plan.query]
-
-
-def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
-    """Returns the numbers, codes, addresses and names of a text that none of the texts ``known`` contains.
-
-    Case, thousands separators and list numbering are ignored.
-    """
-    plain = "\n".join(known).translate(PLAIN_LETTERS).casefold()
-    plain += f"\n{_THOUSANDS.sub('', plain)}"
-    found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(_NUMBERING.sub("", text)))
-    values = [one for one in found if not any(_is_in(form, plain) for form in (one, _THOUSANDS.sub("", one)))]
-    return (*values, *(name for name in _names(text, known) if not _is_in(name, plain)))
-
-
-def _names(text: str, known: Seq[str]) -> list[str]:
-    """Returns the capitalised words within sentences; none if the known texts capitalise many words, as in German."""
-    inner = [word for one in known for word in _inner_words(one)]
-    if sum(word[0].isupper() for word in inner) > _NAMES_AT_MOST * len(inner):
-        return []
-    return [word for word in dict.fromkeys(_inner_words(text)) if word[0].isupper()]
-
-
-def _inner_words(text: str) -> Iterator[str]:
-    """Yields the words of two letters or more, except the first word of each sentence."""
-    for start, end in sentences(text):
-        words = _WORD.findall(text, start, end)
-        yield from (word for word in words[1:] if len(word) > 1 and word.isalpha())
-
-
-def _is_in(value: str, text: str) -> bool:
-    return re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(value.casefold())}(?!\w|[.,]\d)", text) is not None

@@ -17,7 +17,7 @@ from wim_edge.documents.tables import ROW, RULE, Table, cells_of, line_spans, ta
 ITEM = re.compile(r"(?:[-*•–]|\d{1,3}[.)]|\(\w\)|[a-z]\))\s")
 """The mark at the beginning of a list item."""
 INTRODUCES = (":", "：")
-"""What a line that introduces a list ends with."""
+"""The end of a line that introduces a list."""
 _NUMBERED = re.compile(r"(?:§ ?)?(?:\d{1,2}(?:\.\d{1,2})*[.)]?|[IVX]{1,5}\.)\s+")
 _CAPITALS = re.compile(r"(?:[^\W\d]\S* ?){1,8}")
 _TITLE_WORDS = 8  # the most words of a line that is a title

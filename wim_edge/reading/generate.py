@@ -1,7 +1,7 @@
 """Decoding: one token at a time, returned as whole characters. Grounded decoding: small models miscopy numbers, codes,
 dates in figures and addresses, or make them up. So each such value that a model writes must be in the passages: each
 token must continue a value there, or end where that value ends. If no token allows this, the model continues freely,
-and the value is reported (`wim_edge.answer.wording.unsupported`)."""
+and the value is reported (`unsupported`)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from wim_edge.documents import sentences
 from wim_edge.engine.protocols import PLAIN_LETTERS, Logits, Model, Sequence
 from wim_edge.engine.sampling import Sampler
 from wim_edge.reading.cuts import LABELS, Cuts
@@ -27,6 +28,10 @@ _SIGN = re.compile(r"^[^\w@]+")
 _PARTS = re.compile(r"[-/:@]")
 _OF_A_VALUE = re.compile(r"[\w@/:-]")  # a character that, next to a known value, makes a different value
 _NUMBERING = re.compile(r"(?:^|\n)[ \t]*\d{1,2}[.)]?\Z")
+_THOUSANDS = re.compile(r"(?<=\d)[,.\s'\u2019](?=\d{3}(?!\d))")  # separator
+_LISTED = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
+_SPELT = re.compile(r"\w+")
+_NAMES_AT_MOST = 0.3  # share of capitalised words within sentences; above it, a capital does not mark a name
 _SEEN = 200  # characters at the written text's end that are examined
 _CANDIDATES = 256  # likeliest tokens that are examined
 _LONGEST_LOOP, _LOOP_TOKENS = 64, 24
@@ -204,3 +209,34 @@ def _parts(value: str) -> Iterator[str]:
     cuts = [0, *(match.start() for match in _PARTS.finditer(value)), len(value)]
     for first, start in enumerate(cuts[:12]):
         yield from (value[start:end].strip("-/:@") for end in cuts[first + 1 : 12])
+
+
+def unsupported(text: str, known: Seq[str]) -> tuple[str, ...]:
+    """Returns the numbers, codes, addresses and names of a text that none of the texts ``known`` contains.
+
+    Case, thousands separators and list numbering are ignored.
+    """
+    plain = "\n".join(known).translate(PLAIN_LETTERS).casefold()
+    plain += f"\n{_THOUSANDS.sub('', plain)}"
+    found = dict.fromkeys(match.group().rstrip(".,:;") for match in VALUE.finditer(_LISTED.sub("", text)))
+    values = [one for one in found if not any(_is_in(form, plain) for form in (one, _THOUSANDS.sub("", one)))]
+    return (*values, *(name for name in _names(text, known) if not _is_in(name, plain)))
+
+
+def _names(text: str, known: Seq[str]) -> list[str]:
+    """Returns the capitalised words within sentences; none if the known texts capitalise many words, as in German."""
+    inner = [word for one in known for word in _inner_words(one)]
+    if sum(word[0].isupper() for word in inner) > _NAMES_AT_MOST * len(inner):
+        return []
+    return [word for word in dict.fromkeys(_inner_words(text)) if word[0].isupper()]
+
+
+def _inner_words(text: str) -> Iterator[str]:
+    """Yields the words of two letters or more, except the first word of each sentence."""
+    for start, end in sentences(text):
+        words = _SPELT.findall(text, start, end)
+        yield from (word for word in words[1:] if len(word) > 1 and word.isalpha())
+
+
+def _is_in(value: str, text: str) -> bool:
+    return re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(value.casefold())}(?!\w|[.,]\d)", text) is not None
