@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.documents.conftest import Read
+from tests.documents.make import pdf, placed
 from tests.documents.test_reflow import line
 from wim_edge.documents.pdf_lines import Line, rows_of
 from wim_edge.documents.pdf_tables import TableRows, row_cells, table_at
@@ -92,3 +94,11 @@ def test_lists_programs_contents_and_stretched_lines_are_no_tables_and_a_paragra
     assert table(("stretched", "to", "the"), ("right", "by", "force")) is None
     assert table(("one", "row", "alone")) is None
     assert table(("E = mc", "(1)"), ("which", "(2)")) is None
+
+
+def test_where_rules_part_the_rows_each_has_all_lines_between_two_rules(read: Read) -> None:
+    rooms = [("Room", "Seats"), ("Meeting Room", "12"), ("A", ""), ("Meeting Room", "10"), ("B", ""), ("Cellar", "20")]
+    cells = [(50 + 150 * at, 100 + 14 * n, cell) for n, row in enumerate(rooms) for at, cell in enumerate(row) if cell]
+    rules = b" ".join(b"40 %d 300 .5 re f" % (691 - 14 * n) for n in (0, 2, 4))  # the first is below the header
+    document = read("rooms.pdf", pdf(placed(*cells) + b" ET %s BT" % rules))
+    assert document.text.split("\n")[-3:] == ["Meeting Room A | 12", "Meeting Room B | 10", "Cellar | 20"]

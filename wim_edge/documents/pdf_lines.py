@@ -10,13 +10,14 @@ from itertools import chain, groupby, islice, pairwise
 from statistics import median, median_low
 from typing import NamedTuple
 
-from wim_edge.documents.pdf_words import Word, WordRow, WordRows
+from wim_edge.documents.pdf_words import Box, Word, WordRow, WordRows
 
 _WIDE = 0.7  # least gap between two cells, in line heights: about the font size
 _PROSE = 25  # least characters of a line in a column of text
 _GUTTER = 0.6  # least width of the gap between two columns of text (the gutter), in line heights
 _FEW, _COLUMN, _GAPS = 6, 0.6, 20  # least lines of a column; their median width as a share of its own; most gaps tried
 _STRADDLING = 0.15  # the largest share of lines that cross the gutter, such as headings
+_ONE_RULE = 2.0  # points; rules less than this apart in height are parts of one
 _FAR = 100_000  # points; text in another direction is placed this far below the page
 _DRAWN_BACK = 6  # the number of last rows that a line may join
 _DRAWN_ACROSS = 0.3  # the columns are separated if at least this share of the lines is drawn across both
@@ -42,6 +43,8 @@ class Line(NamedTuple):
     """True for a complete line, such as a form field's: it is not joined to others, nor part of a table."""
     weight: int = 0
     """The weight of the line's font (400: regular; 0: unknown)."""
+    band: int = 0
+    """The number of the rule above the line, counted from the page's foot, if one spans it; 0 if none does."""
 
     @property
     def height(self) -> float:
@@ -52,7 +55,8 @@ class Line(NamedTuple):
         if not places:
             return [self]
         ends = zip([0, *places], [*places, len(self.words)], strict=True)
-        return [line_of(self.words[begin:end], self.bottom, self.top, self.weight) for begin, end in ends]
+        parts = (line_of(self.words[begin:end], self.bottom, self.top, self.weight) for begin, end in ends)
+        return [part._replace(band=self.band) for part in parts]
 
     def is_beside(self, other: Line) -> bool:
         """Returns whether this line and ``other`` are at about the same height on the page."""
@@ -67,8 +71,26 @@ def line_of(words: Sequence[Word], bottom: float, top: float, weight: int = 0) -
 def page_lines(found: WordRows) -> list[Line]:
     """Returns a page's lines. Lines in a second or further reading direction follow, placed far below the others."""
     lines = (in_columns([_line(row, number) for row in rows]) for number, rows in enumerate(found.rows))
-    return [one._replace(weight=min(found.weight(word.start) for word in (one.words[0], one.words[-1])))
-            for some in lines for one in some]  # fmt: skip
+    rules = [] if found.from_right else _rules(found.rules)
+    return [one._replace(weight=min(found.weight(word.start) for word in (one.words[0], one.words[-1])),
+                         band=_band(one, rules)) for some in lines for one in some]  # fmt: skip
+
+
+def _rules(boxes: Sequence[Box]) -> list[tuple[float, float, float]]:
+    """Returns (height, left, right) of a page's horizontal rules, from its foot. Those at one height are one rule."""
+    made: list[tuple[float, float, float]] = []
+    flat = [(bottom, left, right) for left, bottom, right, top in boxes if right - left > top - bottom]
+    for bottom, left, right in sorted(flat):
+        if made and bottom - made[-1][0] < _ONE_RULE:
+            made[-1] = made[-1][0], min(made[-1][1], left), max(made[-1][2], right)
+        else:
+            made.append((bottom, left, right))
+    return made
+
+
+def _band(line: Line, rules: Sequence[tuple[float, float, float]]) -> int:
+    first, (left, right) = bisect_right(rules, ((line.bottom + line.top) / 2,)), (line.left + 1, line.right - 1)
+    return next((at for at, rule in enumerate(rules[first:], first + 1) if rule[1] <= left and right <= rule[2]), 0)
 
 
 def _line(row: WordRow, number: int) -> Line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median, multimode
 
 from wim_edge.documents.pdf_lines import Line, fragments, line_of, rows_of
@@ -244,7 +244,11 @@ def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
 
 def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]:
     """Returns the rows' cells, with the lines of each cell joined. If gaps between rows differ, a row joins the close
-    row above if, for example, its first cell is empty. If not, a row joins if its only cell is no number."""
+    row above if, for example, its first cell is empty. If not, a row joins if its only cell is no number. Where rules
+    divide the rows, only they count."""
+    if _is_ruled(rows):
+        bands = [[cells for cells, _ in some] for _, some in groupby(rows, lambda row: row[1][0].band)]
+        return [[" ".join(filter(None, lines)) for lines in zip(*band, strict=True)] for band in bands]
     gaps = [_gap(above, below) for (_, above), (_, below) in pairwise(rows)]
     near, far = min(gaps, default=0.0), max(gaps, default=0.0)
     parted = far - near > _PARTED
@@ -270,6 +274,12 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
         else:
             made.append(cells)
     return made
+
+
+def _is_ruled(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> bool:
+    """Returns whether rules divide a table's rows: they part all rows of which most cells are filled, three or more."""
+    full = [row[0].band for cells, row in rows if 2 * sum(map(bool, cells)) > len(cells)]
+    return len(full) > 2 and len(full) == len({*full})
 
 
 def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:

@@ -80,6 +80,7 @@ class WordRows:
     n_struck: int = 0
     n_lost: int = 0
     n_outside: int = 0
+    rules: list[Box] = field(default_factory=list)  # thin drawings, as the first direction's words are placed
     weight: Callable[[int], int] = lambda start: 0
     """Returns the font weight of the character with this index on the page."""
 
@@ -95,6 +96,7 @@ def page_words(page: Any, lines: Sequence[Box] = (), n_sure: int = 0) -> WordRow
         _add(by_turn.setdefault(turn, []), inside)
         found.n_outside += len(inside) < len(words)
     for turn, of_turn in by_turn.items():
+        found.rules = found.rules or [as_read(line, turn) for line in lines[n_sure:]]
         if lines:
             turned = sorted((as_read(line, turn) for line in lines), key=lambda line: line[1])
             sure = {as_read(line, turn) for line in lines[:n_sure]}
