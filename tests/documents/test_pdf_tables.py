@@ -97,8 +97,8 @@ def test_lists_programs_contents_and_stretched_lines_are_no_tables_and_a_paragra
 
 
 def test_where_rules_part_the_rows_each_has_all_lines_between_two_rules(read: Read) -> None:
-    rooms = [("Room", "Seats"), ("Meeting Room", "12"), ("A", ""), ("Meeting Room", "10"), ("B", ""), ("Cellar", "20")]
-    cells = [(50 + 150 * at, 100 + 14 * n, cell) for n, row in enumerate(rooms) for at, cell in enumerate(row) if cell]
-    rules = b" ".join(b"40 %d 300 .5 re f" % (691 - 14 * n) for n in (0, 2, 4))  # the first is below the header
+    lines = (0, "Name Seats Floor"), (18, "Sun 60 Up"), (30, "Room"), (48, "Hall 8 Up"), (66, "Sea 9 Up"), (78, "Room")
+    cells = [(150 * at, below, cell) for below, row in lines for at, cell in enumerate(row.split())]
+    rules = b" ".join(b"40 %d 500 .5 re f" % (750 - below) for below in (5, 35, 53, 83))
     document = read("rooms.pdf", pdf(placed(*cells) + b" ET %s BT" % rules))
-    assert document.text.split("\n")[-3:] == ["Meeting Room A | 12", "Meeting Room B | 10", "Cellar | 20"]
+    assert document.text.split("\n")[1:] == ["Sun Room | 60 | Up", "Hall | 8 | Up", "Sea Room | 9 | Up"]

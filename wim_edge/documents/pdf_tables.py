@@ -181,9 +181,11 @@ def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
 
 
 def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
-    """Returns whether ``other``, a row of one cell, continues a cell of ``row`` (the first only in lower case)."""
+    """Returns whether ``other``, a row of one cell, continues a cell of ``row`` (the first in lower case, or if no rule
+    is between them)."""
     gap = min(one.bottom for one in row) - other[0].top
-    behind = sorted(row, key=lambda one: one.left)[len(row) > 1 and not other[0].text[:1].islower() :]
+    is_open = other[0].text[:1].islower() or 0 < other[0].band == row[0].band
+    behind = sorted(row, key=lambda one: one.left)[len(row) > 1 and not is_open :]
     is_below = any(abs(one.left - other[0].left) < other[0].height / 2 for one in behind)
     return len(other) == 1 and ((is_below and gap < _CLOSE * other[0].height) or _overlap_rows(row, other))
 
