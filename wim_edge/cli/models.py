@@ -11,6 +11,7 @@ import click
 
 from wim_edge import catalog
 from wim_edge.catalog import Catalog, ModelEntry
+from wim_edge.catalog.catalog import own_file
 from wim_edge.catalog.entry import USUAL_CONTEXT, WORKING_SPACE
 from wim_edge.catalog.model_files import megabytes
 from wim_edge.cli.options import json_option, model_names, yes_option
@@ -54,7 +55,7 @@ def list_models(as_json: bool) -> None:
         if not catalog.is_here(name):
             click.echo(f"No {role} is on this disk: wim-edge models pull {name}")
     click.echo(f"wim-edge keeps models in {Paths.from_environment().models}")
-    click.echo(f"Your own entries belong in {catalog.own_file()}")
+    click.echo(f"Your own entries belong in {own_file()}")
 
 
 @models.command(help="Show all facts about a model, with its file's header if it is on this disk.\n\n" + _MEMORY)

@@ -15,17 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from wim_edge.engine import bindings
 from wim_edge.engine.batches import fill, grouped
-from wim_edge.engine.bindings import (
-    batch_error,
-    fingerprint,
-    last_errors,
-    lib,
-    load_weights,
-    model_params,
-    physical_cores,
-    tokenize,
-)
+from wim_edge.engine.bindings import lib, load_weights, tokenize
 from wim_edge.engine.gguf import read_header
 from wim_edge.engine.memory_estimate import check_weights
 from wim_edge.engine.protocols import Vector
@@ -59,18 +51,17 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
 
     def __init__(self, path: Path, settings: Settings, name: str | None = None) -> None:
         self.header = read_header(path, embeds=True)
-        self.fingerprint = fingerprint(self.header)
+        self.fingerprint = bindings.fingerprint(self.header)
         self.name = name or path.stem
-        params = model_params(self.header.weight_types)
+        params = bindings.model_params(self.header.weight_types)
         params.n_gpu_layers = check_weights(self.header, settings)
         self._context: Any = None
         self._model = load_weights(path, params)
         self._vocab = lib.llama_model_get_vocab(self._model)
         self._longest = min(_LONGEST, lib.llama_model_n_ctx_train(self._model))
         self.width: int = lib.llama_model_n_embd(self._model)
-        """The number of dimensions of a vector."""
         try:
-            self._context = self._open(settings.n_threads or physical_cores())
+            self._context = self._open(settings.n_threads or bindings.physical_cores())
         except BaseException:
             self.close()
             raise
@@ -95,7 +86,7 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
             params.pooling_type = pooling
             handle = lib.llama_init_from_model(self._model, params)
             if not handle:
-                why = last_errors() or "no reason given"
+                why = bindings.last_errors() or "no reason given"
                 raise MemoryBudgetError(f"{self.name}: llama.cpp cannot embed with it: {why}", "Use a smaller model.")
             found = lib.llama_pooling_type(handle)
             if found in _POOLED:
@@ -159,12 +150,11 @@ class EmbeddingModel(AbstractContextManager["EmbeddingModel"]):
         wanted = fill(self._batch, [(number, 0, tokens, len(tokens)) for number, tokens in enumerate(texts)])
         code = lib.llama_decode(self._context, self._batch)
         if code != 0:
-            raise batch_error(code, len(wanted))
+            raise bindings.batch_error(code, len(wanted))
         pointers = [lib.llama_get_embeddings_seq(self._context, number) for number in range(len(texts))]
         return [np.ctypeslib.as_array(pointer, (self.width,)).copy() for pointer in pointers]
 
     def close(self) -> None:
-        """Frees the model; does nothing if the model is closed already."""
         if self._context:
             lib.llama_free(self._context)
             lib.llama_batch_free(self._batch)

@@ -11,20 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wim_edge.engine import available_memory
+from wim_edge.engine import available_memory, memory_estimate
 from wim_edge.engine.bindings import fingerprint, last_errors, lib, load_weights, model_params, physical_cores, tokenize
 from wim_edge.engine.context import Context
 from wim_edge.engine.gguf import read_header
-from wim_edge.engine.memory_estimate import (
-    FreeMemory,
-    MemoryNeed,
-    batch_sizes,
-    check_weights,
-    context_need,
-    free_memory,
-    largest_n_ctx,
-    readable,
-)
+from wim_edge.engine.memory_estimate import FreeMemory, MemoryNeed, context_need, readable
 from wim_edge.engine.protocols import N_SEQUENCES, PLAIN_LETTERS, MemoryKind, ModelInfo
 from wim_edge.engine.sampling import Grammar, open_vocabulary
 from wim_edge.errors import EngineError, MemoryBudgetError, ModelFileError
@@ -43,7 +34,7 @@ class Model(AbstractContextManager["Model"]):
     def __init__(self, path: Path, settings: Settings | None = None, name: str | None = None) -> None:
         self.settings = settings or Settings()
         self.header = read_header(Path(path))
-        self.n_gpu_layers = check_weights(self.header, self.settings)
+        self.n_gpu_layers = memory_estimate.check_weights(self.header, self.settings)
         params = model_params(self.header.weight_types)
         params.n_gpu_layers = self.n_gpu_layers
         held = available_memory.private_bytes()
@@ -168,7 +159,7 @@ class Model(AbstractContextManager["Model"]):
     # Contexts
 
     def largest_n_ctx(self) -> int:
-        return largest_n_ctx(self.header, self.settings, self.info.n_ctx_train, self._free())
+        return memory_estimate.largest_n_ctx(self.header, self.settings, self.info.n_ctx_train, self._free())
 
     def context(self, n_ctx: int, *, n_sequences: int = N_SEQUENCES, swa_full: bool | None = None) -> Context:
         """Returns a context (see `protocols.Model.context`). ``swa_full`` matters for models with a sliding window:
@@ -195,7 +186,7 @@ class Model(AbstractContextManager["Model"]):
         """Returns (``swa_full``, ``n_batch``, memory need) of the largest layout that fits in memory; if no layout
         fits, of the smallest one. A smaller ``n_batch`` gives the same logits at the same speed."""
         free, wholes = self._free(), (True, False) if swa_full is None else (swa_full,)
-        for whole, n_batch in itertools.product(wholes, batch_sizes(self.settings)):
+        for whole, n_batch in itertools.product(wholes, memory_estimate.batch_sizes(self.settings)):
             bytes_needed = context_need(self.header, self.settings, n_ctx, n_sequences, swa_full=whole, n_batch=n_batch)
             if not free.shortage(bytes_needed):
                 break
@@ -213,10 +204,9 @@ class Model(AbstractContextManager["Model"]):
 
     def _free(self) -> FreeMemory:
         """Returns the memory for weights and a context. Loaded weights count as free: `MemoryNeed` includes them."""
-        return free_memory(self.header, self.n_gpu_layers, self._mapped)
+        return memory_estimate.free_memory(self.header, self.n_gpu_layers, self._mapped)
 
     def close(self) -> None:
-        """Frees the model's contexts and weights. Does nothing if the model is already closed."""
         for context in list(self._contexts):
             context.close()
         if self.handle:
