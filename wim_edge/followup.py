@@ -58,7 +58,9 @@ def completed(question: str, before: Turn | None) -> str:
     """Returns a question, with the turn before it in front if the question is a short follow-up (`goes_on`)."""
     if before is None or not goes_on(question):
         return question
-    return f"{_shown(before)} {question.strip()}"
+    asked, short = before.question.strip(), " ".join(before.short.split())
+    shown = f"{asked} ({short})" if short and len(short) <= _MAX_ANSWER else asked
+    return f"{shown} {question.strip()}"
 
 
 def last_turn(turns: Iterable[Turn]) -> Turn | None:
@@ -116,8 +118,3 @@ class Restater:
             if not taken and writer.resolved().settings.short_answer == "writer":
                 return question
         return completed(question, before)
-
-
-def _shown(turn: Turn) -> str:
-    short = " ".join(turn.short.split())
-    return f"{turn.question.strip()} ({short})" if short and len(short) <= _MAX_ANSWER else turn.question.strip()
