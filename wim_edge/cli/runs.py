@@ -1,8 +1,4 @@
-"""`wim-edge batch` and `eval`: ask many questions, in a run that can be stopped and continued.
-
-`batch` asks them of many documents, on this machine or on a Ray cluster. `eval` asks a task's examples with several
-patterns, and compares accuracy and cost.
-"""
+"""`wim-edge batch` and `eval`: ask many questions, in a run that can be stopped and continued."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Answers questions of other programs from documents or a library, with passages to cite.
 
-Other programs ask from several threads at once. Therefore a question to a `DocumentReader` is a `ReadingRequest`, which
-waits until the model is free. `citation` returns a place, and `answer_facts` an answer, as plain data.
+Other programs ask from several threads at once. Therefore a question is a `ReadingRequest`, which waits for its turn.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ _runtimes: dict[Settings, Runtime] = {}
 
 
 class _Turn(AbstractContextManager[None]):
-    """The turn to use a runtime. A `with` block waits until no other thread has it. Raises InvalidRequestError if this
-    thread has it."""
+    """The turn to use a runtime. A `with` block waits for it. Raises InvalidRequestError if this thread has it."""
 
     def __init__(self) -> None:
         self._lock, self._holder = threading.Lock(), 0
