@@ -18,8 +18,7 @@ def main() -> None:
 
 
 def _end_at_once(code: int) -> None:
-    """Ends the process without the interpreter's shutdown, during which threads that Ray leaves may crash. Does nothing
-    if the output cannot be written."""
+    """Ends the process without a shutdown, in which Ray's threads may crash, unless the output cannot be written."""
     import os
 
     try:

@@ -56,18 +56,15 @@ class LoadedModels:
         judge: Model | None = None,
     ) -> None:  # fmt: skip
         self.settings = settings
-        """The settings as they were given."""
         self._model, self._is_given = model, model is not None
         self._lender: LoadedModels | None = None
         """The object whose models this one uses; None: this object loads and closes its models."""
         self._found: ResolvedModel | None = None
-        """The file of the model, once it is found."""
         self._tuned: dict[str, Any] = {}
         self._given_judge = judge
         self._judge: LoadedModels | None = None
         self._given_embedder = embedder
         self._embedders: dict[str, EmbeddingModel] = {}
-        """The embedding models that are loaded, by name."""
         self._opened = ExitStack()
         """Closes the models that the caller did not give."""
         self._context: Context | None = None
@@ -308,8 +305,7 @@ def _is_unknown(found: ResolvedModel) -> bool:
 
 
 def portable_settings(settings: Settings) -> Settings:
-    """Returns settings that mean the same on every machine: name or path of the model, its settings from models.toml,
-    and absolute paths. Raises ModelError."""
+    """Returns settings that mean the same anywhere, with those of models.toml and absolute paths. Raises ModelError."""
     found = resolve(settings.model)
     settings = resolve_settings(settings, found.suggested).settings
     templates = settings.templates and settings.templates.absolute()

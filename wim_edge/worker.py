@@ -50,7 +50,6 @@ class Worker(AbstractContextManager["Worker"]):
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
         self._number: int | None = None
-        """The number of the current request."""
         self._writing = threading.Lock()
         self._cancelled: float | None = None
         """The time of the first call of `cancel` in this request (`time.monotonic`); None: not called."""

@@ -161,7 +161,6 @@ class Result:
     document: str
     question: str
     answer: str | None = None
-    """The answer's text."""
     status: str | None = None
     short: str | None = None
     support: float | None = None

@@ -39,8 +39,8 @@ def run(
     parquet: bool = False, watcher: Watcher[Result] = lambda rows, total: None,
 ) -> tuple[list[Result], bool]:  # fmt: skip
     """Asks the questions that have no result in ``folder`` or failed before. Returns (results in the questions' order,
-    True if Ctrl-C stopped the run). Raises InvalidRequestError at once if the folder holds another batch. Raises
-    ModelError or EngineError if no question can be asked."""
+    True if Ctrl-C stopped the run). Raises InvalidRequestError if the folder holds another batch, ModelError or
+    EngineError if none can be asked."""
     identity = {
         "model": model.name, "model_file": model.fingerprint, "scores_file": model.scores,
         "documents": str(questions[0].folder), "settings": settings_identity(settings, _ANYWHERE),
@@ -96,8 +96,7 @@ def fetch(group: DocumentGroup, limits: Limits) -> DocumentGroup:
 
 
 def answers(asker: Any, given: DocumentGroup, limits: Limits, worker: str) -> Iterator[Result]:
-    """Asks ``asker``, a `Runtime` or a `Worker`, the questions of one document. Yields each result, also for a question
-    that failed. Raises ModelError, which affects all questions."""
+    """Yields each question's result from ``asker``, a `Runtime` or a `Worker`. Raises ModelError, which affects all."""
     try:
         if given.error is not None:
             raise given.error

@@ -34,8 +34,7 @@ class Catalog:
 
     @classmethod
     def load(cls) -> Catalog:
-        """Loads the shipped models.toml and the user's own, whose entries replace shipped ones of the same name. Raises
-        ModelError if a file is unreadable or wrong."""
+        """Loads the shipped models.toml and, over it, the user's own. Raises ModelError if one is unusable."""
         from wim_edge.catalog.parse import read_models
 
         return cls(read_models(package_file("models.toml")) | read_models(own_file()))

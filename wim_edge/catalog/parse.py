@@ -110,8 +110,7 @@ class _Pattern(_Source, kw_only=True):  # {n} is the number of a part, {n:02} wi
 
 
 def read_models(file: Path) -> dict[str, ModelEntry]:
-    """Returns the entries of a models.toml as {name: entry}, empty if the file does not exist. Raises ModelError, whose
-    message names the file, the entry and the key."""
+    """Returns the entries of a models.toml as {name: entry}, empty if the file does not exist. Raises ModelError."""
     try:
         data = tomllib.loads(read_small_file(file).decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,5 +1,4 @@
-"""Handles Ctrl-C while the engine works: the first Ctrl-C asks for the answer, the second cancels. SIGTERM and SIGHUP
-exit cleanly."""
+"""Handles Ctrl-C (the first asks for the answer, the second cancels), SIGTERM and SIGHUP (which exit cleanly)."""
 
 from __future__ import annotations
 
@@ -81,8 +80,7 @@ class Interruptible:
         return last
 
     def events(self, tick: Callable[[], None] = lambda: None) -> Generator[Event, None, None]:
-        """Yields the stream's events, and calls ``tick`` while none comes. At its end, the generator waits until the
-        thread has left the engine."""
+        """Yields the stream's events, and calls ``tick`` while none comes. Ends once the thread has left the engine."""
         worker = threading.Thread(target=self._work, daemon=True)
         before = signal.signal(signal.SIGINT, self._on_sigint)
         worker.start()

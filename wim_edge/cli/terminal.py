@@ -57,8 +57,7 @@ def print_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], numeric: Container[str], *, folds: str = "",
     title: str | None = None,
 ) -> None:  # fmt: skip
-    """Prints a table. ``head``: the columns' names; ``numeric``: names of columns to align right; ``folds``: the name
-    of the column that wraps on a narrow terminal."""
+    """Prints a table. ``head``: the columns; ``numeric``: those to align right; ``folds``: the one that may wrap."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -1,6 +1,5 @@
 """The only module that imports llama_cpp. It handles llama.cpp's log and devices, delays Ctrl-C, opens model files, and
-lists the features of this machine that the build of llama.cpp uses. The log goes to the logger `wim_edge.llama`, which
-is silent unless the application configures logging."""
+lists this machine's features that the build uses. The log goes to the logger `wim_edge.llama`, silent by default."""
 
 from __future__ import annotations
 
@@ -248,8 +247,7 @@ def signals_held() -> Iterator[None]:
 
 def fingerprint(header: GGUFHeader) -> str:
     """Returns a hash of llama.cpp's build and a model's files, on which a KV cache depends: 32 hexadecimal digits. It
-    covers each file's size, header (in a later shard, 64 KiB) and 64 evenly spaced blocks of weights. Raises
-    OSError."""
+    covers each file's size, header (in a later shard, 64 KiB) and 64 blocks of weights. Raises OSError."""
     digest = hashlib.blake2b(BUILD.encode(), digest_size=16)
     weights = sum(tensor.nbytes or 0 for tensor in header.tensors)
     for number, path in enumerate(shards(header.path)):

@@ -142,9 +142,8 @@ class Context(Protocol):
         """Returns a new, empty sequence."""
 
     def append_each(self, parts: Seq[tuple[Sequence, Seq[int]]], *, all_rows: bool = False) -> Logits:
-        """Appends tokens to several sequences, in as few batches as possible. Returns the logits after the last token
-        of each part, float32 (len(parts), n_vocab); with ``all_rows`` after every token, (number of tokens, n_vocab).
-        Raises ContextOverflowError, Interrupted."""
+        """Appends tokens to sequences in few batches. Returns the logits after each part's last token, float32 (parts,
+        n_vocab); with ``all_rows`` after every token, (tokens, n_vocab). Raises ContextOverflowError, Interrupted."""
 
     def adapted(self) -> AbstractContextManager[None]:
         """Applies the model's adapter, if any, to tokens evaluated in the ``with`` block, not to earlier cells."""
@@ -162,8 +161,7 @@ class Grammar(Protocol):
     """A grammar that constrains the text being decoded."""
 
     def allowed(self, logits: Logits) -> Logits:
-        """Returns the logits, float32 (n_vocab,), with -inf for tokens that cannot continue the text. Raises
-        EngineError if no token can continue the text."""
+        """Returns logits, float32 (n_vocab,), -inf for tokens that cannot come next. Raises EngineError if none can."""
 
     def accept(self, token: int) -> None:
         """Appends a token to the text. The token must be allowed, and must not be one that ends the text."""

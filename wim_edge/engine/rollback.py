@@ -55,7 +55,6 @@ class ByPosition:
         verify(target)
 
     def truncate(self, seq: Sequence, to: int) -> None:
-        """Removes the tokens from position ``to`` on."""
         _remove(seq, seq.id, to)
         seq.forget(to)
         verify(seq)
@@ -71,11 +70,9 @@ class ByPosition:
         verify(seq)
 
     def erase(self, seq: Sequence) -> None:
-        """Removes all cells of the sequence."""
         _remove(seq, seq.id, 0)
 
     def restore(self, seq: Sequence, snapshot: Snapshot) -> None:
-        """Replaces the sequence's content with a snapshot's. Raises EngineError."""
         self.erase(seq)
         seq.forget(0)
         try:

@@ -93,8 +93,7 @@ def _before(prompt: Any, conversation: Any) -> tuple[list[Document], list[follow
 
 
 def _of_messages(messages: Iterable[Any]) -> tuple[list[Document], list[followup.Turn]]:
-    """Returns (documents, turns) of a conversation that llm saved. A saved user message is one text: the fragments,
-    then the question."""
+    """Returns (documents, turns) of a saved conversation. A user message is one text: fragments, then the question."""
     given: list[Document] = []
     turns: list[followup.Turn] = []
     for one in messages:

@@ -293,8 +293,7 @@ class InStep:
         self._compared: dict[str, float] = {}
 
     def bring(self, library: Library, limits: Limits) -> str:
-        """Updates a library from its files, for about `SECONDS`. Returns a message about changed files and files that
-        are not read yet; empty without such files."""
+        """Updates a library for about `SECONDS`. Returns a message on changed and still unread files; may be empty."""
         now = time.monotonic()
         if now - self._compared.get(library.name, -_AGAIN) < _AGAIN:
             return ""

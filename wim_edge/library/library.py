@@ -75,7 +75,6 @@ class DocumentEntry:
     title: str
     name: str
     path: str
-    """The path of the document's file."""
     chars: int
     pages: int | None
 

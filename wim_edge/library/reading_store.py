@@ -124,7 +124,6 @@ class SavedReading:
     ) -> None:
         self._store, self._fingerprint = store, fingerprint
         self.notes = list(store.notes)
-        """Messages to the user, a line each."""
         self._broken, self._whole, self._taken = False, True, 0
         self._states: list[int] = []
         self._last: tuple[int, tuple[int, ...]] = (0, ())

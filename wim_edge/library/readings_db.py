@@ -92,8 +92,7 @@ class ReadingsDatabase:
     # Queries
 
     def longest(self, fingerprint: str, digests: Sequence[str], most: int) -> tuple[int, str] | None:
-        """Returns (id, file) of a saved state, of at most ``most`` tokens, that shares the longest prefix with a text,
-        or None. ``digests``: of the text's prefixes."""
+        """Returns (id, file) of a state of at most ``most`` tokens with the longest prefix in ``digests``, or None."""
         rows = self._rows(
             "SELECT state.id, file FROM prefix JOIN state ON state = state.id WHERE fingerprint = ? AND "
             f"state.tokens <= ? AND {_AMONG} ORDER BY prefix.tokens DESC, state.tokens LIMIT 1",

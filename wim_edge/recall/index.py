@@ -54,12 +54,10 @@ class TokenIndex:
 
     @cached_property
     def title_runs(self) -> SuffixArray:
-        """The suffix array of the titles."""
         return SuffixArray(self.tokens, self.titles)
 
     @cached_property
     def passage_runs(self) -> SuffixArray:
-        """The suffix array of the sentences of all documents."""
         return SuffixArray(self.tokens, self.sentences)
 
     def passages_of(self, documents: list[int]) -> SuffixArray:
@@ -83,7 +81,6 @@ class TokenIndex:
 
     @property
     def arrays(self) -> dict[str, Ints]:
-        """The arrays of the index, by the names of the fields."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -211,7 +208,6 @@ class TokenRange:
     length: int
 
     def __len__(self) -> int:
-        """Returns the number of places where the run occurs."""
         return self.last - self.first
 
 

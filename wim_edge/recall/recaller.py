@@ -35,8 +35,7 @@ _WHOLE = 512  # a document of fewer tokens is read whole for the answer, not onl
 
 
 class Recaller:
-    """A recaller of passages from one library with one model, for one question at a time. Its methods raise
-    LibraryError, MemoryBudgetError, Interrupted."""
+    """Recalls a library's passages for one question at a time. Raises LibraryError, MemoryBudgetError, Interrupted."""
 
     def __init__(
         self, model: Model, chat: ChatFormat, prompts: Prompts, library: Library, index: TokenIndex,

@@ -129,10 +129,7 @@ class Job:
 
 
 class JobQueue:
-    """Owns the model, and runs jobs on it, one after the other, in its own thread.
-
-    ``most``: the most jobs that may wait besides the running one.
-    """
+    """Owns the model, and runs jobs on it in its own thread. ``most``: jobs that may wait besides the running one."""
 
     def __init__(self, settings: Settings, *, most: int = 8) -> None:
         self.settings, self._most = settings, most

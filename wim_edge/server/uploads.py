@@ -73,12 +73,8 @@ class AllowedFolders:
         return list(islice(found, MAX_FILES))
 
     def read(self, path: str) -> tuple[Path, bytes]:
-        """Returns (a file's real path as `printable` shows it, its bytes). ``path``: absolute, or relative to one of
-        the folders.
-
-        Raises InvalidRequestError for a file outside the folders, and, with the same message, for a missing file.
-        Raises DocumentError for a file that is larger than `MAX_BYTES`.
-        """
+        """Returns (a file's real path as `printable` shows it, its bytes). ``path``: absolute, or relative to a folder.
+        Raises InvalidRequestError, the same for a missing file as for one outside; DocumentError above `MAX_BYTES`."""
         for folder, named in ((folder, named) for folder in self._folders for named in _readings(path)):
             with suppress(OSError, ValueError, RuntimeError):  # absent, outside, contains NUL, a circle of links
                 found = (folder / named).resolve(strict=True)  # an absolute path replaces the folder
@@ -113,11 +109,8 @@ def _opened(folder: Path, inside: Path) -> int:
 
 
 class Uploads:
-    """The documents of a shelf: uploads, and files of ``folders``. ``library``: the name of the library that stores
-    them. Several threads may use a shelf at once.
-
-    Methods raise LibraryError, DocumentError, and InvalidRequestError for a file that may not be read.
-    """
+    """The documents of a shelf: uploads, and files of ``folders``, stored in the library ``library``. Thread-safe.
+    Methods raise LibraryError, DocumentError, and InvalidRequestError for a file that may not be read."""
 
     def __init__(self, folders: AllowedFolders, limits: Limits, library: str = LIBRARY) -> None:
         self.folders, self._limits = folders, limits

@@ -27,8 +27,7 @@ from wim_edge.system.convert import convert
 _WAITING = 1000
 CONTROLS = ("answer_now", "cancel", "judge")
 PROTOCOL = 1
-"""The protocol's version. It rises with each change that a host of the previous version would misunderstand. New fields
-and events do not raise it, because hosts ignore unknown ones."""
+"""The protocol's version. It rises with changes that older hosts would misunderstand, not with new fields or events."""
 _ID = {"description": "any JSON value; the events of the request have the same"}
 
 

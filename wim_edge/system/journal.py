@@ -37,8 +37,7 @@ R = TypeVar("R", bound=JournalRow)
 J = TypeVar("J")
 MayChange = Callable[[str, Any, Any], bool]
 Watcher = Callable[[Sequence[R], int], None]
-"""A callback with the rows so far and the number of jobs. It is called before the first job, with the rows that an
-earlier run finished, and after each job."""
+"""A callback with the rows so far and the number of jobs, called before the first job and after each job."""
 
 
 class Journal(Generic[R]):

@@ -36,8 +36,7 @@ def run_if_asked() -> None:
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Returns the command that runs a module; -P hides modules of the working directory. Raises RuntimeError in a
-    frozen program that did not call `run_if_asked`."""
+    """Returns the command that runs a module. -P hides the working folder. Raises RuntimeError unless `has_python`."""
     if not getattr(sys, "frozen", False):
         return [sys.executable, "-P", "-m", module, *arguments]
     if not _runs_modules:
