@@ -42,7 +42,8 @@ def grouped(
 
 
 def fill(batch: Any, parts: Seq[tuple[int, int, Seq[int], int]]) -> list[int]:
-    """Fills a llama_batch with parts (sequence id, position, tokens, n); returns the indices of their last n tokens."""
+    """Fills a llama_batch with parts (sequence id, first position, tokens, n). The last n tokens of a part need logits;
+    returns the indices of all these tokens in the batch."""
     n, wanted = 0, []
     for seq_id, position, tokens, rows in parts:
         first_row = len(tokens) - rows
