@@ -2,7 +2,7 @@
 
     WimEdgeError                 exit code 1
     ├── InvalidRequestError      2   the question, an option or a template is wrong
-    ├── DocumentError            3   a document cannot be read: missing, encrypted, scanned, empty, binary
+    ├── DocumentError            3   a document cannot be read
     ├── ModelError               4
     │   ├── ModelNotFoundError   4   no such model, or it is not on this disk
     │   ├── ModelFileError       4   the file is not a usable GGUF model
@@ -38,14 +38,20 @@ class WimEdgeError(Exception):
 
 
 class InvalidRequestError(WimEdgeError):
+    """The request itself is wrong: an empty question, a bad option, an unreadable template."""
+
     exit_code = 2
 
 
 class DocumentError(WimEdgeError):
+    """A document cannot be read: missing, encrypted, scanned, empty, binary."""
+
     exit_code = 3
 
 
 class ModelError(WimEdgeError):
+    """An error about a model."""
+
     exit_code = 4
 
 
@@ -82,10 +88,14 @@ class MemoryBudgetError(CapacityError):
 
 
 class EngineError(WimEdgeError):
+    """llama.cpp refused or failed."""
+
     exit_code = 6
 
 
 class LibraryError(WimEdgeError):
+    """A library, or a saved reading, is missing or unusable."""
+
     exit_code = 8
 
 
