@@ -111,5 +111,4 @@ def test_where_another_passage_answers_differently_both_are_quoted_and_the_answe
     with Runtime(Settings(save=False, segment_tokens=64, within="all")) as runtime:
         answer = runtime.ask(Document("lease.txt", text), "How much is the rent?")
     assert (answer.status, [one.text for one in answer.quotes[:2]]) == ("unsure", [before, now])
-    assert before in answer.text
-    assert now in answer.text
+    assert answer.text.index(before) < answer.text.index(now)

@@ -38,9 +38,8 @@ def test_a_model_that_writes_does_not_write_what_is_not_there() -> None:
 
 def test_the_source_of_the_answer_comes_first() -> None:
     found = [Document("a.txt", "The mill was sold twice."), Document("b.txt", "Ann Lee bought the mill in May.")]
-    with Runtime(
-        Settings(pattern="wim-shallow", prose=False, save=False), model=FakeModel(lambda prompt: "Ann Lee")
-    ) as runtime:
+    settings = Settings(pattern="wim-shallow", prose=False, save=False)
+    with Runtime(settings, model=FakeModel(lambda prompt: "Ann Lee")) as runtime:
         runtime._loaded.support = SURE
         answer = runtime.ask(found, "Who bought the mill?")
     assert answer.sources[0].document == answer.quotes[0].document

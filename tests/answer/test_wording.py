@@ -109,8 +109,7 @@ def test_a_writer_that_points_better_gives_the_short_answer_and_is_unsure_where_
 
 def test_yes_or_no_is_the_writer_s_if_its_answer_comes_first_and_sure_if_the_quotation_alone_says_so_too() -> None:
     yes, no = (ask(says, answer="yesno", short_answer="writer") for says in ("Yes", "No"))
-    assert (yes.short, no.short) == ("Yes", "No")
-    assert (yes.status, no.status) == ("answered", "answered")
+    assert [(one.short, one.status) for one in (yes, no)] == [("Yes", "answered"), ("No", "answered")]
     assert yes.text == "Yes.\n\n“She paid 4,000 crowns for the old mill.”"
     alone = lambda prompt: "No" if "by the river" in prompt else "Yes"  # noqa: E731
     assert ask(alone, answer="yesno", short_answer="writer").status == "unsure"

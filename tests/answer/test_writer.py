@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -14,23 +15,18 @@ from wim_edge.testing import FakeModel
 
 
 @pytest.mark.parametrize(
-    ("run", "text", "is_said"),
-    [("4,000 crowns", "She paid 4,000 crowns.", True), ("4,000 crowns", "She paid 14,000 crowns.", False),
-     ("Dr. A. Brandt", "It was DR A BRANDT who bought it", True), ("no", "Nobody knows.", False),
-     ("北京", "首都是北京。", True), ("", "Anything.", False)],
+    ("has", "run", "text", "is_so"),
+    [(said, "4,000 crowns", "She paid 4,000 crowns.", True), (said, "4,000 crowns", "She paid 14,000 crowns.", False),
+     (said, "Dr. A. Brandt", "It was DR A BRANDT who bought it", True), (said, "no", "Nobody knows.", False),
+     (said, "北京", "首都是北京。", True), (said, "", "Anything.", False), (agrees, "", "Anything.", False),
+     (agrees, "the area of West Frisia", "It was in THE AREA of West-Frisia.", True),
+     (agrees, "must never be opened", "It must be opened.", False), (agrees, "22 days", "2 days", False),
+     (agrees, "an iron–nickel alloy", "It is made of iron and nickel.", False), (agrees, "3 to 5", "5 to 3", False)],
 )  # fmt: skip
-def test_a_run_is_said_in_whole_words(run: str, text: str, is_said: bool) -> None:
-    assert said(run, text) is is_said
-
-
-@pytest.mark.parametrize(
-    ("run", "text", "agreed"),
-    [("the area of West Frisia", "It was in THE AREA of West-Frisia.", True), ("22 days", "2 days", False),
-     ("must never be opened", "It must be opened.", False), ("3 to 5", "5 to 3", False),
-     ("an iron–nickel alloy", "It is made of iron and nickel.", False), ("", "Anything.", False)],
-)  # fmt: skip
-def test_who_says_all_of_the_words_in_their_order_agrees(run: str, text: str, agreed: bool) -> None:
-    assert agrees(run, text) is agreed
+def test_a_run_is_said_in_whole_words_and_who_says_all_of_them_in_order_agrees(
+    has: Callable[[str, str], bool], run: str, text: str, is_so: bool
+) -> None:
+    assert has(run, text) is is_so
 
 
 def writing(model: FakeModel) -> Writing:

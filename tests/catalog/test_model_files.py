@@ -76,10 +76,8 @@ def test_a_full_disk_is_told_by_the_folder_that_could_not_be_made(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [
-        (0, "0 MB"), (9, "1 kB"), (12_345, "12 kB"), (640_000_000, "640 MB"), (999_999_999, "1000 MB"),
-        (5_000_000_000, "5.0 GB"),
-    ],
-)
+    [(0, "0 MB"), (9, "1 kB"), (12_345, "12 kB"), (640_000_000, "640 MB"), (999_999_999, "1000 MB"),
+     (5_000_000_000, "5.0 GB")],
+)  # fmt: skip
 def test_sizes_for_people(size: int, text: str) -> None:
     assert megabytes(size) == text

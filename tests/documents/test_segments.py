@@ -39,9 +39,7 @@ def jagged(text: str) -> list[int]:
 
 
 TOKENIZERS: list[Tokenizer] = [by_character, by_word, by_byte, by_piece, jagged]
-ALPHABET = st.sampled_from(
-    [*"ab.!? \n\t\"'”…。！", "日", "é", "e\u0301", "🙂", "👩\u200d🔬", "word", "A sentence. ", "\n\n"]
-)
+ALPHABET = st.sampled_from([*"ab.!? \n\t\"'”…。！日é🙂", "e\u0301", "👩\u200d🔬", "word", "A sentence. ", "\n\n"])
 TEXTS = st.lists(ALPHABET, max_size=300).map("".join) | st.text(max_size=300)
 
 

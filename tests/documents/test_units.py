@@ -8,11 +8,7 @@ from wim_edge.documents import Document, Mark
 from wim_edge.documents.units import column, lists, rows, siblings, unit_spans, whole_value
 
 TABLE = "| Name | Room |\n| --- | --- |\n| Ada | 12 |\n| Hugo | 14 |\n"
-AS = {
-    "Markdown": TABLE,
-    "pipes": "| Name | Room\nAda | 12\nHugo | 14\n",
-    "tabs": "Name\tRoom\nAda\t12\nHugo\t14\n",
-}
+AS = {"Markdown": TABLE, "pipes": "| Name | Room\nAda | 12\nHugo | 14\n", "tabs": "Name\tRoom\nAda\t12\nHugo\t14\n"}
 
 
 @pytest.mark.parametrize("text", AS.values(), ids=AS)

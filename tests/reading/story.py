@@ -31,9 +31,7 @@ def recording(says: Callable[[str], str] = reply, **more: Any) -> tuple[FakeMode
     return FakeModel(lambda prompt: (prompts.append(prompt), says(prompt))[1], **more), prompts
 
 
-def run(
-    model: FakeModel, chosen: Settings = SMALL, text: str | Document = TEXT, **more: object
-) -> list[events.Event]:
+def run(model: FakeModel, chosen: Settings = SMALL, text: str | Document = TEXT, **more: object) -> list[events.Event]:
     document = text if isinstance(text, Document) else Document("story.txt", text)
     with Runtime(chosen, model=model) as runtime:
         return list(runtime.stream(document, "Which colour?", **more))  # type: ignore[arg-type]

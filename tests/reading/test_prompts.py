@@ -75,20 +75,16 @@ def test_a_users_templates_stand_before_the_shipped_ones(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
-    [
-        ("final_answer.jinja", b"{% if %}", "final_answer.jinja, line 1"),
-        ("final_answer.jinja", b"{{ nonsense }}", "nonsense"),
-        ("final_answer.jinja", b"\xff\xfe\x00", "cannot be read"),
-        ("classification.jinja", b"no margin here", "does not show the margin"),
-        ("final_answer.jinja", b"{{ query }}{% if read %}{{ nonsense }}{% endif %}", "nonsense"),
-        ("final_answer.jinja", b"{{ query }}{{ margins[0].place if margins | length > 1 else 1 // 0 }}", "zero"),
-        ("extractive_summary.jinja", b"  ", "renders to nothing"),
-        ("system_message.jinja", b"{{ ''.__class__.__mro__ }}", "unsafe|access"),
-    ],
-)
-def test_a_bad_template_is_an_error_before_any_work(
-    tmp_path: Path, name: str, content: bytes, message: str
-) -> None:
+    [("final_answer.jinja", b"{% if %}", "final_answer.jinja, line 1"),
+     ("final_answer.jinja", b"{{ nonsense }}", "nonsense"),
+     ("final_answer.jinja", b"\xff\xfe\x00", "cannot be read"),
+     ("classification.jinja", b"no margin here", "does not show the margin"),
+     ("final_answer.jinja", b"{{ query }}{% if read %}{{ nonsense }}{% endif %}", "nonsense"),
+     ("final_answer.jinja", b"{{ query }}{{ margins[0].place if margins | length > 1 else 1 // 0 }}", "zero"),
+     ("extractive_summary.jinja", b"  ", "renders to nothing"),
+     ("system_message.jinja", b"{{ ''.__class__.__mro__ }}", "unsafe|access")],
+)  # fmt: skip
+def test_a_bad_template_is_an_error_before_any_work(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
     model = FakeModel(reply)
     refused = pytest.raises(InvalidRequestError, match=message)

@@ -12,6 +12,7 @@ from wim_edge.errors import InvalidRequestError
 from wim_edge.evaluation.example import Passage
 from wim_edge.evaluation.tasks import questions as q
 
+PARAGRAPHS = ("Ann", "Ann is here. So she is.", True), ("Bob", "Bob is not.", False), ("Cid", "Cid too.", True)
 HOTPOT = {
     "_id": "h1", "question": "Who?", "answer": "Ann",
     "context": [["Ann", ["Ann is here.", " So she is."]], ["Bob", ["Bob is not."]], ["Cid", ["Cid too."]]],
@@ -19,27 +20,17 @@ HOTPOT = {
 }  # fmt: skip
 MUSIQUE = {
     "id": "m1", "question": "Who?", "answer": "Ann", "answer_aliases": ["Annie"], "answerable": True,
-    "paragraphs": [
-        {"title": "Ann", "paragraph_text": "Ann is here. So she is.", "is_supporting": True},
-        {"title": "Bob", "paragraph_text": "Bob is not.", "is_supporting": False},
-        {"title": "Cid", "paragraph_text": "Cid too.", "is_supporting": True},
-    ],
+    "paragraphs": [{"title": name, "paragraph_text": text, "is_supporting": is_so} for name, text, is_so in PARAGRAPHS],
 }  # fmt: skip
 COMMON = {
     "id": "c1", "question": "Who?", "answers": ["Ann"],
-    "paragraphs": [
-        {"title": "Ann", "text": "Ann is here. So she is.", "supporting": True},
-        {"title": "Bob", "text": "Bob is not.", "supporting": False},
-        {"title": "Cid", "text": "Cid too.", "supporting": True},
-    ],
+    "paragraphs": [{"title": name, "text": text, "supporting": is_so} for name, text, is_so in PARAGRAPHS],
 }  # fmt: skip
 TITLED: dict[str, Any] = {
     **COMMON, "answers": ["Ann"], "supporting_titles": ["Ann", "Cid"],
     "paragraphs": [{"title": p["title"], "text": p["text"]} for p in COMMON["paragraphs"]],  # type: ignore[index, attr-defined]
 }  # fmt: skip
-PASSAGES = (
-    Passage("Ann", "Ann is here. So she is.", True), Passage("Bob", "Bob is not."), Passage("Cid", "Cid too.", True),
-)  # fmt: skip
+PASSAGES = tuple(Passage(*one) for one in PARAGRAPHS)
 
 
 @pytest.mark.parametrize(
