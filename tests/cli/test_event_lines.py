@@ -34,7 +34,7 @@ def test_the_terms_make_up_the_score_and_the_reason_tells_the_status() -> None:
     for changed, reason in (
         ({"unsupported": ("1821",)}, "unsure: in no passage: 1821"),
         ({"evidence": {"agreed": 0.0}}, "unsure: the writer did not say “at noon” before it saw these words"),
-        ({"short": "Yes"}, "unsure: confidence 0.40 = support 0.80 x share 0.50 of Yes; sure only if a writer agrees"),
+        ({"short": "Yes"}, "unsure: confidence 0.40 = support 0.80 x share 0.50 of Yes; sure only if a writer is"),
         ({"status": "not_found", "short": ""}, "not_found: the support is below 0.3"),
         ({"support": None}, "unsure: nothing was scored"),
     ):

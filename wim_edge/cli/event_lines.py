@@ -171,7 +171,7 @@ def _down(probability: float | None) -> str:
 
 
 def _reason(event: events.AnswerFinished) -> str:
-    best, support = event.candidates[:1], event.support
+    best, support, confidence = event.candidates[:1], event.support, event.confidence or 0.0
     if event.unsupported:
         return f"in no passage: {', '.join(event.unsupported)}"
     if event.query:
@@ -180,11 +180,11 @@ def _reason(event: events.AnswerFinished) -> str:
         return "nothing was scored" if support is None else "nothing was pointed at"
     if event.status == "not_found":
         return f"the support is below {NOT_FOUND}"
-    sure = f"sure from {ANSWERED} on"
-    confidence = event.confidence or 0.0
+    is_doubted = event.status == "unsure" and confidence >= ANSWERED
+    sure = "another passage answers differently" if is_doubted else f"sure from {ANSWERED} on"
     product = f"confidence {_down(confidence)} = support {_down(support)} x share {confidence / max(support, 1e-9):.2f}"
     if event.short in ("Yes", "No"):
-        return f"{product} of {event.short}; sure only if a writer agrees"
+        return f"{product} of {event.short}; sure only if a writer is"
     if event.short != best[0].text:
         return f"{product}; a list: introduced as one, of cells that answer alike, or of documents that differ; {sure}"
     if _agreed(event) == 0:
