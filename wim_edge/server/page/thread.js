@@ -206,13 +206,13 @@ export class Thread {
   }
 }
 
-// Questions that a document's own headings and tables offer
+// Questions that a document's own headings and tables offer; of a row, the last figure: more likely asked than a word
 export function offered({ text = "", marks = [], title = "" }) {
   const sections = [...new Set(marks.map((one) => one.section).filter((one) => one && one !== title && one.length < 60))];
   const third = Math.max(1, Math.floor(sections.length / 3)), found = sections.filter((_, at) => at && at % third === 0).slice(0, 2);
   const table = /^\|(.+)\n(?:\|[\s|:-]+\n)?(.*\|.*)/m.exec(text)?.slice(1) ?? ["", ""];
   const [labels, cells] = table.map((row) => row.replace(/^\s*\||\|\s*$/g, "").split("|").map((cell) => cell.trim()));
-  const named = cells.findIndex((cell) => /^\p{L}/u.test(cell)), asked = labels.findIndex((label, at) => at !== named && label && cells[at]);
+  const named = cells.findIndex((cell) => /^\p{L}/u.test(cell)), asked = labels.findLastIndex((label, at) => at !== named && label && /\d/.test(cells[at]));
   const ofTable = named >= 0 && asked >= 0 ? [{ question: `What is the “${labels[asked]}” of “${cells[named]}”?` }] : [];
   const [first, ...others] = [SUMMARY, ...found.map((section) => `A summary of “${section}”`)].map((question) => ({ question, kind: "summary" }));
   return [first, ...ofTable, ...others].slice(0, 3);
