@@ -26,12 +26,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "wim_edge"
 LIMITS = {
-    "lines without evaluation": 30_590,
+    "lines without evaluation": 30_587,
     "modules": 187,
     "lines of tests": 30_802,
     "lines of scripts": 6_955,
     "words of docs": 20_000,
-    "lines of the answer": 1_594,
+    "lines of the answer": 1_590,
     "longest file": 385,
     "longest function": 55,
     "circles of modules": 0,

@@ -33,24 +33,13 @@ def table_of(judged: Judged) -> tuple[AnswerCandidate, QueryTable] | None:
     return None
 
 
-def in_words(turn: Writing, query: str, table: QueryTable, found: QueryResult) -> str:
-    """Returns the writer's sentence for a single value, if it has this value and none that is not in the table; else
-    the values alone."""
-    values = "; ".join(found.values)
-    if len(found.values) > 1:
-        return values
-    text = turn.sentence(turn.prompts.worded(query, found.text.strip(), values), values, SENTENCE)
-    known = [query, found.text, *(row.text for row in table.rows)]
-    return text if said(values, text) and not unsupported(text, known) else values
-
-
 def computed_answer(
-    reading: Reading, judged: Judged, cell: AnswerCandidate, found: QueryResult, says: float, text: str
+    reading: Reading, judged: Judged, cell: AnswerCandidate, table: QueryTable, found: QueryResult, turn: Writing
 ) -> Answer | None:
-    """Returns the answer that a query on a table found, with its rows. ``text``: the result in words (`in_words`);
-    ``says``: the writer's log-odds that it answers. None if these are low and the judge points elsewhere, and for
-    several values where one is asked for."""
-    document = cell.document
+    """Returns the answer that a query on a table found, with its rows. ``turn``: the writer, which says whether the
+    result answers. None if it doubts this and the judge points elsewhere, and for several values where one is asked
+    for."""
+    document, says = cell.document, turn.yes("answerable", reading.plan.query, found.text) or 0.0
     agrees = {*map(key, found.values)} == {key(one.text) for one in judged.items or judged.candidates[:1]}
     least = _HARDLY if found.is_computed or len(judged.items) > 1 else _LIKELY
     if (reading.kind == "fact" and len(found.values) > 1) or not (agrees or says > least):
@@ -59,6 +48,14 @@ def computed_answer(
     judged = replace(judged, support=max(judged.support or 0.0, _SURE), share=share)
     own = (quote(document, row.start, row.cells[-1][1], header_above(document.text, row.start)) for row in found.rows)
     quotes, short = tuple(own) or judged.quotes[:1], "; ".join(found.values)
+    text = short if len(found.values) > 1 else _in_words(turn, reading.plan.query, table, found, short)
     more = f"\n... and {len(quotes) - _SHOWN} more rows" if len(quotes) > _SHOWN else ""
     text = f"{UNSURE if judged.status == 'unsure' else ''}{text}\n\n{format_quotes(reading, quotes[:_SHOWN])}{more}"
     return replace(answer_of(judged), text=text, short=short, span=None, quotes=quotes, query=found.query)
+
+
+def _in_words(turn: Writing, query: str, table: QueryTable, found: QueryResult, value: str) -> str:
+    """Returns the writer's sentence if it has ``value``, and no other that is not in the table; else ``value``."""
+    text = turn.sentence(turn.prompts.worded(query, found.text.strip(), value), value, SENTENCE)
+    known = [query, found.text, *(row.text for row in table.rows)]
+    return text if said(value, text) and not unsupported(text, known) else value

@@ -52,7 +52,7 @@ class Judged:
     other: AnswerCandidate | None = None
     """Another passage's answer, about as likely, such as a new price; it is quoted second. None without one."""
     is_confirmed: bool = False
-    """True if a writer gave the same verdict: the judge alone is not reliable on yes or no (docs/choices.md)."""
+    """True if a writer is sure of the verdict: the judge alone is not reliable on yes or no (docs/choices.md)."""
 
     @property
     def short(self) -> str:

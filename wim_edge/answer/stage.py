@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp
 
-from wim_edge.answer.computed import computed_answer, in_words, table_of
+from wim_edge.answer.computed import computed_answer, table_of
 from wim_edge.answer.judged import Answer, Judged, judge, not_found, pointed_answer
 from wim_edge.answer.summary import summary
 from wim_edge.answer.wording import Wording, comes_first, quoted
@@ -107,10 +107,9 @@ class AnswerStage:
         prompt = self.prompts.ask("table_query", self.reading.plan.query)
         with self._turn((), table.schema, prompt) as turn, self.reading.clock.stage("answer"):
             result = table.run(turn.query(prompt))
-            says = turn.yes("answerable", self.reading.plan.query, result.text) if result else None
-            text = in_words(turn, self.reading.plan.query, table, result) if result else ""
+            answer = computed_answer(self.reading, judged, cell, table, result, turn) if result else None
         self.n_tokens += turn.n_tokens
-        return computed_answer(self.reading, judged, cell, result, says or 0.0, text) if result else None
+        return answer
 
     @property
     def _may_help(self) -> bool:

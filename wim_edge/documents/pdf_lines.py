@@ -55,17 +55,17 @@ class Line(NamedTuple):
         if not places:
             return [self]
         ends = zip([0, *places], [*places, len(self.words)], strict=True)
-        parts = (line_of(self.words[begin:end], self.bottom, self.top, self.weight) for begin, end in ends)
-        return [part._replace(band=self.band) for part in parts]
+        parts = (line_of(self.words[begin:end], self.bottom, self.top) for begin, end in ends)
+        return [part._replace(weight=self.weight, band=self.band) for part in parts]
 
     def is_beside(self, other: Line) -> bool:
         """Returns whether this line and ``other`` are at about the same height on the page."""
         return abs(self.top + self.bottom - other.top - other.bottom) < min(self.height, other.height)
 
 
-def line_of(words: Sequence[Word], bottom: float, top: float, weight: int = 0) -> Line:
+def line_of(words: Sequence[Word], bottom: float, top: float) -> Line:
     left, right = min([word.left for word in words]), max([word.right for word in words])
-    return Line(tuple(words), bottom, top, left, right, " ".join([word.text for word in words]), False, weight)
+    return Line(tuple(words), bottom, top, left, right, " ".join([word.text for word in words]))
 
 
 def page_lines(found: WordRows) -> list[Line]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wim_edge.documents.document import DocumentBuilder, Mark
+from wim_edge.documents.units import INTRODUCES
 
 _SIGNS = re.compile(r"(?:> ?)+")
 _HEAD_LINE = re.compile(r"[*_]*[^\W\d_][^\n:：|]{0,24}[:：][*_]*[ \t]*(\S.*)")
@@ -92,7 +93,7 @@ def under_heads(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[
 def _attribution(text: str) -> tuple[str, str]:
     """Returns (text, attribution) of a paragraph. The attribution is its last lines if they end with a colon."""
     lines = text.rstrip().split("\n")
-    if not lines[-1].endswith((":", "：")):
+    if not lines[-1].endswith(INTRODUCES):
         return text, ""
     for n_lines in range(1, min(_LINES, len(lines)) + 1):
         said = " ".join(" ".join(lines[-n_lines:]).split())
