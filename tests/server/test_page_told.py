@@ -164,7 +164,8 @@ def test_an_item_leads_to_its_quotation_and_is_copied_with_it(
     expect(card.locator(".items .place")).to_have_count(2)
     assert card.locator(".quotes .link:visible").count() == below  # not twice
     card.locator(".items button", has_text=items[1]).click()
-    expect(page.locator("mark")).to_have_text(RED)
+    expect(page.locator("mark:not(.also)")).to_have_text(RED)
+    expect(page.locator("mark.also")).to_have_text(NOON)
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     card.locator(".copy").click()
     told_by = [f"- {items[0]} [1]", f"- {items[1]} [2]", "", f"1. “{NOON}” (a)"]

@@ -7,7 +7,7 @@ import { options, showMachine } from "./machine.js";
 import { Places } from "./places.js";
 import { Shelf } from "./shelf.js";
 import { offered, SUMMARY, Thread } from "./thread.js";
-import { isBusy } from "./told.js";
+import { isBusy, marks } from "./told.js";
 
 // A document on the shelf has a number, one of a library is called by its path in the API
 const inLibrary = (library, name) => `libraries/${encodeURIComponent(library)}/document?name=${encodeURIComponent(name)}`;
@@ -84,7 +84,7 @@ async function goTo(card, one) {
   const id = card.told.names.get(one.document) ?? idOf(card.told.question, one.document, card.told.question.documents.length);
   if (id !== shelf.here) await showText(id);
   pane("desk");
-  await desk.go(one.quote ?? one.chars, one.segment);
+  await desk.go(marks(card.told, one), true);
 }
 
 // What an event of the current card means for the document
@@ -111,7 +111,7 @@ const markQuote = quietly(async (told, quote) => {
   const id = told.names.get(quote?.document);
   if (id === undefined) return;
   if (id !== shelf.here) await showText(id);
-  await desk.go(quote.chars, undefined, false);
+  await desk.go(marks(told, quote), false);
 });
 
 // ---- What goes along with the conversation

@@ -1,7 +1,7 @@
 // A card: one question with its answer. `draw` brings it up to date with its state (told.js); what has not changed is
 // left alone, so that the keyboard's place and what is unfolded stay.
 
-import { button, fill, item, make, place, plain, show, span } from "./dom.js";
+import { areFigures, button, fill, item, make, place, plain, show, span } from "./dom.js";
 import { advice, bare, begin, columns, details, elapsed, headline, isBusy, isChanged, isItem, line, markdown, others, own, pairs, quotation, quoted, quoteOf, sectionOf, share, state, tell, together, word } from "./told.js";
 
 export class Card {
@@ -131,10 +131,12 @@ export class Card {
 
   // Rows of a table as a table: each leads to its place
   rows(found) {
-    const shown = columns(found[0], this.told.answer.query), line = (cells, tag) => make("tr", {}, ...shown.map((at) => make(tag, {}, cells[at] ?? "")));
-    const body = found.map((one) => line(pairs(one).map(([, cell], at) => (at ? cell : button(cell || "–", () => this.page.go(this, one), "link", `${cell}, ${this.where(one)}`))), "td"));
+    const cells = found.map((one) => pairs(one).map(([, cell]) => cell)), shown = columns(found[0], this.told.answer.query);
+    const figures = shown.filter((at) => areFigures(cells.map((row) => row[at])));
+    const line = (row, tag) => make("tr", {}, ...shown.map((at) => make(tag, { className: figures.includes(at) ? "figure" : "" }, row[at] ?? "")));
+    const body = found.map((one, row) => line(cells[row].map((cell, at) => (at ? cell : button(cell || "–", () => this.page.go(this, one), "link", `${cell}, ${this.where(one)}`))), "td"));
     const table = make("table", {}, make("thead", {}, line(pairs(found[0]).map(([label]) => label), "th")), make("tbody", {}, ...body));
-    return make("li", { className: "quotation" }, make("div", { className: "table" }, table), this.place({ ...found[0], row: null, line: null }));
+    return make("li", { className: "quotation" }, make("div", { className: "table" }, table), this.place({ ...found[0], rows: found.length < 4 && found.map((one) => one.row).filter(Boolean).join(", "), row: null, line: null }));
   }
 
   place(one) {

@@ -44,12 +44,12 @@ export class Desk {
   // Nothing is marked any more
   unmark() {
     this.at = null;
-    this.view.mark(null);
+    this.view.mark([]);
   }
 
   // What was gone to while the pane was not seen
   async seenAgain() {
-    if (this.missed && this.view.element.clientHeight) await this.go(this.at, undefined, false);
+    if (this.missed && this.view.element.clientHeight) await this.go(this.at, false);
   }
 
   zoomed(by) {
@@ -65,9 +65,9 @@ export class Desk {
     if (!this.view.segments.has(event.segment)) this.view.read(event);
   }
 
-  // Scroll to characters, of a segment where one is named, and mark exactly these
-  async go(chars, segment, focus) {
-    Object.assign(this, { at: chars, missed: !this.view.element.clientHeight, went: performance.now() });
-    await this.view.go(chars, segment, focus);
+  // Scroll to the first of several spans of characters, and mark exactly these
+  async go(spans, focus) {
+    Object.assign(this, { at: spans, missed: !this.view.element.clientHeight, went: performance.now() });
+    await this.view.go(spans, focus);
   }
 }

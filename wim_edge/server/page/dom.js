@@ -82,6 +82,8 @@ export function settle() {
 window.addEventListener("pagehide", settle);
 
 export const megabytes = (n) => (n && n < 1e6 ? `${Math.max(1, Math.floor(n / 1e3))} kB` : n < 1e9 ? `${Math.round(n / 1e6)} MB` : `${(n / 1e9).toFixed(1)} GB`);
+// Whether the cells of a column are figures
+export const areFigures = (cells) => cells.some(Boolean) && cells.every((cell) => /^(?:[-–+(]?[£€$¥]?\s?\d[\d.,\s]*[%£€$¥]?\)?)?$/.test(cell ?? ""));
 export const many = (n, noun) => `${n.toLocaleString()} ${noun}${n === 1 ? "" : "s"}`;
 export const plain = (text) => text.split(/\s+/).join(" ");
 export const percent = (share) => (share > 0 && share < 0.01 ? "under 1%" : `${Math.round(100 * share)}%`);
@@ -90,5 +92,5 @@ export const percent = (share) => (share > 0 && share < 0.01 ? "under 1%" : `${M
 export function place(one) {
   const where = one.page != null ? `page ${one.page_label ?? one.page}${one.page_label && one.page_label !== String(one.page) ? ` (${one.page} in the file)` : ""}` : one.line ? `line ${one.line}` : "";
   const sure = one.confidence != null ? `recognised with ${one.confidence.toFixed(2)}` : "";
-  return [where, one.section, one.row ? `row ${one.row}` : "", sure].filter(Boolean).join(", ");
+  return [where, one.section, one.rows ? `rows ${one.rows}` : one.row ? `row ${one.row}` : "", sure].filter(Boolean).join(", ");
 }

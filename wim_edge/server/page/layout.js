@@ -1,11 +1,11 @@
 // A document's text as it was meant: pages, headings, rows of tables. The text stays as it is, so that every offset leads
 // to its character.
 
-import { make } from "./dom.js";
+import { areFigures, make } from "./dom.js";
 
 // -> { text, marks }: what is shown, and [{ start, end, kind, label }] in UTF-16 units, in their order, none in another
 export function laidOut(document, unit) {
-  const { file = "", marks = [], title, text } = document, isMarkdown = /\.(md|markdown)$/i.test(file);
+  const { file = "", marks = [], title, text } = document, isMarkdown = /\.(md|markdown)$/i.test(file), isTyped = !file || /\.(txt|text|log|pdf)$/i.test(file);
   const found = [];
   let page = null, section = null;
   for (const mark of marks) {
@@ -26,9 +26,10 @@ export function laidOut(document, unit) {
     if (kind === "hidden" && found.at(-1)?.kind === "row") found.at(-1).label = "head";
     found.push({ start: line.index, end, kind, label: level ? String(level) : isHead ? "head" : "" });
   }
-  if (isMarkdown) {
+  if (isMarkdown) found.push(...inline(text));
+  if (!isTyped) {  // items close up
     for (const { index, 0: sign, 1: before } of text.matchAll(/^([ \t]*)[-*+] (?=\S)/gm)) found.push({ start: index + before.length, end: index + sign.length, kind: "bullet", label: "" });
-    found.push(...inline(text));
+    for (const { index } of text.matchAll(/(?<=^[ \t]*[-*+] .*\n)\n(?=[ \t]*[-*+] )/gm)) found.push({ start: index, end: index + 1, kind: "hidden", label: "" });
   }
   found.sort((one, other) => one.start - other.start || one.end - other.end);
   let last = 0, from = 0, number = null;  // of a sheet's row
@@ -53,7 +54,8 @@ function setColumns(text, rows) {
     return `minmax(${(0.72 * longest(column.flatMap((cell) => cell.split(/\s+/)), 16) + 0.2).toFixed(1)}em, ${longest(column, 40)}fr)`;
   });
   const { number } = rows.at(-1);
-  for (const row of rows) row.columns = `${number ? `${0.7 * String(number).length}em ` : ""}${columns.join(" ")}`;
+  const figures = columns.map((_, at) => areFigures(cells.map((row) => row[at]).filter((_, row) => rows[row].label !== "head")));
+  for (const row of rows) Object.assign(row, { figures }).columns = `${number ? `${0.7 * String(number).length}em ` : ""}${columns.join(" ")}`;
 }
 
 // What Markdown sets apart within a text; what stands in a fence or a row before it goes first

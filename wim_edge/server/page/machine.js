@@ -9,9 +9,9 @@ let fetching = false, redraw = false;
 
 export async function showMachine() {
   const [status, models, readings] = await Promise.all([api("status"), api("models"), api("readings")]);
-  $("machine").textContent = `${status.waiting > 1 ? `busy, ${status.waiting - 1} in line` : status.waiting ? "busy" : "idle"} · ${megabytes(status.memory_bytes)} in use`;
+  $("machine").textContent = status.waiting > 1 ? `busy, ${status.waiting - 1} in line` : status.waiting ? "busy" : "idle";
   const kept = readings.reduce((sum, one) => sum + one.bytes, 0);
-  $("machine").title = `${status.model ? named(status) : "no model loaded yet"}; ${megabytes(status.memory_free_bytes)} of memory are free; ${many(readings.length, "cached reading")} on disk (${megabytes(kept)})`;
+  $("machine").title = `${status.model ? named(status) : "no model loaded yet"}; ${megabytes(status.memory_bytes)} of memory are in use, ${megabytes(status.memory_free_bytes)} are free; ${many(readings.length, "cached reading")} on disk (${megabytes(kept)})`;
   if ($("pattern").length === 1) {
     $("keep").checked = status.read_on;
     $("pattern").append(...status.patterns.map((name) => new Option(name)));

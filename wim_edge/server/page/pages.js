@@ -19,7 +19,8 @@ export class Pages {
   show(document) {
     this.watch.disconnect();
     this.segments.clear();
-    this.marked = this.now = null;
+    this.now = null;
+    this.marked = [];
     this.offsets = new Offsets(document.text);
     this.sheets = document.sheets.map((page, at) => {
       const picture = make("img", { alt: page.end > page.start ? "" : `Page ${at + 1}, a picture without text` });
@@ -89,7 +90,7 @@ export class Pages {
     return found;
   }
 
-  // Draw what is read of a page, and the mark on it
+  // Draw what is read of a page, and what is marked on it
   tint(sheet) {
     const made = [];
     for (const [segment, { start, end, relevance }] of this.segments) {
@@ -101,15 +102,15 @@ export class Pages {
         made.push(one);
       }
     }
-    const marked = this.marked ? this.boxes(sheet, ...this.marked) : [];
+    const marked = this.marked.flatMap((span, at) => this.boxes(sheet, ...span).map((box) => ({ ...box, className: at ? "also" : "" })));
     marked.forEach((box, at) => {  // lines meet in the middle, so that no edge goes through letters
       const above = marked[at - 1];
       if (above && above.top < box.top && box.top < above.bottom) above.bottom = box.top = (above.bottom + box.top) / 2;
     });
-    made.push(...marked.map((box) => placed("mark", box, { tabIndex: -1 }, this.offsets.slice(box.start, box.end))));
+    made.push(...marked.map((box) => placed("mark", box, { tabIndex: -1, className: box.className }, this.offsets.slice(box.start, box.end))));
     const hadFocus = sheet.tints.contains(window.document.activeElement);
     sheet.tints.replaceChildren(...made);
-    if (hadFocus) sheet.tints.querySelector("mark")?.focus({ preventScroll: true });
+    if (hadFocus) sheet.tints.querySelector("mark:not(.also)")?.focus({ preventScroll: true });
   }
 
   tintNear([start, end]) {
@@ -171,11 +172,11 @@ export class Pages {
     near.forEach((one) => this.draw(one, true));
   }
 
-  // Mark characters where they stand, without going there; null: none
-  mark(chars) {
+  // Mark spans of characters where they stand, without going there
+  mark(spans) {
     const before = this.marked;
-    this.marked = chars;
-    for (const one of [before, chars]) if (one) this.tintNear(one);
+    this.marked = spans;
+    for (const one of [...before, ...spans]) this.tintNear(one);
   }
 
   // Scroll to where characters stand on their page; returns the page
@@ -189,15 +190,15 @@ export class Pages {
     return sheet;
   }
 
-  async go([start, end], _segment, focus = true) {
-    const mark = [start, Math.max(end, start + 1)];
-    this.mark(mark);
-    await this.write(this.sheetAt(start)).catch(() => {});
-    if (this.marked !== mark) return;  // another place was wanted in the meantime
-    const sheet = await this.scrollTo(...mark);
+  async go(spans, focus = true) {
+    const marked = spans.map(([start, end]) => [start, Math.max(end, start + 1)]), [first] = marked;
+    this.mark(marked);
+    await this.write(this.sheetAt(first[0])).catch(() => {});
+    if (this.marked !== marked) return;  // another place was wanted in the meantime
+    const sheet = await this.scrollTo(...first);
     await this.draw(sheet, true);
-    this.tintNear(mark);
-    if (focus) sheet.made.querySelector("mark")?.focus({ preventScroll: true });
+    this.tintNear(first);
+    if (focus) sheet.made.querySelector("mark:not(.also)")?.focus({ preventScroll: true });
   }
 }
 

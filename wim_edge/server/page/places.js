@@ -71,7 +71,7 @@ export class Places {
 
   // UTF-16 units
   go(units, focus) {
-    quietly(() => this.desk.go(units.map((unit) => this.desk.view.offsets.char(unit)), undefined, focus))();
+    quietly(() => this.desk.go([units.map((unit) => this.desk.view.offsets.char(unit))], focus))();
   }
 
   // Look for what was typed, without case, over the ends of lines and of cells; the first place from here

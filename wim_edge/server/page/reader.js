@@ -13,21 +13,23 @@ export class Reader {
 
   show(document) {
     this.segments.clear();
-    this.marked = null;
+    this.lit = [];  // what is marked, in units, in its order
     this.offsets = new Offsets(document.text);
     Object.assign(this, laidOut(document, (char) => this.offsets.unit(char)));
     this.blocks = [];  // divs that end with lines; the browser draws those alone that are in view
     for (let start = 0; start < this.text.length;) {
       const end = this.lineEnd(start + UNREAD);
-      this.blocks.push(blockOf([this.unread(start, end)]));
+      const one = this.part(start, end), made = make("div", { className: "block" }, one.made);
+      estimate(made);
+      this.blocks.push({ made, start, end, parts: [one] });
       start = end;
     }
     this.element.replaceChildren(...this.blocks.map((one) => one.made));
   }
 
-  // Parts of a block are what is read, a segment each, and what is not; units [start, end)
-  unread(start, end) {
-    return { made: make("span", { className: "unread" }, ...this.content(start, end)), start, end, read: false };
+  // A part of a block, read or not; units [start, end)
+  part(start, end, className = "unread") {
+    return { made: make("span", { className }, ...this.content(start, end)), start, end, isRead: className !== "unread" };
   }
 
   // The text of units [start, end), with what is laid out in it
@@ -43,6 +45,7 @@ export class Reader {
       part.dataset.label = mark.label;
       if (mark.number) part.dataset.row = mark.number;
       if (mark.columns) part.style.gridTemplateColumns = mark.columns;
+      if (from === mark.start) part.querySelectorAll(".cell").forEach((cell, number) => cell.classList.toggle("figure", Boolean(mark.figures?.[number])));
       children.push(part);
       at = Math.max(at, to);
     }
@@ -59,79 +62,24 @@ export class Reader {
     return /[\ud800-\udbff]/.test(text[cut - 1]) ? cut + 1 : cut;
   }
 
+  // What is read stands apart from what is not; segments come in any order
   read(event) {
-    this.unmark();
+    if (this.lit.length) this.mark([]);
     this.rest();
-    const [start, end] = event.chars, first = this.offsets.unit(start), isWithin = first && this.text[first - 1] !== "\n";
-    const made = make("span", { className: `segment now${isWithin ? " within" : ""}` });
-    this.put(made, first, this.offsets.unit(end));
-    this.segments.set(event.segment, { made, start, end });
-  }
-
-  // Have the segment stand in the place of its text, which was unread; segments come in any order
-  put(made, start, end) {
-    const low = Math.max(0, firstOf(this.blocks.length, (one) => this.blocks[one].start > start) - 1);
-    const block = this.blocks[low];
-    if (!block) return;
-    this.reach(low, end);
-    const at = block.parts.findIndex((one) => !one.read && one.end > start && one.start < end);
-    if (at < 0) {  // another segment has shown all of it
-      (block.parts.find((one) => one.end > start) ?? block.parts.at(-1)).made.before(made);
-      return;
+    const [start, end] = event.chars.map((char) => this.offsets.unit(char)), made = [];
+    for (let low = firstOf(this.blocks.length, (one) => this.blocks[one].end > start); this.blocks[low]?.start < end; low++) {
+      const block = this.blocks[low];
+      block.parts = block.parts.flatMap((old) => {
+        const [from, to] = [Math.max(start, old.start), Math.min(end, old.end)];
+        if (old.isRead || from >= to) return [old];
+        const now = this.part(from, to, `segment now${from && this.text[from - 1] !== "\n" ? " within" : ""}`);
+        const parts = [this.part(old.start, from), now, this.part(to, old.end)].filter((one) => one.start < one.end);
+        old.made.replaceWith(...parts.map((one) => one.made));
+        made.push(now.made);
+        return parts;
+      });
     }
-    const old = block.parts[at], [from, to] = [Math.max(start, old.start), Math.min(end, old.end)];
-    made.replaceChildren(...this.content(from, to));
-    const parts = [{ made, start: from, end: to, read: true }];
-    if (old.start < from) parts.unshift(this.unread(old.start, from));
-    if (to < old.end) parts.push(this.unread(to, old.end));
-    old.made.replaceWith(...parts.map((one) => one.made));
-    block.parts.splice(at, 1, ...parts);
-    if (block.end - block.start > 2 * UNREAD && block.parts.length > 1) this.split(low);
-  }
-
-  // Make two blocks of one, between parts: near the middle, where a line ends if one does
-  split(number) {
-    const block = this.blocks[number], { text } = this, middle = (block.start + block.end) / 2;
-    const cost = ({ end }) => Math.abs(end - middle) + (text[end - 1] === "\n" ? 0 : UNREAD);
-    const best = block.parts.slice(0, -1).reduce((one, other) => (cost(other) < cost(one) ? other : one));
-    const next = blockOf(block.parts.splice(block.parts.indexOf(best) + 1));
-    block.made.after(next.made);
-    this.blocks.splice(number + 1, 0, next);
-    block.end = best.end;
-    estimate(block.made);
-  }
-
-  // Have a block reach to the end of the line that unit `to` is in, with parts of the next ones
-  reach(number, to) {
-    const block = this.blocks[number], { text } = this;
-    const lineEnd = (at) => (text[at - 1] === "\n" ? at : this.lineEnd(at));
-    if (block.end >= to) return;
-    for (let target = lineEnd(to); block.end < target;) {
-      const next = this.blocks[number + 1], part = next.parts[0];
-      if (part.read && block.end >= to && block.end - block.start > 2 * UNREAD) break;  // of a line that hardly ends
-      let moved = part;
-      if (!part.read && part.end > target) {
-        moved = this.unread(part.start, target);
-        part.start = target;
-        part.made.replaceChildren(...this.content(target, part.end));
-      } else {
-        next.parts.shift();
-        if (part.read) target = Math.max(target, lineEnd(part.end));
-      }
-      const last = block.parts.at(-1);
-      if (!moved.read && !last.read) {
-        moved.made.remove();
-        last.end = moved.end;
-        last.made.replaceChildren(...this.content(last.start, last.end));
-      } else {
-        block.made.append(moved.made);
-        block.parts.push(moved);
-      }
-      block.end = next.start = moved.end;
-      if (!next.parts.length) this.blocks.splice(number + 1, 1)[0].made.remove();
-      else estimate(next.made);
-    }
-    estimate(block.made);
+    this.segments.set(event.segment, made);
   }
 
   // The character at the top of what is seen
@@ -150,14 +98,15 @@ export class Reader {
 
   set top(char) {
     const at = this.offsets.unit(char), ink = this.text.slice(at, at + 999).search(/\S/);  // a line's end has no place
-    const unit = at + Math.max(0, ink), [start, , made] = this.partAt(unit);
+    const unit = at + Math.max(0, ink), block = this.blocks.find((one) => unit < one.end) ?? this.blocks.at(-1), range = window.document.createRange();
     // A sign that is put away stands nowhere
     const isSeen = ([node, first]) => first + node.length > unit && node.parentElement.getClientRects().length;
-    const [node, first] = [...this.nodes(made, start)].find(isSeen) ?? [made, unit], range = window.document.createRange();
-    range.setStart(node, Math.max(0, unit - first));
-    if (node !== made) range.setEnd(node, Math.max(0, unit - first) + 1);
-    settled(() => {
-      made.closest(".block")?.scrollIntoView({ block: "start" });
+    settled(() => {  // what is read or marked in the meantime has other nodes
+      block.made.scrollIntoView({ block: "start" });
+      const [node, first] = [...this.nodes(block.made, block.start)].find(isSeen) ?? [];
+      if (!node) return;
+      range.setStart(node, Math.max(0, unit - first));
+      range.setEnd(node, Math.max(0, unit - first) + 1);
       this.element.scrollTop += range.getBoundingClientRect().top - this.element.getBoundingClientRect().top - 8;
     });
   }
@@ -173,58 +122,50 @@ export class Reader {
 
   // Nothing is read any more
   rest() {
-    this.element.querySelector(".now")?.classList.remove("now");
+    this.element.querySelectorAll(".now").forEach((one) => one.classList.remove("now"));
   }
 
   score(segment, relevance) {
-    this.segments.get(segment)?.made.style.setProperty("--r", relevance.toFixed(3));
+    this.segments.get(segment)?.forEach((one) => one.style.setProperty("--r", relevance.toFixed(3)));
   }
 
-  // Scroll to characters of a segment, or of the text where none is named, and highlight exactly these
-  go([start, end], segment, focus = true, scroll = true) {
-    this.marked?.();
-    const within = (one) => one.start <= start && start < one.end;
-    const found = this.segments.get(segment) ?? [...this.segments.values()].find(within);
-    const [first, last, made] = found ? [this.offsets.unit(found.start), this.offsets.unit(found.end), found.made] : this.partAt(this.offsets.unit(start));
-    const [from, to] = this.whole(Math.max(this.offsets.unit(start), first), Math.min(this.offsets.unit(end), last), first, last);
-    const mark = make("mark", { tabIndex: -1 }, ...this.content(from, to));
-    made.replaceChildren(...this.content(first, from), mark, ...this.content(to, last));
-    this.marked = () => made.replaceChildren(...this.content(first, last));
-    if (scroll) settled(() => mark.scrollIntoView({ block: "center" }));
+  // Scroll to the first of several spans of characters, and mark exactly these
+  go(spans, focus = true) {
+    this.mark(spans);
+    const mark = this.element.querySelector("mark:not(.also)");
+    if (!mark) return;
+    settled(() => mark.scrollIntoView({ block: "center" }));
     if (focus) mark.focus({ preventScroll: true });
   }
 
-  // The units of what is marked, with the whole of a row: its cells would not stand below the others any more
-  whole(from, to, first, last) {
-    const rows = this.marks.filter((one) => one.kind === "row" && one.start < to && one.end > from);
-    if (!rows.length) return [from, to];
-    return [Math.max(first, Math.min(from, rows[0].start)), Math.min(last, Math.max(to, rows.at(-1).end))];
+  // The units of characters, with the whole of a row: its cells would not stand below the others any more
+  whole(chars) {
+    const [from, to] = chars.map((char) => this.offsets.unit(char)), rows = this.marks.filter((one) => one.kind === "row" && one.start < to && one.end > from);
+    return rows.length ? [Math.min(from, rows[0].start), Math.max(to, rows.at(-1).end)] : [from, to];
   }
 
-  unmark() {
-    this.marked = this.marked?.();
-  }
-
-  // Mark characters where they stand, without going there; null: none
-  mark(chars) {
-    if (!chars) return this.unmark();
-    const { scrollTop } = this.element;
-    this.go(chars, undefined, false, false);
+  // Mark spans of characters where they stand, without going there
+  mark(spans) {
+    const { scrollTop } = this.element, before = this.lit;
+    this.lit = spans.map((chars, at) => [...this.whole(chars), at ? "also" : ""]).sort(([one], [other]) => one - other);
+    for (const { start, end, made } of this.blocks.flatMap((one) => one.parts)) {
+      if ([...before, ...this.lit].some(([from, to]) => from < end && to > start)) made.replaceChildren(...this.lined(start, end));
+    }
     this.element.scrollTop = scrollTop;
   }
 
-  // The part that holds a unit, read or not
-  partAt(unit) {
-    const block = this.blocks.find((one) => unit < one.end) ?? this.blocks.at(-1);
-    const part = block.parts.find((one) => unit < one.end) ?? block.parts.at(-1);
-    return [part.start, part.end, part.made];
+  // The text of a part, with what is marked in it
+  lined(start, end) {
+    const children = [];
+    let at = start;
+    for (const [from, to, className] of this.lit) {
+      if (to <= at || from >= end) continue;
+      const [first, last] = [Math.max(at, from), Math.min(end, to)];
+      children.push(...this.content(at, first), make("mark", { tabIndex: -1, className }, ...this.content(first, last)));
+      at = last;
+    }
+    return [...children, ...this.content(at, end)];
   }
-}
-
-function blockOf(parts) {
-  const made = make("div", { className: "block" }, ...parts.map((one) => one.made));
-  estimate(made);
-  return { made, start: parts[0].start, end: parts.at(-1).end, parts };
 }
 
 // Scroll now, and again when what came into view has been drawn, and has another height than was thought

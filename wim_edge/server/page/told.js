@@ -91,7 +91,7 @@ const WORDS = { failed: "Failed", stopped: "Stopped", answered: "Found", written
 export function word(told) {
   const found = state(told), { answer, phase, question, written, before } = told, { support, has_more: hasMore } = answer ?? question;
   if (["answered", "unsure", "written"].includes(found) && question.options.answer === "summary") return "Summary";
-  if (found === "not_found") return answer && isBusy(told) ? "Checking" : support >= 0.1 ? "Perhaps not there" : hasMore ? "Not found so far" : WORDS[found];
+  if (found === "not_found") return answer && isBusy(told) ? "Checking" : isNear({ support }) ? "Perhaps not there" : hasMore ? "Not found so far" : WORDS[found];
   return WORDS[found] ?? (written ? "Writing" : phase === "waiting" ? (before ? "Waiting" : "Starting") : "Checking");
 }
 
@@ -167,9 +167,10 @@ export function details(told) {
 }
 
 // The quotations that carry an answer: of a summary and of several documents there are several; of nothing, the nearest
-export function quoted({ text, status, quotes = [], query }) {
+const isNear = ({ support }) => support >= 0.1;  // it may be there
+export function quoted({ text, status, support, quotes = [], query }) {
   const isOfEach = text.includes("\n- ") && quotes.some((one) => one.document !== quotes[0].document);
-  const found = status === "not_found" ? quotes.slice(0, 3) : quotes.filter((one, at) => !at || query || isOfEach || carries(text, one));
+  const found = status === "not_found" ? quotes.slice(0, isNear({ support }) ? 3 : 0) : quotes.filter((one, at) => !at || query || isOfEach || carries(text, one));
   return found.filter((one, at) => found.findIndex((other) => other.document === one.document && plain(other.text) === plain(one.text)) === at);
 }
 
@@ -184,6 +185,12 @@ export function quoteOf({ quotes = [] }, item) {
 // that it is; and the quotation of the first, if all items stand in one section
 const items = (answer) => own(answer).split("\n").filter((one) => one.startsWith("- ")).map((one) => [one.slice(2), quoteOf(answer, one.slice(2))]);
 export const isItem = (answer, quote) => items(answer).some(([text, one]) => one === quote && (quote.header || 2 * bare(text, quote).length > quote.text.length));
+// What to mark for a quotation, as characters: it first, and with one of a list or of a table the others of its document
+export function marks({ answer }, quote) {
+  const listed = answer ? items(answer).map(([, one]) => one).filter(Boolean) : [], shown = listed.length || answer?.query ? [...quoted(answer), ...listed] : [];
+  const its = shown.filter((one) => one.document === quote.document), chars = quote.quote ?? quote.chars;
+  return its.some((one) => one.chars === quote.chars) ? [chars, ...its.map((one) => one.chars).filter((one) => one !== chars)] : [chars];
+}
 export function sectionOf(answer) {
   const [first, ...others] = answer ? items(answer).map(([, one]) => one) : [];
   return others.length && first?.section && others.every((one) => one?.section === first.section && one.document === first.document) ? first : null;
