@@ -22,6 +22,7 @@ from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence, sigmoid
 
 UNSURE, NOT_SAID, MAY_NOT_SAY = "Perhaps: ", "The text does not seem to say.", "The text may not say this."
+ROW_TELLS = "Yes or no? This row may tell."
 NOT_SO_FAR = "What was checked so far does not seem to say."
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
 _LONG = 8  # a short answer of this many words or more is shown only in its quotation
@@ -234,6 +235,8 @@ def pointed_answer(reading: Reading, judged: Judged) -> Answer:
     if len(judged.items) > 1:
         return _listed(reading, judged)
     carried = format_quotes(reading, judged.quotes[: 2 if judged.other else 1])
+    if judged.verdict and not judged.is_confirmed and reading.kind == "auto" and judged.quotes[0].header:
+        return replace(answer_of(judged), text=f"{ROW_TELLS}\n\n{carried}", short="", span=None)  # models guess on rows
     short = judged.verdict or judged.short
     text = f"{short}." if judged.verdict else on_one_line(short)
     if " ".join(judged.quotes[0].text.split()) == short and not judged.other:

@@ -48,6 +48,8 @@ _ORDINAL, _OF_MONTH = re.compile(r"\b\d{1,2}\.$"), re.compile(rf"(?!May\b|March\
 _ITEM = re.compile(r"\s*(?:[-*•–]|\d{1,3}[.)]|\(\w\))\s")
 _ENTRY = re.compile(r"[\w.-]+\s?[:=(\[{]")
 """The beginning of an indented line that does not continue the one above: "port: 8123", "print(name)"."""
+_FIELD = re.compile(r"(?![a-z])[^\W\d_][\w'’&/()-]*(?: [\w'’&/()-]+){0,3}: ")
+"""The label of a line of its own, if the line before has one, too: "Date: 9 October"."""
 _JOINER = "\u200d"
 _GOES_ON = frozenset("-–+/,;:()0123456789abcdefghijklmnopqrstuvwxyz")
 """The characters that continue a sentence after an ellipsis ("-4 ... -6")."""
@@ -131,6 +133,8 @@ def _ends_sentence(text: str, cut: int) -> bool:
         return not (_ORDINAL.search(before) and _OF_MONTH.match(text, cut))
     if "\n" not in text[blank:cut]:
         return False
+    if _FIELD.match(text, cut) and _FIELD.match(text, text.rfind("\n", 0, blank) + 1):
+        return True
     goes_on = text[cut - 1] in " \t" and text[cut : cut + 1].islower() and not _ENTRY.match(text, cut)
     return not (goes_on or "\n" not in before[-_LINE:].lstrip("\n")) or bool(_ITEM.match(text, cut))
 

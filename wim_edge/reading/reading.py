@@ -28,7 +28,7 @@ from wim_edge.reading.ranking import Ranking, Similarity
 from wim_edge.reading.relevance import Relevance
 from wim_edge.reading.resolved_settings import ResolvedSettings
 from wim_edge.reading.timings import Timings
-from wim_edge.settings import Within
+from wim_edge.settings import SHORT, Within
 from wim_edge.support import SupportWeights
 
 _NEAREST = 2  # the most passages if no segment is relevant
@@ -78,7 +78,7 @@ class Reading:
             self.model, self.context, self.plan, self.resolved, self.sampler, self.chat.stops, self.clock
         )
         self._within, self._begun = Within.parse(self.resolved.settings.within), time.monotonic()
-        if self.kind == "list" and self._within.unread is not None:
+        if self._within.unread is not None and (self.kind == "list" or len(self.plan.segments) <= SHORT):
             self._within = replace(self._within, unread=0.0)  # list items may be in any segment
         self._method = self.relevance or Relevance()
         ahead = self.plan.outlook
