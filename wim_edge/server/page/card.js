@@ -50,7 +50,7 @@ export class Card {
     this.acts.copy.title = "Copy the answer with its citations";
     this.element = make("li", { className: "card" }, make("div", { className: "head" }, parts.asked, remove), parts.settled,
       make("div", { className: "answer" }, parts.word, parts.said, parts.short, parts.advice, parts.warnings, parts.near, parts.quotes, this.othersBox,
-        parts.bar, make("div", { className: "foot" }, parts.line, parts.elapsed, this.moreFacts), make("div", { className: "acts" }, ...Object.values(this.acts))));
+        parts.bar, part("div", "end", part("div", "foot", parts.line, parts.elapsed, this.moreFacts), part("div", "acts", ...Object.values(this.acts)))));
   }
 
   draw() {
