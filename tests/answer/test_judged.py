@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from tests.reading.mill import MILL, NONE, SURE, UNSURE, ask
-from wim_edge import Decision, Document, Runtime, Settings
-from wim_edge.answer.judged import MAY_NOT_SAY, NOT_SAID, NOT_SO_FAR
+from wim_edge import Decision, Document, Runtime, Settings, events
+from wim_edge.answer.candidates import WEIGHTS, AnswerCandidate
+from wim_edge.answer.judged import MAY_NOT_SAY, NOT_SAID, NOT_SO_FAR, ROW_TELLS, Judged, pointed_answer
 from wim_edge.support import SupportWeights
 from wim_edge.testing import FakeModel
 
@@ -22,6 +27,16 @@ def test_a_question_for_yes_or_no_has_the_word_first_of_which_a_judge_alone_is_n
     assert answer.short in ("Yes", "No")
     assert answer.text.startswith(f"Perhaps: {answer.short}.\n\n“")
     assert answer.status == "unsure"
+
+
+def test_of_a_row_no_yes_or_no_is_shown_but_the_row() -> None:
+    row = events.Quote("Ann | 12", "t", None, None, (0, 8), "Name | Room")
+    best = AnswerCandidate(0, Document("t", row.text), 0, 3, WEIGHTS, share=1.0)
+    reading: Any = SimpleNamespace(kind="auto", plan=SimpleNamespace(documents=(best.document,)))
+    said = Judged((best,), verdict="No", quotes=(row,), support=1.0)
+    assert pointed_answer(reading, said).text.startswith(ROW_TELLS)
+    assert pointed_answer(reading, said).status == "unsure"
+    assert pointed_answer(reading, replace(said, is_confirmed=True)).text.startswith("No.")
 
 
 def test_a_list_that_the_words_introduce_has_all_its_items() -> None:

@@ -30,8 +30,10 @@ def test_a_row_stands_below_the_title_of_its_group_and_one_without_labels_alone(
 
 
 def test_units_are_the_text_with_each_row_alone() -> None:
-    text = f"One is here. Two is there.\n\n{TABLE}"
+    fields = "Date: 9 October, in the old Scout Hut on the hill\nPresent: Marguerite Okafor, Len\n"
+    text = f"{fields}\nOne is here. Two is there.\n\n{TABLE}"
     spans = unit_spans(text)
+    assert text[slice(*spans[0])] == fields.splitlines(keepends=True)[0]
     assert "".join(text[slice(*span)] for span in spans) == text
     assert "| Ada | 12 |\n" in [text[slice(*span)] for span in spans]
 

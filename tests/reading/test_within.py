@@ -22,6 +22,12 @@ def test_it_ends_where_a_better_segment_is_unlikely() -> None:
     assert all(one is not None and one >= 0.05 for one in told[:-1])
 
 
+def test_a_short_text_is_read_whole() -> None:
+    last = finished(asked(SMALL, text(1, 0)))
+    assert last.text.startswith("Ottilie Brandt")
+    assert last.read_segments == last.segments == 3
+
+
 def test_what_fits_nowhere_is_looked_for_in_so_many_segments() -> None:
     last = finished(asked(SMALL, text(60, -1), "Which colour had the bicycle?"))
     assert last.read_segments == 16
