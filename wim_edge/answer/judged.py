@@ -22,7 +22,7 @@ from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Evidence, sigmoid
 
 UNSURE, NOT_SAID, MAY_NOT_SAY = "Perhaps: ", "The text does not seem to say.", "The text may not say this."
-ROW_TELLS = "Yes or no? This row may tell."
+ROW_TELLS = "This row may tell."
 NOT_SO_FAR = "What was checked so far does not seem to say."
 _HARDLY = 0.1  # support below which even the nearest passage hardly answers
 _LONG = 8  # a short answer of this many words or more is shown only in its quotation
