@@ -44,7 +44,7 @@ _WITHIN = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)"
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _MAX_SEGMENTS = 16
 """The most segments read with ``within`` auto. If none of them answers, later ones seldom do (docs/choices.md)."""
-SHORT = 4
+SHORT = 8
 """With ``within`` auto, a text of at most this many segments is read whole: a later passage may change what an earlier
 one says, and the rest takes a second."""
 _PATHS = ("templates", "readings")
