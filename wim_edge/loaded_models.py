@@ -130,7 +130,7 @@ class LoadedModels:
         """Raises ContextOverflowError, before the weights are loaded, if the pattern needs all documents in the context
         and they cannot fit. Also raises what `model` raises."""
         size = sum(len(document.text) for document in documents)
-        if self._model is not None or size < _LONG:
+        if (self._lender or self)._model is not None or size < _LONG:
             return
         found, resolved = self.find(), self.resolved()
         if not resolved.pattern.needs_full_context:
