@@ -265,7 +265,7 @@ class LoadedModels:
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
-    """Loads a model's file. Settings that are not given come from tuned.json or models.toml. Raises ModelError,
+    """Loads a model's file. Settings that are not given come from `tune` or models.toml. Raises ModelError,
     CapacityError, and what `engine.rpc.register` raises."""
     from wim_edge.engine.model import Model  # the native library loads here, not before
 

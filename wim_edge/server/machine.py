@@ -35,7 +35,7 @@ router = APIRouter(tags=["machine"], responses=ERRORS)
 
 class ExplainedSetting(BaseModel):
     value: str | int | float | bool | list[str] | None
-    origin: str = Field(description="given, a variable's name, tuned.json, models.toml, pattern or default.")
+    origin: str = Field(description="given, a variable's name, tuned, models.toml, pattern or default.")
 
 
 class ServerStatus(BaseModel):
