@@ -22,7 +22,7 @@ from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError, ModelError
 from wim_edge.library.library import Library, folder_of, remove_library
 from wim_edge.recall.index import load_index, load_or_build_index
-from wim_edge.system.atomic_files import replace_file, write_json, write_text
+from wim_edge.system.atomic_files import write_json, write_text
 from wim_edge.system.journal import read_rows
 from wim_edge.testing import FakeModel
 
@@ -136,12 +136,6 @@ def test_a_model_in_models_toml_is_no_device() -> None:
     file.write_text(own.as_toml(entry("aux")), encoding="utf-8")
     with pytest.raises(ModelError, match="not a model name"):
         Catalog.load()
-
-
-def test_a_failure_leaves_no_part_behind(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), replace_file(tmp_path / "file") as part, part.open("wb"):
-        raise KeyError("while it is open")
-    assert list(tmp_path.iterdir()) == []
 
 
 # Consoles
