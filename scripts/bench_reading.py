@@ -7,9 +7,8 @@ With ``wim:verdict:free`` every segment gets a margin in the model's own words a
 own code does the same; ``--reference DIR`` runs it too (reference_reading.py). The other patterns are what `ask` does.
 
 Each reading runs in a process of its own. So its peak memory is its own, and a saved reading is restored as by another
-process. The kinds of reading take turns. The script prints a table of medians, and writes the figures
-(bench-reading.json) and a plot (bench-reading.png, needs matplotlib). Compare only ratios within one run, because
-timings vary between runs.
+process. The kinds of reading take turns. The script prints a table of medians, and writes bench-reading.json. Compare
+only ratios within one run, because timings vary between runs.
 """
 
 from __future__ import annotations
@@ -22,16 +21,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+TEXT = Path(__file__).resolve().parent.parent / "examples" / "gpl-3.0.txt"
 QUESTIONS = ("What must a distributor of modified versions do?", "Who may receive a copy of the license?")
 STAGES = ("prefill", "restore", "save", "margins", "relevance", "answer")
 REFERENCE = {"reference wim": "wim", "reference llm": "llm"}
 """The runs of the paper's own code, with margins and without."""
-DECODED = 96
+MARGIN, ANSWER, DECODED = 64, 50, 96
 ALL = 64  # passages; the most that settings take
 Run = dict[str, Any]
 
@@ -64,25 +62,20 @@ def main() -> None:
         "runs": runs,
         "fork": in_a_process("fork", ""),
         "decode": in_a_process("decode", ""),
-        "growth": {name: in_a_process(f"{name} growth", "") for name in ("llm", patterns[0])},
     }
     found["ratios"] = ratios(found["medians"], patterns)
     show(found)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "bench-reading.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
-    plot(found, options.out / "bench-reading.png")
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2-135m")
-    parser.add_argument("--text", type=Path, default=ROOT / "examples" / "gpl-3.0.txt")
-    parser.add_argument("--tokens", type=int, default=4096, help="how much of the text is read")
+    parser.add_argument("--tokens", type=int, default=4096, help="how much of the GPL is read")
     parser.add_argument("--patterns", default="wim,wim:verdict:free,wim-shallow", metavar="P[:RELEVANCE[:MARGINS]],...",
                         help="relevance and margins are the model's unless named")  # fmt: skip
     parser.add_argument("--segment-tokens", type=int, default=1024)
-    parser.add_argument("--margin-tokens", type=int, default=64)
-    parser.add_argument("--answer-tokens", type=int, default=50)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--reference", type=Path, metavar="DIR", help="a checkout of the paper's own code")
@@ -107,42 +100,37 @@ def in_a_process(kind: str, readings: str) -> Run:
 def runtime(options: argparse.Namespace, pattern: str, **more: Any) -> Any:
     from wim_edge import Runtime, Settings
 
-    names = ("model", "segment_tokens", "margin_tokens", "answer_tokens")
-    changes = {name: getattr(options, name) for name in names} | {"n_threads": options.threads}
+    changes: dict[str, Any] = {"model": options.model, "n_threads": options.threads}
+    changes |= {"segment_tokens": options.segment_tokens, "margin_tokens": MARGIN, "answer_tokens": ANSWER}
     changes |= dict(zip(("pattern", "relevance", "margins"), pattern.split(":"), strict=False))
     if changes.get("relevance") == "verdict":
         changes["max_passages"] = ALL  # that are relevant stand beside the context, as in the paper
     return Runtime(Settings.from_environment().with_changes(**changes | more))
 
 
-def cut(options: argparse.Namespace, model: Any, tokens: int) -> Any:
+def cut(model: Any, tokens: int) -> Any:
     from wim_edge import Document
 
-    kept = model.tokenize(options.text.read_text(encoding="utf-8"))[:tokens]
-    return Document(options.text.name, b"".join(map(model.piece, kept)).decode("utf-8", "ignore"))
+    kept = model.tokenize(TEXT.read_text(encoding="utf-8"))[:tokens]
+    return Document(TEXT.name, b"".join(map(model.piece, kept)).decode("utf-8", "ignore"))
 
 
 def read(options: argparse.Namespace) -> Run:
-    """Returns a question's figures: ``PATTERN first``, ``PATTERN second`` (restores the first), ``PATTERN growth``."""
+    """Returns a question's figures. The kinds are ``llm``, ``PATTERN first`` and ``PATTERN second``, which restores the
+    first."""
     from wim_edge import events
 
     pattern, _, which = options.one.partition(" ")
-    save, folder = bool(options.readings), None
-    if options.readings:  # of its own, so that no pattern begins with what another one has read
-        folder = options.readings / pattern.replace(":", "-")
-    tokens, ends, margins = (7168 if which == "growth" else options.tokens), [], 0
-    with runtime(options, pattern, save=save and bool(which), readings=folder) as asked:
-        document = cut(options, asked.open(), tokens)
-        begun = time.perf_counter()
+    folder = options.readings / pattern.replace(":", "-")  # so that no pattern begins with what another one has read
+    margins = 0
+    with runtime(options, pattern, save=bool(which), readings=folder) as asked:
+        document = cut(asked.open(), options.tokens)
         for event in asked.stream(document, QUESTIONS[which == "second"]):
             if isinstance(event, events.ReadingStarted):
                 started = event
-            elif isinstance(event, events.SegmentScored | events.SegmentRead):
-                ends.append((event.segment, time.perf_counter() - begun))
             elif isinstance(event, events.MarginJudged):
                 margins += 1
     usage = event.usage
-    at = sorted(dict(ends).values())  # of a segment, the last of its events: read, then scored
     return {
         "tokens": started.tokens,
         "segments": started.segments,
@@ -155,7 +143,6 @@ def read(options: argparse.Namespace) -> Run:
         "seconds": usage.seconds["total"] - usage.seconds["load"],  # loading says nothing about the pattern
         "total": usage.seconds["total"],
         "stages": usage.seconds,
-        "segment_seconds": [end - before for before, end in pairwise([0.0, *at])],
     }
 
 
@@ -163,7 +150,7 @@ def fork(options: argparse.Namespace) -> Run:
     """Returns the milliseconds to fork a sequence after a full reading, and to close the fork."""
     with runtime(options, "llm") as opened:
         model = opened.open()
-        text = model.tokenize(cut(options, model, options.tokens).text)
+        text = model.tokenize(cut(model, options.tokens).text)
         context = model.context(options.tokens + 512)
         with context.sequence() as sequence:
             sequence.append(text)
@@ -183,10 +170,10 @@ def reference(options: argparse.Namespace) -> Run:
 
     from wim_edge.reading.timings import peak_rss_bytes
 
-    sizes = (options.segment_tokens, options.margin_tokens, options.answer_tokens)
+    sizes = (options.segment_tokens, MARGIN, ANSWER)
     with runtime(options, "wim") as opened:
         model = opened.open()
-        text = cut(options, model, options.tokens).text
+        text = cut(model, options.tokens).text
         both: Run = reference_reading.read(options.reference, model, text, QUESTIONS[0], sizes)
         tokens = len(model.tokenize(text))
     for name in REFERENCE.values():
@@ -213,7 +200,7 @@ def decode(options: argparse.Namespace) -> Run:
 
     with runtime(options, "llm") as opened:
         model = opened.open()
-        text = model.tokenize(cut(options, model, options.segment_tokens).text)
+        text = model.tokenize(cut(model, options.segment_tokens).text)
         context = model.context(options.segment_tokens + DECODED + 256)
         lib.llama_decode = timed
         with context.sequence() as sequence:
@@ -279,33 +266,6 @@ def show(found: dict[str, Any]) -> None:
     fork, rate = found["fork"], found["decode"]["tokens_per_second"]
     print(f"decoding: {rate:.0f} tokens/s; Python {found['decode']['python']:.1%}")
     print(f"fork and rollback at {fork['tokens']:,} tokens: {fork['milliseconds']:.3f} ms, worst {fork['worst']:.3f}")
-
-
-def plot(found: dict[str, Any], path: Path) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        print("no plot: pip install matplotlib")
-        return
-    figure = Figure(figsize=(10, 4.3), layout="constrained")
-    stages, growth = figure.subplots(1, 2)
-    kinds = [kind for kind, row in found["medians"].items() if any(row["stages"].values())]
-    left = [0.0] * len(kinds)
-    for stage in STAGES:
-        widths = [found["medians"][kind]["stages"][stage] for kind in kinds]
-        stages.barh(kinds, widths, left=left, label=stage)
-        left = [a + b for a, b in zip(left, widths, strict=True)]
-    stages.invert_yaxis()
-    stages.set_xlabel("seconds")
-    figure.legend(*stages.get_legend_handles_labels(), loc="outside upper left", ncols=len(STAGES))
-    for name, run in found["growth"].items():
-        ends = [run["tokens"] * (n + 1) / run["segments"] for n in range(len(run["segment_seconds"]))]
-        growth.plot(ends, run["segment_seconds"], marker="o", label=name)
-    growth.set_xlabel("tokens read")
-    growth.set_ylabel("seconds for one segment")
-    growth.set_ylim(bottom=0)
-    growth.legend()
-    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,8 @@
     python scripts/bench_shapes.py FOLDER --shapes lfm2-1.2b --parts memory,speed --out shapes.json
 
 The models are shapes with random weights (shapes.py): tokens, bytes and seconds are like those of real models, answers
-are noise. The file of a shape is written into FOLDER, and removed afterwards unless ``--keep`` is given. Each part runs
-in processes of its own. ``--out`` adds the results to a file, so that shapes and parts can be measured one after the
-other; ``--show`` prints the table of such a file. The parts:
+are noise. The file of a shape is written into FOLDER, and removed afterwards. Each part runs in processes of its own.
+``--out`` adds the results to a file, so that shapes and parts can be measured one after the other. The parts:
 
     memory     the estimate of `Model.need` for contexts of 4,096 and 8,192 cells, and the peak memory of a process
                (Linux's VmHWM, with pages of the file) minus its memory before it opened the model. At the peak, the
@@ -34,7 +33,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,31 +54,22 @@ SEGMENT, DECODED, MARGIN = 512, 32, 16
 CONTEXTS, BATCH = (4096, 8192), 512
 REAL = ("smollm2-135m", "gemma3-270m")
 """Models with real weights. Only their memory is measured."""
-PARTS = ("memory", "speed", "llm", "wim", "wim-shallow")
 COMMAND = "python scripts/bench_shapes.py FOLDER"
 Row = dict[str, Any]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, nargs="?", help="where the models' files go: up to 11 GB at once")
+    parser.add_argument("folder", type=Path, help="where the models' files go: up to 11 GB at once")
     parser.add_argument("--shapes", default=",".join((*SHAPES, *REAL)))
-    parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--contexts", default=",".join(map(str, CONTEXTS)), help="of memory, in cells")
+    parser.add_argument("--parts", default=",".join(PART))
     parser.add_argument("--out", type=Path, help="a file of results to add to")
-    parser.add_argument("--keep", action="store_true", help="leave the models' files where they are")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--show", type=Path, metavar="FILE", help="print the table of a file of results")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         print(json.dumps(in_this_process(given.one, given.folder)))
         return
-    if given.show:
-        print(table(json.loads(given.show.read_text(encoding="utf-8"))))
-        return
-    if given.folder is None:
-        parser.error("name the folder for the models' files")
     found: Row = {"command": COMMAND}
     if given.out and given.out.exists():
         found = json.loads(given.out.read_text(encoding="utf-8"))
@@ -88,13 +78,11 @@ def main() -> None:
         try:
             for part in given.parts.split(",") if name in SHAPES else ["memory"]:
                 key = name.replace(".", "_")  # a path of keys is written with points
-                contexts = [int(n) for n in given.contexts.split(",")]
-                measured = memories(path, contexts) if part == "memory" else PART[part](path)
-                found[key] = {**found.get(key, {}), **measured}
+                found[key] = {**found.get(key, {}), **PART[part](path)}
                 if given.out:
                     given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         finally:
-            if name in SHAPES and not given.keep:
+            if name in SHAPES:
                 path.unlink()
     print(json.dumps(found, indent=1) if given.json else table(found))
 
@@ -239,11 +227,11 @@ def ask(path: Path, document: Path, question: str, pattern: str, readings: Path)
     }  # fmt: skip
 
 
-def memories(path: Path, contexts: Sequence[int] = CONTEXTS) -> Row:
+def memories(path: Path) -> Row:
     found: Row = {"nbytes": path.stat().st_size}
     if path.stem in SHAPES:
         found["parameters"] = SHAPES[path.stem].n_parameters
-    for n_ctx in contexts:
+    for n_ctx in CONTEXTS:
         one = apart(f"memory {n_ctx}", path)
         found |= {f"estimated_{n_ctx}_bytes": one["estimated_bytes"], f"measured_{n_ctx}_bytes": one["measured_bytes"],
                   f"ratio_{n_ctx}": one["ratio"], f"estimate_{n_ctx}": one}  # fmt: skip
@@ -252,6 +240,7 @@ def memories(path: Path, contexts: Sequence[int] = CONTEXTS) -> Row:
 
 NAMES = {"llm": "llm", "wim": "wim", "wim-shallow": "best"}
 PART: dict[str, Callable[[Path], Row]] = {
+    "memory": memories,
     "speed": partial(apart, "speed"),
     **{pattern: partial(asked, pattern=pattern) for pattern in NAMES},
 }

@@ -14,10 +14,10 @@ from __future__ import annotations
 import argparse
 import ctypes
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import gguf
 import numpy as np
@@ -27,6 +27,8 @@ from wim_edge.engine.gguf import read_header
 Q8_0, Q4_K_M = 7, 15  # enum llama_ftype
 _ROWS = 256
 """The rows of a matrix that are made and quantized; the other rows repeat them."""
+_Tensor = tuple[str, tuple[int, ...], np.ndarray[Any, Any], gguf.GGMLQuantizationType | None]
+"""A tensor's name, shape, rows and, if the rows are quantized and so bytes, type."""
 _BLOCK = np.random.default_rng(7).standard_normal(1 << 22).astype(np.float16)
 
 
@@ -191,18 +193,18 @@ def write(shape: Shape, path: Path, tokenizer: Path) -> Path:
     """
     known = gguf.GGUFReader(tokenizer).fields
     plain, few = path.with_suffix(".f16.gguf"), path.with_suffix(".few.gguf")
+    sizes = dict(shape.tensors())
     try:
-        with _Writing(shape, plain, known) as writing:
-            for name, size in shape.tensors():
-                writing.add(name, _first_rows(size), _weights(name, _first_rows(size)))
+        first = {name: _first_rows(size) for name, size in sizes.items()}
+        _write(shape, plain, known, ((name, size, _weights(name, size), None) for name, size in first.items()))
         quantize(plain, few, shape.file_type)
         header, data = read_header(few), np.memmap(few, np.uint8, "r")
-        sizes = dict(shape.tensors())
-        with _Writing(shape, path, known) as writing:
-            for one in header.tensors:
-                begin = header.metadata_nbytes + one.offset
-                rows = data[begin : begin + (one.nbytes or 0)].reshape(_n_rows(one.shape), -1)
-                writing.add(one.name, sizes[one.name], rows, gguf.GGMLQuantizationType(one.type))
+        tensors = []
+        for one in header.tensors:
+            begin = header.metadata_nbytes + one.offset
+            rows = data[begin : begin + (one.nbytes or 0)].reshape(_n_rows(one.shape), -1)
+            tensors.append((one.name, sizes[one.name], rows, gguf.GGMLQuantizationType(one.type)))
+        _write(shape, path, known, tensors)
     finally:
         plain.unlink(missing_ok=True)
         few.unlink(missing_ok=True)
@@ -217,40 +219,24 @@ def _first_rows(size: tuple[int, ...]) -> tuple[int, ...]:
     return size if len(size) < 2 else (size[0], min(size[1], _ROWS))
 
 
-class _Writing:
-    """Writes a GGUF tensor by tensor on exit, when all are known. Rows are repeated until there are enough."""
-
-    def __init__(self, shape: Shape, path: Path, known: Mapping[str, Any]) -> None:
-        self._writer = gguf.GGUFWriter(path, shape.architecture)
-        for key, value in shape.facts.items():
-            _add(self._writer, f"{shape.architecture}.{key}", value)
-        _add_vocabulary(self._writer, shape, known)
-        self._tensors: list[tuple[np.ndarray[Any, Any], int]] = []
-
-    def add(
-        self,
-        name: str,
-        size: tuple[int, ...],
-        rows: np.ndarray[Any, Any],
-        kind: gguf.GGMLQuantizationType | None = None,
-    ) -> None:
-        """Adds a tensor. ``kind``: the type of quantized rows, which are bytes."""
+def _write(shape: Shape, path: Path, known: Mapping[str, Any], tensors: Iterable[_Tensor]) -> None:
+    """Writes a GGUF. Rows are repeated until there are enough."""
+    writer = gguf.GGUFWriter(path, shape.architecture)
+    for key, value in shape.facts.items():
+        _add(writer, f"{shape.architecture}.{key}", value)
+    _add_vocabulary(writer, shape, known)
+    contents = []
+    for name, size, rows, kind in tensors:
         n_rows, row = _n_rows(size), rows.nbytes // len(rows) if len(size) > 1 else rows.nbytes
-        shape = size[::-1] if kind is None else (*size[:0:-1], row)
-        self._writer.add_tensor_info(name, shape, rows.dtype, n_rows * row, raw_dtype=kind)
-        self._tensors.append((rows, n_rows * row // rows.itemsize))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._writer.write_header_to_file()
-            self._writer.write_kv_data_to_file()
-            self._writer.write_ti_data_to_file()
-            for rows, n in self._tensors:
-                self._writer.write_tensor_data(np.resize(rows, n))
-            self._writer.close()
+        dims = size[::-1] if kind is None else (*size[:0:-1], row)
+        writer.add_tensor_info(name, dims, rows.dtype, n_rows * row, raw_dtype=kind)
+        contents.append((rows, n_rows * row // rows.itemsize))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for rows, n in contents:
+        writer.write_tensor_data(np.resize(rows, n))
+    writer.close()
 
 
 def _type_of(name: str, size: tuple[int, ...]) -> str:

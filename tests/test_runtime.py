@@ -26,6 +26,12 @@ def test_what_belongs_to_a_loaded_model_cannot_change(change: dict[str, object])
         assert runtime.with_changes(pattern="llm").ask(Document("d", TEXT), "Which colour?").pattern == "llm"
 
 
+def test_a_long_document_needs_no_model_file_where_a_model_was_given() -> None:
+    with Runtime(replace(SMALL, model="nowhere.gguf"), model=FakeModel(reply, n_ctx_train=1 << 16)) as runtime:
+        changed = runtime.with_changes(pattern="llm")
+        assert changed.ask(Document("d", TEXT + "\n" * (1 << 15)), "Which colour?").pattern == "llm"
+
+
 def test_half_characters_in_a_document_are_replaced() -> None:
     found = run(FakeModel(reply), text=Document("d\udc80", TEXT + "\ud800"))
     assert found[0].documents == ("d\ufffd",)  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.system.test_journal import Row, opened
 from tests.windows import INVALID_NAME, SHARING_VIOLATION, refuses_name
-from wim_edge import offline_install, tuned
+from wim_edge import offline_install
 from wim_edge.catalog import Catalog, ModelEntry, PathSource, catalog as own
 from wim_edge.catalog.catalog import own_file
 from wim_edge.cli import main
@@ -22,8 +22,7 @@ from wim_edge.documents import Document
 from wim_edge.errors import InvalidRequestError, LibraryError, ModelError
 from wim_edge.library.library import Library, folder_of, remove_library
 from wim_edge.recall.index import load_index, load_or_build_index
-from wim_edge.settings import Paths
-from wim_edge.system.atomic_files import replace_file, write_json, write_text
+from wim_edge.system.atomic_files import write_json, write_text
 from wim_edge.system.journal import read_rows
 from wim_edge.testing import FakeModel
 
@@ -99,17 +98,6 @@ def test_models_are_added_one_after_the_other() -> None:
     assert [catalog.get(name).name for name in ("one", "two", "three")] == ["one", "two", "three"]
 
 
-def test_a_damaged_file_of_tuned_goes_aside(tmp_path: Path) -> None:
-    pytest.importorskip("llama_cpp")
-    store, model = Paths.from_environment().config / "tuned.json", tmp_path / "m.gguf"
-    model.write_bytes(b"GGUF")
-    store.parent.mkdir(parents=True)
-    store.write_text("rubbish", encoding="utf-8")
-    tuned.save(model, {"n_threads": 1})
-    assert tuned.load(model) == {"n_threads": 1}
-    assert store.with_name("tuned.json.damaged").exists()
-
-
 def test_rows_that_a_spreadsheet_has_open_are_kept_and_the_run_goes_on(tmp_path: Path) -> None:
     with opened(tmp_path) as journal:
         for name in "ab":
@@ -148,12 +136,6 @@ def test_a_model_in_models_toml_is_no_device() -> None:
     file.write_text(own.as_toml(entry("aux")), encoding="utf-8")
     with pytest.raises(ModelError, match="not a model name"):
         Catalog.load()
-
-
-def test_a_failure_leaves_no_part_behind(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), replace_file(tmp_path / "file") as part, part.open("wb"):
-        raise KeyError("while it is open")
-    assert list(tmp_path.iterdir()) == []
 
 
 # Consoles

@@ -130,7 +130,7 @@ class LoadedModels:
         """Raises ContextOverflowError, before the weights are loaded, if the pattern needs all documents in the context
         and they cannot fit. Also raises what `model` raises."""
         size = sum(len(document.text) for document in documents)
-        if self._model is not None or size < _LONG:
+        if (self._lender or self)._model is not None or size < _LONG:
             return
         found, resolved = self.find(), self.resolved()
         if not resolved.pattern.needs_full_context:
@@ -265,7 +265,7 @@ class LoadedModels:
 
 
 def open_model(found: ResolvedModel, settings: Settings) -> LlamaModel:
-    """Loads a model's file. Settings that are not given come from tuned.json or models.toml. Raises ModelError,
+    """Loads a model's file. Settings that are not given come from `tune` or models.toml. Raises ModelError,
     CapacityError, and what `engine.rpc.register` raises."""
     from wim_edge.engine.model import Model  # the native library loads here, not before
 

@@ -1,9 +1,10 @@
 """Measurements of models on this machine: reading speeds, and the search for a model's fastest settings.
-``tuned.json``, in the configuration folder, keeps the settings found. It has one entry a line, so that damage to one
-line leaves the other entries readable. ``speeds.json`` is in the cache folder; if unreadable, no speed is known."""
+The settings found are in the configuration folder, in ``tuned``, which has a file for each model. ``speeds.json`` is in
+the cache folder. A file that cannot be read counts as missing."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -19,7 +20,7 @@ from typing import Any
 from wim_edge.engine.protocols import Context, Interrupted, Model, Sequence
 from wim_edge.errors import CapacityError, EngineError, InvalidRequestError, LibraryError
 from wim_edge.settings import Paths, Settings, read_small_file
-from wim_edge.system.atomic_files import move_over, replace_file, write_text
+from wim_edge.system.atomic_files import write_json, write_text
 
 TUNABLE = ("n_threads", "flash_attn", "n_batch", "kv_type")
 _MIN_TOKENS = 256
@@ -38,9 +39,7 @@ _BETTER = 0.97  # a better cost is at most this share of the best cost: a smalle
 
 def load(model: Path) -> dict[str, Any]:
     """Returns the settings that tune found for a model's file; empty if none, or if file, machine or build changed."""
-    entry = _read()[0].get(str(model.absolute()))
-    if not isinstance(entry, dict):
-        return {}
+    entry = _read(_store(model))
     try:
         if entry["file"] != _file(model) or entry["machine"] != machine():
             return {}
@@ -52,20 +51,16 @@ def load(model: Path) -> dict[str, Any]:
 
 
 def save(model: Path, settings: Mapping[str, Any] | None) -> None:
-    """Saves the fastest settings for a model's file; if ``settings`` is None, removes the saved ones. Moves a damaged
-    tuned.json aside and keeps its readable entries. Raises LibraryError."""
-    entries, damaged = _read()
-    store, name = _store(), str(model.absolute())
-    entries.pop(name, None)
-    if settings is not None:
-        entries[name] = {"file": _file(model), "machine": machine(), "settings": dict(settings)}
+    """Saves the fastest settings for a model's file; if ``settings`` is None, removes the saved ones. Raises
+    LibraryError."""
+    store = _store(model)
     try:
+        if settings is None:
+            store.unlink(missing_ok=True)
+            return
         store.parent.mkdir(parents=True, exist_ok=True)
-        lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
-        with replace_file(store) as part:
-            part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-            if damaged:
-                move_over(store, store.with_name("tuned.json.damaged"))
+        entry = {"model": str(model.absolute()), "file": _file(model), "machine": machine(), "settings": dict(settings)}
+        write_json(store, entry)
     except OSError as error:
         hint = "Free some space, and tune again."
         raise LibraryError(f"{store}: what tune found cannot be saved ({error.strerror})", hint) from error
@@ -79,7 +74,7 @@ def changes(settings: Settings) -> dict[str, Any]:
 def known_speed(model: Model) -> float | None:
     """Returns the speed of the model's last long reading here, in tokens a second; None if there was none."""
     try:
-        speed = _known_speeds().get(model.fingerprint)
+        speed = _read(_speeds()).get(model.fingerprint)
     except OSError:  # the model's file is gone
         return None
     return float(speed) if isinstance(speed, int | float) and 1e-3 < speed < 1e9 else None
@@ -90,40 +85,22 @@ def note_speed(model: Model, tokens: int, seconds: float) -> None:
     if tokens < _MIN_TOKENS or seconds <= 0:
         return
     with suppress(OSError):
-        speeds = {**_known_speeds(), model.fingerprint: round(tokens / seconds, 1)}
+        speeds = {**_read(_speeds()), model.fingerprint: round(tokens / seconds, 1)}
         _speeds().parent.mkdir(parents=True, exist_ok=True)
         write_text(_speeds(), json.dumps(dict(list(speeds.items())[-_MAX_SPEEDS:])))
 
 
-def _read() -> tuple[dict[str, Any], bool]:
-    """Returns ({path of a model: its entry}, whether tuned.json is damaged). Leaves out entries that can't be read."""
-    try:
-        data = read_small_file(_store())
-    except OSError as error:
-        return {}, not isinstance(error, FileNotFoundError | NotADirectoryError)
-    if (found := _object(data)) is not None:
-        return found, False
-    lines = (_object(b"{%b}" % line.rstrip(b",")) or {} for line in data.splitlines())
-    entries = {name: entry for line in lines for name, entry in line.items()}
-    return {name: entry for name, entry in entries.items() if isinstance(entry, dict) and "machine" in entry}, True
-
-
-def _object(data: bytes) -> dict[str, Any] | None:
-    """Returns an object in JSON as a dict; None for other or damaged data."""
-    with suppress(ValueError, RecursionError):
-        found = json.loads(data)
-        return found if isinstance(found, dict) else None
-    return None
-
-
-def _known_speeds() -> dict[str, Any]:
-    with suppress(OSError):
-        return _object(read_small_file(_speeds())) or {}
+def _read(path: Path) -> dict[str, Any]:
+    """Returns the object in a JSON file; empty if there is none or it can't be read."""
+    with suppress(OSError, ValueError, RecursionError):
+        found = json.loads(read_small_file(path))
+        return found if isinstance(found, dict) else {}
     return {}
 
 
-def _store() -> Path:
-    return Paths.from_environment().config / "tuned.json"
+def _store(model: Path) -> Path:
+    name = hashlib.blake2b(os.fsencode(model.absolute()), digest_size=12).hexdigest()
+    return Paths.from_environment().config / "tuned" / f"{name}.json"
 
 
 def _speeds() -> Path:

@@ -18,7 +18,7 @@ with Runtime(Settings(model="tiny", judge="self", segment_tokens=int(SHORT[3]), 
         assert answer.usage.reused_tokens, "the reading is lost"
 library = Library("default")
 assert any(entry.title == "old" for entry in library.entries()), "a document of the library is lost"
-assert json.loads((home / "config/tuned.json").read_bytes()), "what was tuned is lost"
+assert [json.loads(one.read_bytes()) for one in (home / "config/tuned").glob("*.json")], "what was tuned is lost"
 given = Library("given")
 assert any(entry.title == "kept" for entry in given.entries()), "what was uploaded is lost"
 assert any(one.text == "kept?" for one in History(given.folder / "questions").all()), "a question is lost"

@@ -168,12 +168,6 @@ def test_remove_asks(home: Path) -> None:
     assert not file.exists()
 
 
-def test_an_unknown_name() -> None:
-    error = run("info", "qwen3-8").exception
-    assert isinstance(error, ModelNotFoundError)
-    assert "qwen3-8b" in error.hint
-
-
 def test_add_a_file(tmp_path: Path) -> None:
     file = written(tmp_path / "house.gguf", smallest_gguf())
     result = run("add", str(file))

@@ -142,8 +142,8 @@ def test_report(model: FakeModel, data: Path, tmp_path: Path) -> None:
         (["multidoc", "--data", "DATA", "--segment-tokens", "1"], "segment_tokens is 1"),
         (["cwe", "-p", "oracle", "--limit", "1"], "no gold document"),
         (["recal"], "recall"),
-        (["recall", "--positions", "3"], "recall takes no positions"),
-        (["recall", "--pattern", "llm", "--length", "5"], "recall takes no length, patterns"),
+        (["recall", "--positions", "3"], "recall takes no --positions"),
+        (["recall", "--pattern", "llm", "--length", "5"], "recall takes no --length, --pattern"),
         (["multidoc", "--retriever", "bm25"], "multidoc takes no --retriever"),
     ],
 )

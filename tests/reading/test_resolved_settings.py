@@ -23,7 +23,7 @@ def test_each_source_stands_before_the_next() -> None:
     suggested = {"pattern": "wim-shallow", "n_threads": 5, "max_passages": 2}
     resolved = resolve(Settings(max_passages=3), suggested, {"n_threads": 7, "n_batch": 64}, ("wim", "short"))
     assert (resolved.max_passages, resolved.origins["max_passages"]) == (3, "given")
-    assert (resolved.settings.n_threads, resolved.origins["n_threads"]) == (7, "tuned.json")
+    assert (resolved.settings.n_threads, resolved.origins["n_threads"]) == (7, "tuned")
     assert (resolved.pattern.name, resolved.origins["pattern"]) == ("wim-shallow", "models.toml")
     assert resolved.why == "measured best with this model"
     assert (resolved.segment_tokens, resolved.origins["segment_tokens"]) == (256, "pattern")

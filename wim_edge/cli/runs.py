@@ -7,12 +7,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from wim_edge.cli.interrupt import EXIT_CANCELLED, EXIT_FAILED, exit_on_signals
 from wim_edge.cli.options import (
@@ -36,11 +36,6 @@ _MAX_SHOWN = 5
 """The maximum number of failures to print; results.jsonl contains all failures."""
 ANSWER_TOKENS = 100  # as in "Lost in the Middle", section 2.2
 PARTS = ("all", "choose", "report")  # those of evaluation/example.py, which --help does not import
-_TASK_OPTIONS = ("data", "part", "library", "limit", "documents", "positions", "order", "length")
-_OF_TASKS = ("patterns", "documents", "positions", "order", "length")
-"""The parameters that the task recall does not take."""
-_OF_RECALL = {"retrievers": "retriever", "size": "size", "prefix": "prefix", "titles": "titles"}
-"""The parameters that only the task recall takes, each with the name of its option."""
 _HELP = """Ask the examples of TASK with one or more patterns; show accuracy, its interval, and cost.
 
 \b
@@ -204,22 +199,22 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 
 @click.command("eval", short_help="Measure accuracy and cost on a task.", help=_HELP)
 @click.argument("task_name", metavar="TASK", shell_complete=_task_names)
-@click.option("-p", "--pattern", "patterns", default="llm,default", show_default=True, metavar="P[,P...]",
+@click.option("-p", "--pattern", metavar="P[,P...]",
               help="llm, rag, wim, wim-focus, wim-shallow, each as NAME[:RELEVANCE]; default is what `ask` does; "
                    "rag:embed: chunks and an embedding model; llm:source: the publication's own prompt; "
-                   "margins-alone; oracle shows the gold documents alone, closed-book none.")
+                   "margins-alone; oracle shows the gold documents alone, closed-book none. Default: llm,default.")
 @click.option("--data", type=click.Path(path_type=Path), metavar="PATH",
               help="The task's rows, .json or .jsonl, gzip-compressed or not; for documents, a folder of them.")
 @click.option("--part", type=click.Choice(PARTS),
               help="choose: the first third of the data, to choose settings on; report: the rest. Default: all.")
 @click.option("--library", type=_FILE, metavar="FILE", help="Passages of {title, text} (reader, recall, multihoprag).")
-@click.option("--retriever", "retrievers", default="bm25,recall,hybrid", show_default=True, metavar="C[,C...]",
-              help="recall: bm25, recall, hybrid, and their variants (docs/evaluation.md).")
+@click.option("--retriever", metavar="C[,C...]",
+              help="recall: bm25, recall, hybrid (default: all three), and their variants (docs/evaluation.md).")
 @click.option("--size", type=click.IntRange(min=1), metavar="N", help="recall: passages in the library. Default: all.")
-@click.option("--prefix", type=click.IntRange(1, 63), default=16, show_default=True, metavar="TOKENS",
-              help="recall: most tokens of a passage that are decoded.")
-@click.option("--titles", type=click.IntRange(1, 15), default=5, show_default=True, metavar="K",
-              help="recall: titles whose passages are searched.")
+@click.option("--prefix", type=click.IntRange(1, 63), metavar="TOKENS",
+              help="recall: most tokens of a passage that are decoded. Default: 16.")
+@click.option("--titles", type=click.IntRange(1, 15), metavar="K",
+              help="recall: titles whose passages are searched. Default: 5.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N",
               help="The first N questions; for documents, N sampled evenly. Default: all; 50 of generated tasks (kv, "
                    "cwe).")
@@ -238,25 +233,20 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
               help="Keep run.json, examples.jsonl and summary.json here; a stopped run continues there.")
 @json_option
 @click.option("--report", is_flag=True, help="Write DIR/report.html and its plots (needs matplotlib).")
-@click.pass_context
-def eval_command(
-    ctx: click.Context, /, task_name: str, patterns: str, retrievers: str, size: int | None, prefix: int, titles: int,
-    out: Path | None, as_json: bool, report: bool, **options: Any,
-) -> None:  # fmt: skip
+def eval_command(task_name: str, out: Path | None, as_json: bool, report: bool, **options: Any) -> None:
     from wim_edge.evaluation import recall
     from wim_edge.evaluation.conditions import parse_conditions
     from wim_edge.evaluation.report import require_matplotlib, rows
     from wim_edge.evaluation.runner import run_task
     from wim_edge.evaluation.tasks import TaskOptions, task_named
 
-    of_task = {name: options.pop(name) for name in _TASK_OPTIONS}
+    of_task = {one.name: options.pop(one.name) for one in fields(TaskOptions) if one.name != "seed"}
     cluster = cluster_from(options)
     if report:  # raises now what would raise at the end
         if out is None:
             raise InvalidRequestError("--report needs a folder", "Add --out DIR.")
         require_matplotlib()
     is_recall = task_name == "recall"
-    _check_options(ctx, task_name)
     if not is_recall:
         options["answer_tokens"] = options["answer_tokens"] or ANSWER_TOKENS
     elif cluster is not None:
@@ -269,11 +259,11 @@ def eval_command(
             progress = stack.enter_context(RunProgress(partial(tally_scores, "recall_at_1")))
             on_index = stack.enter_context(Progress("indexing: "))
             summary, stopped = recall.run_recall(
-                recall.parse_retrievers(retrievers), wanted, size, recall.SearchLimits(prefix, titles), settings,
-                folder, command, progress.watch, on_index, report=report,
-            )  # fmt: skip
+                wanted, settings, folder, command, progress.watch, on_index, report=report
+            )
         else:
-            task, chosen = task_named(task_name), parse_conditions(patterns)
+            task = task_named(task_name)
+            chosen = parse_conditions("llm,default" if wanted.pattern is None else wanted.pattern)
             progress = stack.enter_context(RunProgress(partial(tally_scores, task.metric)))
             summary, stopped = run_task(
                 task, chosen, wanted, settings, folder, command, progress.watch, report=report, cluster=cluster
@@ -284,18 +274,6 @@ def eval_command(
     if stopped:
         click.echo("stopped; the same command continues" if out else "stopped", err=True)
         sys.exit(EXIT_CANCELLED)
-
-
-def _check_options(ctx: click.Context, task_name: str) -> None:
-    """Raises InvalidRequestError for options on the command line that the task does not take."""
-    given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    if task_name == "recall":
-        if foreign := sorted(given.intersection(_OF_TASKS)):
-            raise InvalidRequestError(f"recall takes no {', '.join(foreign)}", "They are options of other tasks.")
-        return
-    for name, option in _OF_RECALL.items():
-        if name in given:
-            raise InvalidRequestError(f"{task_name} takes no --{option}", "It is an option of recall.")
 
 
 def _show_figures(summary: dict[str, Any], table: list[list[str]], as_json: bool) -> None:

@@ -77,8 +77,8 @@ def parse_retrievers(text: str) -> list[str]:
 class SearchLimits:
     """Limits of recall: the tokens of a passage to decode, and the number of titles whose documents are searched."""
 
-    prefix: int = 16
-    documents: int = 5
+    prefix: int
+    documents: int
 
 
 @dataclass(frozen=True)
@@ -153,16 +153,20 @@ class RetrieverComparison:
 
 
 def run_recall(
-    retrievers: Sequence[str], options: TaskOptions, size: int | None, limits: SearchLimits, settings: Settings,
-    folder: Path, command: str, watcher: Watcher[Record], on_index: Callable[[int, int], None], *, report: bool,
+    options: TaskOptions, settings: Settings, folder: Path, command: str, watcher: Watcher[Record],
+    on_index: Callable[[int, int], None], *, report: bool,
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
     """Runs all retrievers on a query before the next query. Returns (summary, True if Ctrl-C stopped the run).
 
-    ``size``: the number of passages in the library; None: all. ``on_index`` is called with (number of indexed passages,
-    number of all passages). A continued run skips what is stored, except failed results.
+    ``on_index`` is called with (number of indexed passages, number of all passages). A continued run skips what is
+    stored, except failed results. Raises InvalidRequestError for options that recall does not take or lacks.
     """
-    if options.data is None or options.library is None:
-        raise InvalidRequestError("recall needs queries and passages", "Add --data FILE and --library FILE.")
+    options.check("recall", ("data", "library", "part", "retriever", "size", "prefix", "titles"), ("data", "library"))
+    assert options.data is not None
+    assert options.library is not None
+    retrievers = list(RETRIEVERS) if options.retriever is None else parse_retrievers(options.retriever)
+    size = options.size
+    limits = SearchLimits(options.prefix or 16, options.titles or 5)
     queries = take_part(load_queries(options.data), options.part or "all", key=lambda row: row.question)
     queries = queries[: options.limit]
     with ExitStack() as stack:

@@ -3,7 +3,7 @@
 A setting comes from the first of these sources that has a value:
 
     given         an option, an environment variable ``WIM_EDGE_*``, or a field of `Settings`
-    tuned.json    the fastest value on this machine, found by `wim-edge tune` (`wim_edge.tuned`)
+    tuned         the fastest value on this machine, found by `wim-edge tune` (`wim_edge.tuned`)
     models.toml   the best value for the model
     length        for the pattern only: chosen by the length of the text and the speed of the model (`automatic`)
     pattern       the default value for the pattern
@@ -82,16 +82,16 @@ def resolve(
     settings: Settings, suggested: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
     automatic: tuple[str, str] | None = None,
 ) -> ResolvedSettings:  # fmt: skip
-    """Returns the settings, each from the first source that has it: the user, tuned.json, models.toml, the default. A
+    """Returns the settings, each from the first source that has it: the user, `tune`, models.toml, the default. A
     field of ``settings`` that equals its default counts as not given. ``suggested`` and ``tuned``: the model's settings
-    in models.toml and tuned.json, by name. ``automatic``: the result of `automatic`, for want of another pattern."""
+    in models.toml and by `tune`, by name. ``automatic``: the result of `automatic`, for want of another pattern."""
     usual = Settings()
     names = [field.name for field in fields(Settings)]
     given = {name for name in names if getattr(settings, name) != getattr(usual, name)}
     origins = {name: "given" if name in given else "default" for name in names}
     changes: dict[str, Any] = {}
     together = _MEASURED_TOGETHER if given & _MEASURED_TOGETHER else frozenset()
-    for origin, found, taken in (("tuned.json", tuned, given | together), ("models.toml", suggested, given)):
+    for origin, found, taken in (("tuned", tuned, given | together), ("models.toml", suggested, given)):
         for name, value in (found or {}).items():
             if name not in taken and name not in changes:
                 changes[name], origins[name] = value, origin

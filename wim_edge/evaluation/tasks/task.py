@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +21,7 @@ Order = Literal["relevance", "random"]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions:
-    """The options for building examples. A task takes only some. Empty or None stands for the task's default."""
+    """The options of a task. A task takes only some. Empty or None stands for the task's default."""
 
     data: Path | None = None
     library: Path | None = None
@@ -36,6 +36,25 @@ class TaskOptions:
     length: tuple[int, ...] = ()
     """The lengths of the context, in tokens of the evaluated model."""
     seed: int = Settings.seed
+    pattern: str | None = None
+    """The conditions to ask with, for `conditions.parse_conditions`."""
+    retriever: str | None = None
+    """The retrievers to compare, for `recall.parse_retrievers`. ``size``: the number of passages in the library."""
+    size: int | None = None
+    prefix: int | None = None
+    titles: int | None = None
+    """The number of titles whose documents are searched. ``prefix``: the tokens of a passage to decode."""
+
+    def check(self, task: str, takes: Sequence[str], needs: Collection[str]) -> None:
+        """Raises InvalidRequestError for an option that the task does not take, and for a missing one. Every task takes
+        ``limit`` and ``seed``."""
+        takes = (*takes, "limit", "seed")
+        usage = f"It takes {', '.join('--' + name for name in takes)}."
+        given = [field.name for field in fields(self) if getattr(self, field.name) not in (None, ())]
+        if foreign := [name for name in given if name not in takes]:
+            raise InvalidRequestError(f"the task {task} takes no --{', --'.join(foreign)}", usage)
+        if missing := [name for name in needs if name not in given]:
+            raise InvalidRequestError(f"the task {task} needs --{', --'.join(missing)}", usage)
 
 
 def source_qa_prompt(example: Example) -> str:
@@ -56,7 +75,7 @@ class Task:
     swept: Literal["position", "documents", "length"]
     """The meaning of `Example.x`: the gold position, the number of documents, or the context's length."""
     takes: tuple[str, ...]
-    """The fields of `TaskOptions` that the task takes, besides limit and seed."""
+    """The fields of `TaskOptions` that the task takes, besides pattern, limit and seed."""
     needs: tuple[str, ...]
     """The fields among ``takes`` that are required."""
     build: Callable[[TaskOptions, CountTokens], list[Example]]
@@ -70,16 +89,8 @@ class Task:
     def examples(self, options: TaskOptions, count_tokens: CountTokens) -> list[Example]:
         """Returns the examples; equal options give equal examples. Raises InvalidRequestError for an option that the
         task does not take, for a missing option, and for data in another format."""
-        for name in ("data", "library", "part", "documents", "positions", "order", "length"):
-            given = getattr(options, name) not in (None, ())
-            if given and name not in self.takes:
-                raise InvalidRequestError(f"the task {self.name} takes no --{name}", self._usage())
-            if not given and name in self.needs:
-                raise InvalidRequestError(f"the task {self.name} needs --{name}", self._usage())
+        options.check(self.name, (*self.takes, "pattern"), self.needs)
         return self.build(options, count_tokens)
-
-    def _usage(self) -> str:
-        return f"It takes {', '.join('--' + name for name in (*self.takes, 'limit', 'seed'))}."
 
 
 def one(numbers: tuple[int, ...], default: int, option: str) -> int:
