@@ -77,4 +77,4 @@ def test_hostile_requests_get_answers(client: Client, examples: int) -> None:
 
         send()
     assert asked >= 16 * examples  # what cannot be sent is not
-    assert client.ok(client.get("/api/status"))["memory_bytes"] > 0
+    assert client.ok(client.get("/api/status"))["cpu_cores"] >= 1

@@ -27,7 +27,7 @@ from wim_edge.reading.events import Event
 from wim_edge.roles import resolved_settings
 from wim_edge.server.dependencies import ERRORS, Served, sse_events
 from wim_edge.server.job_queue import Failed, Job
-from wim_edge.settings import PATTERNS
+from wim_edge.settings import MARGINS, PATTERNS, RELEVANCES, RETRIEVERS
 
 _LOG = logging.getLogger(__name__)
 router = APIRouter(tags=["machine"], responses=ERRORS)
@@ -44,22 +44,28 @@ class ServerStatus(BaseModel):
     waiting: int = Field(description="Requests in line, including the running one.")
     memory_bytes: int = Field(description="The memory of the server.")
     memory_free_bytes: int
+    cpu_cores: int
     read_on: bool = Field(description="True to read on after answers, unless a request says otherwise.")
     folders: list[str] = Field(description="The allowed folders.")
     patterns: list[str]
+    relevances: list[str]
+    margins: list[str]
+    retrievers: list[str]
     settings: dict[str, ExplainedSetting] = Field(description="The defaults of a question.")
 
 
 @router.get("/status")
 def status(served: Served) -> ServerStatus:
-    """Returns the state of the server and its machine, the patterns, and the defaults of a question."""
+    """Returns the state of the server and its machine, and the possible values of options."""
     explained = resolved_settings(served.settings).explained()
     roles = served.queue.roles
     return ServerStatus(
         model=served.queue.model, judge=roles.judge.name if roles and roles.judge else None,
         waiting=served.queue.waiting, memory_bytes=psutil.Process().memory_info().rss,
-        memory_free_bytes=available_memory.available(), read_on=served.read_on, folders=served.store.folders.paths,
-        patterns=list(PATTERNS),
+        memory_free_bytes=available_memory.available(),
+        cpu_cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1, read_on=served.read_on,
+        folders=served.store.folders.paths, patterns=list(PATTERNS), relevances=list(RELEVANCES),
+        margins=list(MARGINS), retrievers=list(RETRIEVERS),
         settings={name: ExplainedSetting(**setting) for name, setting in explained.items()},
     )  # fmt: skip
 
