@@ -258,7 +258,7 @@ def not_found(reading: Reading, judged: Judged) -> Answer:
 
 def _listed(reading: Reading, judged: Judged) -> Answer:
     items, several = judged.items, len(reading.plan.documents) > 1
-    texts = [ITEM.sub("", item.text, count=1).strip("| ") for item in items]
+    texts = [ITEM.sub("", item.text, count=1).strip("| ").rstrip(";,") for item in items]
     span, place, lines = None, "", texts
     if len({item.index for item in items}) == 1:  # one list or column, perhaps over several segments
         span, document = (items[0].start, items[-1].end), items[0].document

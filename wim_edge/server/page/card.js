@@ -64,7 +64,7 @@ export class Card {
     show(parts.advice, advice(told));
     const quotes = answer ? quoted(answer).filter((one) => !isItem(answer, one)) : provisional ? [provisional.quote] : [];
     parts.near.hidden = !answer || isFound || !quotes.length;
-    fill(parts.quotes, together(quotes.map((one) => ({ ...one, titles: told.titles.size }))), (found) => (found.length > 1 ? this.rows(found) : this.quote(found[0])));
+    fill(parts.quotes, together(quotes.map((one) => ({ ...one, titles: told.titles.size })), answer?.query), (found) => (found.length > 1 ? this.rows(found) : this.quote(found[0])));
     this.drawOthers();
     fill(parts.warnings, told.warnings, (one) => item(one));
     const done = share(told);

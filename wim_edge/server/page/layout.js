@@ -31,6 +31,7 @@ export function laidOut(document, unit) {
     for (const { index, 0: sign, 1: before } of text.matchAll(/^([ \t]*)[-*+] (?=\S)/gm)) found.push({ start: index + before.length, end: index + sign.length, kind: "bullet", label: "" });
     for (const { index } of text.matchAll(/(?<=^[ \t]*[-*+] .*\n)\n(?=[ \t]*[-*+] )/gm)) found.push({ start: index, end: index + 1, kind: "hidden", label: "" });
   }
+  for (const { end, kind } of [...found]) if (kind === "heading" && text.startsWith("\n\n", end)) found.push({ start: end + 1, end: end + 2, kind: "hidden", label: "" });
   found.sort((one, other) => one.start - other.start || one.end - other.end);
   let last = 0, from = 0, number = null;  // of a sheet's row
   const apart = found.filter((one) => (one.start >= last ? ((last = one.end), true) : false)), rows = [];

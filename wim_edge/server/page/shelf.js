@@ -59,6 +59,7 @@ export class Shelf {
     const there = this.documents.filter((one) => !this.going.has(one.id));
     const shown = there.filter((one) => `${one.title} ${one.file}`.toLowerCase().includes(sought));
     const files = this.files.filter((one) => one.name.toLowerCase().includes(sought));
+    $("tick").hidden = there.length < 2 && !this.libraries.length;
     $("search").hidden = there.length + this.files.length < 6 && !sought;
     fill($("documents"), shown.map((one) => ({ ...one, here: one.id === this.here, chosen: this.chosen.has(one.id) })), (one) => this.made(one, there.length > 1 || this.libraries.length > 0));
     $("more-libraries").hidden = !this.libraries.length;
@@ -72,7 +73,6 @@ export class Shelf {
     const of = [n && (n === 1 ? "the ticked document" : `the ${n} ticked documents`), library && `the library ${library}`];
     const isOne = !n && !library, asked = isOne ? this.get(this.here)?.title : of.filter(Boolean).join(" and ");
     show($("asking-of"), asked ? `Asking ${asked}` : "");
-    $("asking-of").classList.toggle("one", isOne);
     this.hasAny = documents.length > 0 || Boolean(library);
   }
 
@@ -112,7 +112,7 @@ export class Shelf {
   made(one, isOneOfSeveral) {
     const open = button("", doing(() => this.open(one.id)), "link");
     const file = one.file.startsWith(`${one.title}.`) ? one.file.slice(one.title.length + 1).toUpperCase() : one.file;
-    const facts = [one.file === one.title ? "" : file, one.pages ? many(one.pages, "page") : `${one.chars.toLocaleString("en", { notation: "compact" })} characters`];
+    const facts = [one.file === one.title ? "" : file, one.pages ? many(one.pages, "page") : `about ${many(Math.ceil(one.chars / 600) * 100, "word")}`];
     open.append(span(one.title, "name"), span(facts.filter(Boolean).join(" · "), "facts"));
     open.setAttribute("aria-current", one.here);
     open.title = many(one.chars, "character");

@@ -3,6 +3,7 @@
 
 import { many, percent, place, plain } from "./dom.js";
 
+const FEW = 4;  // columns that fit a card
 const ENDS = { length: "cut at its longest", repeated: "ended where it repeated itself", early_exit: "stopped early" };
 
 export const begin = (question) => ({
@@ -214,9 +215,9 @@ export function pairs({ text, header }) {
 }
 export const labelled = (one) => pairs(one)?.filter(([, cell]) => cell).map(([label, cell]) => (label ? `${label}: ${cell}` : cell)).join(" · ");
 
-// Quotations, the rows of a table together; and the columns to show of these: the first, and those that the query names
-export const together = (quotes) => quotes.reduce((groups, one) => {
-  const [last] = groups.at(-1) ?? [], isNext = last && one.header && one.header === last.header && one.document === last.document;
+// Quotations, the rows of a table together if they fit; and the columns to show of these: the first, and those that the query names
+export const together = (quotes, query) => quotes.reduce((groups, one) => {
+  const [last] = groups.at(-1) ?? [], isNext = last && one.header && one.header === last.header && one.document === last.document && columns(one, query).length <= FEW;
   return isNext ? [...groups.slice(0, -1), [...groups.at(-1), one]] : [...groups, [one]];
 }, []);
 export function columns(row, query = "") {
@@ -226,7 +227,7 @@ export function columns(row, query = "") {
 }
 
 // A quotation as it is shown: a row with its labels, a list on one line
-export const quotation = (one) => labelled(one) ?? `“${one.text.replace(/^(?:[-*•–] |\| )| ?\|$/g, "").replace(/\s*\n\s*[-*•–] | \| /g, " · ")}”`;
+export const quotation = (one) => labelled(one) ?? `“${one.text.replace(/^(?:[-*•–] |\| )| ?\|$/g, "").replace(/(\*{1,2})(\S(?:[^*]*\S)?)\1/g, "$2").replace(/\s*\n\s*[-*•–] | \| /g, " · ")}”`;
 
 // The text of an answer without the quotations at its end, which are shown below it; a sentence that holds one stays
 export function own(answer) {
