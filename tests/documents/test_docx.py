@@ -140,20 +140,6 @@ def test_damage_is_a_document_error_or_costs_no_text(tmp_path) -> None:
     assert read_whole > 10
 
 
-def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
-    word = docx.Document()
-    table = word.add_table(6, 3)
-    rows = ["Team Name Room", "Office Anna 12", "_ Ben 14", "Yard Cleo 2", "Total 3 _", "x y z"]
-    for row, texts in zip(table.rows, rows, strict=True):
-        for cell, text in zip(row.cells, texts.split(), strict=True):
-            cell.text = text.strip("_")
-    table.cell(1, 0).merge(table.cell(2, 0))
-    table.cell(4, 1).merge(table.cell(4, 2))
-    assert read("a.docx", saved(word)).text == (
-        "| Team | Name | Room\nOffice | Anna | 12\nOffice | Ben | 14\nYard | Cleo | 2\nTotal | 3 |\nx | y | z"
-    )
-
-
 LOOKS = {
     "Old": ("character", "<w:strike/>", ""), "Older": ("character", "<w:b/>", "Old"),
     "Round": ("character", "", "Round"),

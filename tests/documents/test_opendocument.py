@@ -205,6 +205,9 @@ def test_merged_cells_notes_boxes_and_formulas(read) -> None:
     box = "<draw:frame><draw:text-box><text:p>Closed</text:p></draw:text-box></draw:frame>"
     table = f'<table:table table:name="T">{rows}</table:table>'.replace("900</text:p>", f"900</text:p>{box}")
     assert read("a.ods", file("spreadsheet", table)).text == "Kiel | 700 [1]\nKiel | 900\n\nClosed\n\n[1] net"
+    headed = f"<table:table-header-rows>{cells('quit', 'leave')}</table:table-header-rows>{cells('help', 'read')}"
+    headed = f"<table:table>{headed}</table:table>"
+    assert read("d.ods", file("spreadsheet", headed)).text == "| quit | leave\nhelp | read"
     bare = "".join(f"<table:table-cell office:value-type='{kind}' office:{value}/>" for kind, value in (
         ("date", "date-value='2024-05-03T10:00'"), ("percentage", "value='0.125'"), ("time", "time-value='PT9H30M0S'"),
         ("currency", "value='5' office:currency='EUR'"), ("boolean", "boolean-value='true'")))  # fmt: skip

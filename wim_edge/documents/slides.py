@@ -13,7 +13,7 @@ from wim_edge.documents.archive import Archive
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, FORMULA, Related, add_drawing, said_in, text_of
 from wim_edge.documents.numbering import integer, written
-from wim_edge.documents.rows import add_rows, repeated
+from wim_edge.documents.rows import add_rows, merge, span_of
 from wim_edge.documents.segments import MONTH
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -173,11 +173,11 @@ def _bands(shapes: list[_Placed], axis: int) -> list[list[_Placed]]:
 def _add(draft: DocumentBuilder, shape: Any, related: Related) -> None:
     for named in shape.iter(CHART, DIAGRAM):
         add_drawing(draft, named, related)
-    rows: list[list[str]] = []
-    for row in shape.iter(f"{_A}tr"):
-        above = dict(enumerate(rows[-1] if rows else ()))
-        said = [(cell.get("vMerge") in _YES, said_in(cell, draft.omit)) for cell in row.iterchildren(f"{_A}tc")]
-        rows.append([repeated(above.get(at, "")) if below else text for at, (below, text) in enumerate(said)])
+    table = [[*row.iterchildren(f"{_A}tc")] for row in shape.iter(f"{_A}tr")]
+    rows = [["" if one.get("vMerge") in _YES else said_in(one, draft.omit) for one in row] for row in table]
+    for number, row in enumerate(table, 1):
+        spans = [span_of(one.get("rowSpan", ""), one.get("gridSpan", "")) for one in row]
+        merge(rows, [(at, number, at + across - 1, number + down - 1) for at, (down, across) in enumerate(spans, 1)])
     add_rows(draft, rows)
     if shape.tag == _SHAPE:
         lines, holder = [*_lines(shape, draft.omit)], _holder(shape)
