@@ -217,6 +217,16 @@ def test_a_table_that_places_text_is_text(read) -> None:
     assert (document.text, document.notes) == ("a | b\na", ("1 hidden row was left out",))
 
 
+def test_an_unfilled_field_has_no_value(read) -> None:
+    control = "<w:sdt><w:sdtPr>{}</w:sdtPr><w:sdtContent>{}</w:sdtContent></w:sdt>".format
+    field, cell = control("<w:showingPlcHdr/>", run("Click here")), f"<w:tc><w:p>{run('Click here')}</w:p></w:tc>"
+    row = f"<w:tr><w:tc><w:p>{run('Date')}</w:p></w:tc>{control('<w:showingPlcHdr/>', cell)}{cell}</w:tr>"
+    content = f"<w:p>{run('Name:')}{field}{control('', run(' Anna'))}</w:p><w:tbl>{row}</w:tbl>"
+    document = read("a.docx", body(content))
+    assert document.text == "Name: Anna\n\nDate | | Click here"
+    assert document.notes == ("2 unfilled fields were left out",)
+
+
 def field(code: str, result: str) -> str:
     begin, middle, end = (f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end"))
     return f"{begin}<w:r><w:instrText>IF</w:instrText></w:r>{code}{middle}{run(result)}{end}"

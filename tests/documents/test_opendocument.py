@@ -141,6 +141,8 @@ LOOKS = (
     ("<text:p>$450<text:span text:style-name='U'>1</text:span> for 36 m<text:span text:style-name='U'>2</text:span>, "
      "H<text:span text:style-name='L'>2</text:span>O</text:p>", "$450 [1] for 36 m², H₂O", ()),
     ("<text:p><text:ruby>b<text:ruby-text>a</text:ruby-text></text:ruby></text:p>", "b(a)", ()),
+    ("<text:p>Name:<l:content-control xmlns:l='urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0' "
+     "l:showing-place-holder='true'> Click</l:content-control></text:p>", "Name:", ("1 unfilled field was left out",)),
     ("<text:p>wo<office:annotation/>rd</text:p>", "word [a]\n\n[a] ", ()),
 ])  # fmt: skip
 def test_letters_that_are_struck_out_hidden_raised_or_lowered(read, markup: str, text: str, notes: tuple) -> None:

@@ -28,6 +28,7 @@ _COMMENT, _FORMAT = _OFFICE + "annotation", _STYLE + "num-format"
 _CHAPTERS, _OUTLINE, _UNNUMBERED = _TEXT + "outline-style", "Outline", "without a chapter's number"
 _DROPPED = {_TEXT + "tracked-changes", _TABLE + "tracked-changes", _OFFICE + "forms", _TEXT + "number"}
 _LINK, _ID = "{http://www.w3.org/1999/xlink}href", "{http://www.w3.org/XML/1998/namespace}id"
+_PLACEHOLDER = "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}showing-place-holder"
 _SPOKEN = _NAMES % "presentation" + "notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
 _UNSEEN = {f"{_TABLE}display": "false", f"{_TEXT}display": "none", _NAMES % "presentation" + "visibility": "hidden"}
@@ -249,6 +250,8 @@ class _ElementWriter:
                 mark = f"[{written(len(self._notes['Comments']) + 1, 'lowerLetter')}]"
                 self._notes["Comments"].append(f"{mark} {self._said(child)}")
                 yield mark, COMMENT
+            elif child.get(_PLACEHOLDER) == "true":
+                self._draft.omit("unfilled field")
             elif child.tag == _TEXT + "s":
                 yield " " * min(_times(child, "c", _TEXT), _COLUMNS), name
             elif child.tag == _DRAW + "frame" and (formula := self._formula(child)):
