@@ -102,3 +102,14 @@ def test_where_rules_part_the_rows_each_has_all_lines_between_two_rules(read: Re
     rules = b" ".join(b"40 %d 500 .5 re f" % (750 - below) for below in (5, 35, 53, 83))
     document = read("rooms.pdf", pdf(placed(*cells) + b" ET %s BT" % rules))
     assert document.text.split("\n")[1:] == ["Sun Room | 60 | Up", "Hall | 8 | Up", "Sea Room | 9 | Up"]
+
+
+def test_a_word_that_a_narrow_cell_splits_is_whole_if_the_document_has_it_elsewhere(read: Read) -> None:
+    rows = ("Room Floor Area", "Store Baseme/nt 14", "Hall Ground/floor 4", "Den Gardem/ent 7")
+    cells = [
+        (60 + 100 * column, 60 + 40 * number + 12 * line, text) for number, row in enumerate(rows)
+        for column, cell in enumerate(row.split()) for line, text in enumerate(cell.split("/"))
+    ]  # fmt: skip
+    document = read("rooms.pdf", pdf(placed((60, 20, "The basement is dry."), *cells)))
+    table = "| Room | Floor | Area\nStore | Basement | 14\nHall | Ground floor | 4\nDen | Gardem ent | 7"
+    assert document.text == f"The basement is dry.\n\n{table}"

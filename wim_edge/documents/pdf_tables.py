@@ -25,6 +25,9 @@ _LONG = 60  # a row's only cell with this many characters is a paragraph, and no
 _TITLE = 45
 """The most characters of a row's only cell that is the title of the rows below, and so may cross several columns."""
 _FILLED = 0.55  # least share of a table's cells that are not empty
+SPLIT = "\ue01a"
+"""The mark between a line of one word that fills its column and the cell's next line: the word may go on there."""
+_NO_SPLIT = re.compile(rf"{SPLIT}(?! [^\W\d_A-ZÀ-Þ])")
 _ROOM, _MANY = 0.45, 5  # least gap between columns, in line heights; in more columns, single words are a paragraph
 _LOOSE = 0.4  # least gap between words of two columns, in line heights
 _LINES, _PROSE, _FULL, _GOES_ON, _RUNNING = 3, 20, 0.6, 0.4, 0.8
@@ -74,7 +77,8 @@ def _table(rows: Sequence[Sequence[Line]], start: int, end: int) -> TableRows | 
     room = _ROOM * median(cell.height for row in table for cell in row)
     if len(columns) < 2 or any(right[0] - left[1] < room for left, right in pairwise(columns)):
         return None
-    cells = _merged([(_in_columns(row, columns), row) for row in table])
+    rows_of_cells = _merged([(_in_columns(row, columns), row) for row in table])
+    cells = [[_NO_SPLIT.sub("", cell) for cell in row] for row in rows_of_cells]
     if not _is_filled(cells) or _is_list(cells):
         return None
     weight, below = (min([cell.weight for cell in row]) for row in table[:2])
@@ -231,7 +235,8 @@ def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> 
             over = [_overlap(part, column) for column in columns]
             # A cell across several columns belongs to the first
             touched = next((at for at, shared in enumerate(over) if shared > 0), over.index(max(over)))
-            texts[touched] = f"{texts[touched]} {part.text}".strip()
+            is_full = part.text.isalpha() and part.right > columns[touched][1] - _LOOSE * cell.height
+            texts[touched] = f"{texts[touched]} {part.text}{SPLIT * is_full}".strip()
     return texts
 
 
