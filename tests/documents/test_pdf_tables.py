@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.documents.conftest import Read
 from tests.documents.make import pdf, placed
 from tests.documents.test_reflow import line
@@ -45,6 +47,17 @@ def test_rows_that_stand_apart_may_have_cells_of_several_lines_in_the_middle_of_
         ["Pos", "What", "Price"],
         *([str(n), "a door with two indoor monitors", f"{n}9.00"] for n in (1, 2)),
     ]
+
+
+@pytest.mark.parametrize("beside", [0, 1, 2])
+def test_cells_that_wrap_are_in_their_row_where_rows_are_hardly_farther_apart_than_lines(beside: float) -> None:
+    lines = [line(cell, 0, left) for cell, left in (("Pos", 0), ("What", 60), ("Price", 300))]
+    for number in range(4):
+        top = 1.15 + 3.15 * number
+        lines += [line(f"{number}", top + beside, 0)]
+        lines += [line(text, top + at, 60) for at, text in enumerate(["A door with", "two indoor", "monitors"])]
+        lines += [line(f"{number}9.00", top + beside, 300)]
+    assert first_table(lines).cells[1:] == [[f"{n}", "A door with two indoor monitors", f"{n}9.00"] for n in range(4)]
 
 
 def test_cells_that_are_centred_beside_two_lines_are_in_their_row() -> None:

@@ -29,6 +29,7 @@ SPLIT = "\ue01a"
 """The mark between a line of one word that fills its column and the cell's next line: the word may go on there."""
 _NO_SPLIT = re.compile(rf"{SPLIT}(?! [^\W\d_A-ZÀ-Þ])")
 _ROOM, _MANY = 0.45, 5  # least gap between columns, in line heights; in more columns, single words are a paragraph
+_STEP = 0.1  # least extra distance of the lines of two cells, in line heights
 _LOOSE = 0.4  # least gap between words of two columns, in line heights
 _LINES, _PROSE, _FULL, _GOES_ON, _RUNNING = 3, 20, 0.6, 0.4, 0.8
 """The least values for a column of text: lines, characters a line, the median line's width as a share of the column's,
@@ -77,7 +78,8 @@ def _table(rows: Sequence[Sequence[Line]], start: int, end: int) -> TableRows | 
     room = _ROOM * median(cell.height for row in table for cell in row)
     if len(columns) < 2 or any(right[0] - left[1] < room for left, right in pairwise(columns)):
         return None
-    rows_of_cells = _merged([(_in_columns(row, columns), row) for row in table])
+    placed = [_in_columns(row, columns) for row in table]
+    rows_of_cells = _wrapped(placed, columns) or _merged([*zip(map(_texts, placed), table, strict=True)])
     cells = [[_NO_SPLIT.sub("", cell) for cell in row] for row in rows_of_cells]
     if not _is_filled(cells) or _is_list(cells):
         return None
@@ -181,7 +183,7 @@ def _begins_cell(header: Sequence[Line], rows: Sequence[Sequence[Line]]) -> bool
 def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
     gap = min(one.bottom for one in row) - max(one.top for one in other)
     height = max(one.height for one in (*row, *other))
-    return -height < gap < _APART * height
+    return -_LARGER * height < gap < _APART * height
 
 
 def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
@@ -228,16 +230,53 @@ def _overlap(line: Line, column: tuple[float, float]) -> float:
     return min(line.right, column[1]) - max(line.left, column[0])
 
 
-def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> list[str]:
-    texts = [""] * len(columns)
-    for cell in row:
-        for part in _split(cell, columns):
-            over = [_overlap(part, column) for column in columns]
-            # A cell across several columns belongs to the first
-            touched = next((at for at, shared in enumerate(over) if shared > 0), over.index(max(over)))
-            is_full = part.text.isalpha() and part.right > columns[touched][1] - _LOOSE * cell.height
-            texts[touched] = f"{texts[touched]} {part.text}{SPLIT * is_full}".strip()
-    return texts
+def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> list[list[Line]]:
+    """Returns the parts of a row's cells by column. A line of one word that fills its column ends with `SPLIT`."""
+    placed: list[list[Line]] = [[] for _ in columns]
+    for part in (part for cell in row for part in _split(cell, columns)):
+        over = [_overlap(part, column) for column in columns]
+        # A cell across several columns belongs to the first
+        touched = next((at for at, shared in enumerate(over) if shared > 0), over.index(max(over)))
+        is_full = part.text.isalpha() and part.right > columns[touched][1] - _LOOSE * part.height
+        placed[touched].append(part._replace(text=part.text + SPLIT) if is_full else part)
+    return placed
+
+
+def _texts(row: Sequence[Sequence[Line]]) -> list[str]:
+    return [" ".join(part.text for part in parts) for parts in row]
+
+
+def _wrapped(rows: Sequence[list[list[Line]]], columns: Sequence[tuple[float, float]]) -> list[list[str]]:
+    """Returns the rows' cells if the distances of lines show which belong to one cell: the lines of a cell run on, to
+    the column's edge, and are closer than those of two cells. Returns [] if they do not, and if rules part the rows."""
+    by_column = [sorted(chain(*parts), key=lambda one: -one.bottom) for parts in zip(*rows, strict=True)]
+    steps = [one.bottom - other.bottom for parts in by_column for one, other in pairwise(parts)]
+    height = median(part.height for parts in by_column for part in parts)
+    most = min((step for step in steps if step > height / 2), default=0.0) + _STEP * height
+    blocks: list[tuple[int, list[Line]]] = []  # each cell, with its column
+    for at, parts in enumerate(by_column):
+        for number, part in enumerate(parts):
+            blocks += [(at, [])] if not number or parts[number - 1].bottom - part.bottom > most else []
+            blocks[-1][1].append(part)
+    pairs = [(columns[at][1], *pair) for at, block in blocks for pair in pairwise(block)]
+    n_full = sum(one.right + other.words[0].right - other.words[0].left > edge for edge, one, other in pairs)
+    n_lower = sum(other.text[:1].islower() for _, _, other in pairs)
+    if not pairs or n_full < _RUNNING * len(pairs) or n_lower < _GOES_ON * len(pairs):
+        return []
+    made: list[list[list[Line]]] = []
+    end = 0.0
+    for at, block in sorted(blocks, key=lambda one: -one[1][0].top):
+        top, bottom = block[0].top - height / 4, block[-1].bottom + height / 4
+        if not made or top <= end:
+            made.append([[] for _ in columns])
+            end = bottom
+        if made[-1][at]:
+            return []
+        made[-1][at], end = block, min(end, bottom)
+    has_rules = len({part.band for parts in by_column for part in parts}) > 1
+    counts = [[*map(len, filter(None, row))] for row in made]  # of the lines of each cell
+    are_rows = any(len({*some}) == 1 < some[0] for some in counts) or min(map(len, counts[:2])) < 2
+    return [] if has_rules or len(made) < 3 or are_rows else [*map(_texts, made)]
 
 
 def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:

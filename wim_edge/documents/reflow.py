@@ -68,7 +68,7 @@ def _with_whole_words(texts: list[str]) -> list[str]:
         is_word = "".join(parts).casefold() in words and words.isdisjoint(map(str.casefold, parts[1:]))
         return ("" if is_word else " ").join(parts)
 
-    return [_MAY_BE_WORD.sub(whole, text) for text in texts]
+    return [_MAY_BE_WORD.sub(whole, text) if SPLIT in text else text for text in texts]
 
 
 def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]]) -> list[Sequence[Line]]:
