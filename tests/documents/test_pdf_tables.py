@@ -49,6 +49,17 @@ def test_rows_that_stand_apart_may_have_cells_of_several_lines_in_the_middle_of_
     ]
 
 
+@pytest.mark.parametrize(("left", "fees"), [(110, 0), (60, 0), (110, 1), (60, 1)])
+def test_labels_above_several_columns_begin_with_them_or_are_centred_over_them(left: int, fees: int) -> None:
+    lines = [line(text, fees, at) for text, at in (("Fees", 0), ("2024", left), ("2025", left + 200)) if fees or at]
+    lines = [line("Fees", 0.75, 0) if fees else line("Fees", 0, 0), *[one for one in lines if one.text != "Fees"]]
+    for row, texts in enumerate(("Adult Child Adult Child", "3 2 4 3", "5 4 6 5"), fees + 1):
+        lines += [line(text, row, 60 + 100 * at) for at, text in enumerate(texts.split())]
+        lines += [line("Swim", row, 0)] * (row > fees + 1)
+    rows = [["Fees", "2024", "", "2025", ""], ["", "Adult", "Child", "Adult", "Child"], ["Swim", *"3243"]]
+    assert first_table(lines).cells[:3] == rows
+
+
 @pytest.mark.parametrize("beside", [0, 1, 2])
 def test_cells_that_wrap_are_in_their_row_where_rows_are_hardly_farther_apart_than_lines(beside: float) -> None:
     lines = [line(cell, 0, left) for cell, left in (("Pos", 0), ("What", 60), ("Price", 300))]

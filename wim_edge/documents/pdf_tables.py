@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, pairwise
+from itertools import chain, combinations, groupby, pairwise, takewhile
+from math import inf
 from statistics import median, multimode
 
 from wim_edge.documents.pdf_lines import Line, fragments, line_of, rows_of
@@ -29,6 +30,7 @@ SPLIT = "\ue01a"
 """The mark between a line of one word that fills its column and the cell's next line: the word may go on there."""
 _NO_SPLIT = re.compile(rf"{SPLIT}(?! [^\W\d_A-ZÀ-Þ])")
 _ROOM, _MANY = 0.45, 5  # least gap between columns, in line heights; in more columns, single words are a paragraph
+_LEVELS, _SPREAD = 3, 12  # the most lines of a header, and columns below its upper lines
 _STEP = 0.1  # least extra distance of the lines of two cells, in line heights
 _LOOSE = 0.4  # least gap between words of two columns, in line heights
 _LINES, _PROSE, _FULL, _GOES_ON, _RUNNING = 3, 20, 0.6, 0.4, 0.8
@@ -79,8 +81,14 @@ def _table(rows: Sequence[Sequence[Line]], start: int, end: int) -> TableRows | 
     if len(columns) < 2 or any(right[0] - left[1] < room for left, right in pairwise(columns)):
         return None
     placed = [_in_columns(row, columns) for row in table]
-    rows_of_cells = _wrapped(placed, columns) or _merged([*zip(map(_texts, placed), table, strict=True)])
-    cells = [[_NO_SPLIT.sub("", cell) for cell in row] for row in rows_of_cells]
+    if len(placed) > 3 and not any(one and (above or below) for above, one, below in zip(*placed[:3], strict=True)):
+        placed[:2] = [[one or other for one, other in zip(*placed[:2], strict=True)]]  # labels between two lines
+        table = [[*table[0], *table[1]], *table[2:]]
+    upper = [_spread(row, below, columns) for row, below in pairwise(placed[:_LEVELS])]
+    upper = [*takewhile(bool, upper)]
+    rest = placed[len(upper) :]
+    rows_of_cells = _wrapped(rest, columns) or _merged([*zip(map(_texts, rest), table[len(upper) :], strict=True)])
+    cells = [[_NO_SPLIT.sub("", cell) for cell in row] for row in [*map(_texts, upper), *rows_of_cells]]
     if not _is_filled(cells) or _is_list(cells):
         return None
     weight, below = (min([cell.weight for cell in row]) for row in table[:2])
@@ -211,7 +219,8 @@ def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
     is_filled = any(len(row) == len(apart) and min(map(_overlap, row, apart)) > 0 for row in rows)
     if is_filled and len(apart) > len(columns):  # most rows leave a column empty: "Paid out" or "Paid in"
         return apart
-    others = [cell for row in rows if len(row) != usual for cell in row]
+    # The first row's labels may be between the columns over which they are centred
+    others = [cell for row in rows[len(rows[0]) < len(rows[:2][-1]) :] if len(row) != usual for cell in row]
     alone = [(one.left, one.right) for one in others if not any(_overlap(one, column) > 0 for column in columns)]
     return _merge(sorted([*columns, *alone]))
 
@@ -240,6 +249,31 @@ def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> 
         is_full = part.text.isalpha() and part.right > columns[touched][1] - _LOOSE * part.height
         placed[touched].append(part._replace(text=part.text + SPLIT) if is_full else part)
     return placed
+
+
+def _around(column: tuple[float, float], parts: Sequence[Line]) -> tuple[float, float]:
+    return min([column[0], *(part.left for part in parts)]), max([column[1], *(part.right for part in parts)])
+
+
+def _spread(
+    row: list[list[Line]], below: list[list[Line]], columns: Sequence[tuple[float, float]]
+) -> list[list[Line]]:
+    """Returns an upper line of a header, each label in the first of the columns that it is above: it begins with them,
+    or is centred over them. Returns [] if there is no way to have labels above several of the line ``below``."""
+    labels, first, end = [*chain(*row)], int(not row[0]), len(columns)
+    if (row[0] and below[0]) or not 0 < len(labels) < end - first <= _SPREAD:
+        return []
+    columns = [*map(_around, columns, below)]
+    best: tuple[float, Sequence[int]] = inf, ()
+    for cuts in combinations(range(first + 1, end), len(labels) - 1):
+        error = 0.0
+        for one, at, after in zip(labels, (first, *cuts), (*cuts, end), strict=True):
+            left, right = columns[at][0], columns[after - 1][1]
+            is_in = left - one.height < one.left and one.right < right + one.height and all(below[at:after])
+            is_above = is_in if after - at > 1 else _overlap(one, columns[at]) > 0 and not below[at]
+            error += min(abs(one.left + one.right - left - right), 2 * abs(one.left - left)) if is_above else inf
+        best = min(best, (error, (first, *cuts)))
+    return [[labels[best[1].index(at)]] if at in best[1] else [] for at in range(end)] if best[1] else []
 
 
 def _texts(row: Sequence[Sequence[Line]]) -> list[str]:
