@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import groupby, pairwise, takewhile
 from statistics import median
 
-from wim_edge.documents.pdf_lines import APART, SAME_SIZE, Line, fragments, in_blocks, rows_of
-from wim_edge.documents.pdf_tables import SPLIT, TableRows, column_of, columns_at, more_rows, row_cells, table_at
+from wim_edge.documents.pdf_lines import APART, SAME_SIZE, Line, columns_at, fragments, in_blocks, rows_of
+from wim_edge.documents.pdf_tables import SPLIT, TableRows, column_of, more_rows, row_cells, table_at
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.documents.rows import line_of, names_columns, table_text
 from wim_edge.documents.segments import PAGE
