@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, pairwise
 
 from wim_edge.documents.document import DocumentBuilder, letters
 
@@ -136,33 +136,18 @@ def _with_one_header(table: list[Sequence[str]], n_headed: int | None) -> tuple[
 
 
 def _joined(upper: Sequence[str], lower: Sequence[str]) -> list[str]:
-    """Returns the labels that two lines of a header make up, or []. If the file does not state which cells are wide,
-    each upper label must be above several lower ones or none."""
-    if _is_wide(upper):
-        return _below_wide(upper, lower)
-    labels, group, n_groups = list[str](), "", 0
-    if len(upper) > len(lower):
+    """Returns the labels that two lines of a header make up, or []. A wide cell is above filled cells, any other above
+    none. If the file does not state which cells are wide, those are before empty ones that are above filled cells."""
+    above, labels, group = [*upper, *[""] * (len(lower) - len(upper))], list[str](), ""
+    for at in range(1, len(lower) if len(above) == len(lower) and not _is_wide(upper) else 0):
+        if lower[at] and not above[at]:
+            if not _is_wide(above[at - 1 : at]) and (not above[at - 1] or lower[at - 1] in ("", above[at - 1])):
+                return []
+            above[at] = Covered()
+    follows = [*above[1:], ""]
+    if len(above) != len(lower) or not _is_wide(above) or (above[0] and not any(follows)):  # the last: a title
         return []
-    for at, (one, other) in enumerate(zip_longest(upper, lower, fillvalue="")):
-        behind = at + 1 < len(lower) and not any(upper[at + 1 : at + 2]) and bool(lower[at + 1])
-        if one == other != "":  # spans both lines
-            group, other = "", ""
-        elif one and other and behind:  # begins a group
-            group, n_groups = one, n_groups + 1
-        elif one and not other:
-            group = ""
-        elif one or not other or (at and not group):
-            return []
-        labels.append(f"{group} {other}".strip() if other else one)
-    return labels if n_groups else []
-
-
-def _below_wide(upper: Sequence[str], lower: Sequence[str]) -> list[str]:
-    """Returns what `_joined` does of an upper line with wide cells: these are above filled cells, others above none."""
-    labels, group, follows = list[str](), "", [*upper[1:], ""]
-    if len(upper) != len(lower) or (upper[0] and not any(follows)):  # a title
-        return []
-    for one, other, after in zip(upper, lower, follows, strict=True):
+    for one, other, after in zip(above, lower, follows, strict=True):
         group = group if _is_wide([one]) else one
         if not other if _is_wide([one, after]) else one and other not in ("", one):
             return []
