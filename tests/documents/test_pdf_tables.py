@@ -33,6 +33,9 @@ def test_rows_and_columns() -> None:
     # What stands below a cell alone is its rest
     cells = ("Lamp", "of brass, with a", "8.00"), ("", "long chain", "")
     rows = ("Rope", "of hemp", "24.90"), ("Oar", "ash", "9")
+    # No cell has two numbers
+    kinds = [("tea", "pure", "2"), ("", "black", "3"), (), ("rum", "dark", "5"), ("", "light", "6"), ()] * 2
+    assert table(*kinds) == [list(row) for row in kinds if row]
     assert table(*cells, *rows) == [["Lamp", "of brass, with a long chain", "8.00"], *map(list, rows)]
 
 

@@ -233,7 +233,8 @@ def _wrapped(rows: Sequence[list[list[Line]]], columns: Sequence[tuple[float, fl
     pairs = [(columns[at][1], *pair) for at, block in blocks for pair in pairwise(block)]
     n_full = sum(one.right + other.words[0].right - other.words[0].left > edge for edge, one, other in pairs)
     n_lower = sum(other.text[:1].islower() for _, _, other in pairs)
-    if not pairs or n_full < RUNNING * len(pairs) or n_lower < LOWER * len(pairs):
+    has_values = any(_VALUE.match(one.text) and _VALUE.match(other.text) for _, one, other in pairs)
+    if has_values or not pairs or n_full < RUNNING * len(pairs) or n_lower < LOWER * len(pairs):
         return []
     made: list[list[list[Line]]] = []
     end = 0.0
