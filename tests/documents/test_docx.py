@@ -140,20 +140,6 @@ def test_damage_is_a_document_error_or_costs_no_text(tmp_path) -> None:
     assert read_whole > 10
 
 
-def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
-    word = docx.Document()
-    table = word.add_table(6, 3)
-    rows = ["Team Name Room", "Office Anna 12", "_ Ben 14", "Yard Cleo 2", "Total 3 _", "x y z"]
-    for row, texts in zip(table.rows, rows, strict=True):
-        for cell, text in zip(row.cells, texts.split(), strict=True):
-            cell.text = text.strip("_")
-    table.cell(1, 0).merge(table.cell(2, 0))
-    table.cell(4, 1).merge(table.cell(4, 2))
-    assert read("a.docx", saved(word)).text == (
-        "| Team | Name | Room\nOffice | Anna | 12\nOffice | Ben | 14\nYard | Cleo | 2\nTotal | 3 |\nx | y | z"
-    )
-
-
 LOOKS = {
     "Old": ("character", "<w:strike/>", ""), "Older": ("character", "<w:b/>", "Old"),
     "Round": ("character", "", "Round"),
@@ -229,6 +215,16 @@ def test_a_table_that_places_text_is_text(read) -> None:
     rows = "".join(f"<w:tr><w:trPr><w:hidden{how}/></w:trPr><w:tc>{a}</w:tc></w:tr>" for how in ("", ' w:val="0"'))
     document = read("a.docx", body(table(a, b).replace("</w:tbl>", f"{rows}</w:tbl>")))
     assert (document.text, document.notes) == ("a | b\na", ("1 hidden row was left out",))
+
+
+def test_an_unfilled_field_has_no_value(read) -> None:
+    control = "<w:sdt><w:sdtPr>{}</w:sdtPr><w:sdtContent>{}</w:sdtContent></w:sdt>".format
+    field, cell = control("<w:showingPlcHdr/>", run("Click here")), f"<w:tc><w:p>{run('Click here')}</w:p></w:tc>"
+    row = f"<w:tr><w:tc><w:p>{run('Date')}</w:p></w:tc>{control('<w:showingPlcHdr/>', cell)}{cell}</w:tr>"
+    content = f"<w:p>{run('Name:')}{field}{control('', run(' Anna'))}</w:p><w:tbl>{row}</w:tbl>"
+    document = read("a.docx", body(content))
+    assert document.text == "Name: Anna\n\nDate | | Click here"
+    assert document.notes == ("2 unfilled fields were left out",)
 
 
 def field(code: str, result: str) -> str:

@@ -141,6 +141,8 @@ LOOKS = (
     ("<text:p>$450<text:span text:style-name='U'>1</text:span> for 36 m<text:span text:style-name='U'>2</text:span>, "
      "H<text:span text:style-name='L'>2</text:span>O</text:p>", "$450 [1] for 36 m², H₂O", ()),
     ("<text:p><text:ruby>b<text:ruby-text>a</text:ruby-text></text:ruby></text:p>", "b(a)", ()),
+    ("<text:p>Name:<l:content-control xmlns:l='urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0' "
+     "l:showing-place-holder='true'> Click</l:content-control></text:p>", "Name:", ("1 unfilled field was left out",)),
     ("<text:p>wo<office:annotation/>rd</text:p>", "word [a]\n\n[a] ", ()),
 ])  # fmt: skip
 def test_letters_that_are_struck_out_hidden_raised_or_lowered(read, markup: str, text: str, notes: tuple) -> None:
@@ -205,6 +207,9 @@ def test_merged_cells_notes_boxes_and_formulas(read) -> None:
     box = "<draw:frame><draw:text-box><text:p>Closed</text:p></draw:text-box></draw:frame>"
     table = f'<table:table table:name="T">{rows}</table:table>'.replace("900</text:p>", f"900</text:p>{box}")
     assert read("a.ods", file("spreadsheet", table)).text == "Kiel | 700 [1]\nKiel | 900\n\nClosed\n\n[1] net"
+    headed = f"<table:table-header-rows>{cells('quit', 'leave')}</table:table-header-rows>{cells('help', 'read')}"
+    headed = f"<table:table>{headed}</table:table>"
+    assert read("d.ods", file("spreadsheet", headed)).text == "| quit | leave\nhelp | read"
     bare = "".join(f"<table:table-cell office:value-type='{kind}' office:{value}/>" for kind, value in (
         ("date", "date-value='2024-05-03T10:00'"), ("percentage", "value='0.125'"), ("time", "time-value='PT9H30M0S'"),
         ("currency", "value='5' office:currency='EUR'"), ("boolean", "boolean-value='true'")))  # fmt: skip

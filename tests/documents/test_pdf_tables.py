@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.documents.conftest import Read
 from tests.documents.make import pdf, placed
 from tests.documents.test_reflow import line
@@ -31,6 +33,9 @@ def test_rows_and_columns() -> None:
     # What stands below a cell alone is its rest
     cells = ("Lamp", "of brass, with a", "8.00"), ("", "long chain", "")
     rows = ("Rope", "of hemp", "24.90"), ("Oar", "ash", "9")
+    # No cell has two numbers
+    kinds = [("tea", "pure", "2"), ("", "black", "3"), (), ("rum", "dark", "5"), ("", "light", "6"), ()] * 2
+    assert table(*kinds) == [list(row) for row in kinds if row]
     assert table(*cells, *rows) == [["Lamp", "of brass, with a long chain", "8.00"], *map(list, rows)]
 
 
@@ -45,6 +50,28 @@ def test_rows_that_stand_apart_may_have_cells_of_several_lines_in_the_middle_of_
         ["Pos", "What", "Price"],
         *([str(n), "a door with two indoor monitors", f"{n}9.00"] for n in (1, 2)),
     ]
+
+
+@pytest.mark.parametrize(("left", "fees"), [(110, 0), (60, 0), (110, 1), (60, 1)])
+def test_labels_above_several_columns_begin_with_them_or_are_centred_over_them(left: int, fees: int) -> None:
+    lines = [line(text, fees, at) for text, at in (("Fees", 0), ("2024", left), ("2025", left + 200)) if fees or at]
+    lines = [line("Fees", 0.75, 0) if fees else line("Fees", 0, 0), *[one for one in lines if one.text != "Fees"]]
+    for row, texts in enumerate(("Adult Child Adult Child", "3 2 4 3", "5 4 6 5"), fees + 1):
+        lines += [line(text, row, 60 + 100 * at) for at, text in enumerate(texts.split())]
+        lines += [line("Swim", row, 0)] * (row > fees + 1)
+    rows = [["Fees", "2024", "", "2025", ""], ["", "Adult", "Child", "Adult", "Child"], ["Swim", *"3243"]]
+    assert first_table(lines).cells[:3] == rows
+
+
+@pytest.mark.parametrize("beside", [0, 1, 2])
+def test_cells_that_wrap_are_in_their_row_where_rows_are_hardly_farther_apart_than_lines(beside: float) -> None:
+    lines = [line(cell, 0, left) for cell, left in (("Pos", 0), ("What", 60), ("Price", 300))]
+    for number in range(4):
+        top = 1.15 + 3.15 * number
+        lines += [line(f"{number}", top + beside, 0)]
+        lines += [line(text, top + at, 60) for at, text in enumerate(["A door with", "two indoor", "monitors"])]
+        lines += [line(f"{number}9.00", top + beside, 300)]
+    assert first_table(lines).cells[1:] == [[f"{n}", "A door with two indoor monitors", f"{n}9.00"] for n in range(4)]
 
 
 def test_cells_that_are_centred_beside_two_lines_are_in_their_row() -> None:
@@ -102,3 +129,14 @@ def test_where_rules_part_the_rows_each_has_all_lines_between_two_rules(read: Re
     rules = b" ".join(b"40 %d 500 .5 re f" % (750 - below) for below in (5, 35, 53, 83))
     document = read("rooms.pdf", pdf(placed(*cells) + b" ET %s BT" % rules))
     assert document.text.split("\n")[1:] == ["Sun Room | 60 | Up", "Hall | 8 | Up", "Sea Room | 9 | Up"]
+
+
+def test_a_word_that_a_narrow_cell_splits_is_whole_if_the_document_has_it_elsewhere(read: Read) -> None:
+    rows = ("Room Floor Area", "Store Baseme/nt 14", "Hall Ground/floor 4", "Den Gardem/ent 7")
+    cells = [
+        (60 + 100 * column, 60 + 40 * number + 12 * line, text) for number, row in enumerate(rows)
+        for column, cell in enumerate(row.split()) for line, text in enumerate(cell.split("/"))
+    ]  # fmt: skip
+    document = read("rooms.pdf", pdf(placed((60, 20, "The basement is dry."), *cells)))
+    table = "| Room | Floor | Area\nStore | Basement | 14\nHall | Ground floor | 4\nDen | Gardem ent | 7"
+    assert document.text == f"The basement is dry.\n\n{table}"

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, product
 
 import pytest
 
 from tests.documents.conftest import Read
-from tests.documents.make import place_of
+from tests.documents.make import place_of, saved
+from tests.documents.test_opendocument import file as opendocument
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.rows import add_rows, grid, line_of, names_columns, span_of
 from wim_edge.documents.tables import header_above, labelled
+
+docx, openpyxl, pptx = map(pytest.importorskip, ("docx", "openpyxl", "pptx"))
 
 
 def table(rows: Iterable[Sequence[str]], column: int | None = None) -> Document:
@@ -112,16 +117,64 @@ def test_cells_over_rows_stand_in_each(read: Read) -> None:
     )
 
 
-def test_a_header_of_two_lines_of_a_page_is_one(read: Read) -> None:
-    rows = (
-        "<tr><td rowspan=2>Category</td><td colspan=2>Adult</td><td colspan=2>Child</td></tr>"
-        "<tr><td>single</td><td>return</td><td>single</td><td>return</td></tr>"
-        "<tr><td>Foot</td><td>14.50</td><td>26.00</td><td>7.50</td><td>13.00</td></tr>"
-        "<tr><td>Dog</td><td>5.00</td><td>9.00</td><td></td><td></td></tr>"
-    )
-    lines = read("a.html", f"<table>{rows}</table>").text.split("\n")
-    assert lines[0] == "| Category | Adult single | Adult return | Child single | Child return"
-    assert lines[1] == "Foot | 14.50 | 26.00 | 7.50 | 13.00"
+def table_file(kind: str, rows: list[list[str]], merged: list[tuple[int, ...]]) -> bytes:
+    """Returns a table as a file. ``merged``: the first row and column, and the last, of each merged cell."""
+    if kind == "xlsx":
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        for one in merged:
+            book.active.merge_cells(None, *(at + 1 for at in one))
+        return saved(book)
+    if kind in ("docx", "pptx"):
+        made = docx.Document() if kind == "docx" else pptx.Presentation()
+        page = made if kind == "docx" else made.slides.add_slide(made.slide_layouts[6]).shapes
+        table = page.add_table(len(rows), len(rows[0]), *[9] * 4 * (kind == "pptx"))
+        table = table if kind == "docx" else table.table
+        for at, said in enumerate(chain(*rows)):
+            table.cell(*divmod(at, len(rows[0]))).text = said
+        for one in merged:
+            table.cell(*one[:2]).merge(table.cell(*one[2:]))
+        return saved(made)
+    ends = {one[:2]: one[2:] for one in merged}
+    covered = {at for one in merged for at in product(*(range(one[n], one[n + 2] + 1) for n in (0, 1)))} - {*ends}
+    lines = [""] * len(rows)
+    for at, said in (((n, at), said) for n, row in enumerate(rows) for at, said in enumerate(row)):
+        down, across = (1 + end - begin for begin, end in zip(at, ends.get(at, at), strict=True))
+        if at not in covered:
+            lines[at[0]] += f"<td rowspan='{down}' colspan='{across}'><p>{said}</p></td>"
+        elif kind == "odt":
+            lines[at[0]] += "<table:covered-table-cell/>"
+    markup = f"<table><tr>{'</tr><tr>'.join(lines)}</tr></table>"
+    if kind == "html":
+        return markup.encode()
+    names = {"td": "table:table-cell", "tr": "table:table-row", "table": "table:table", "p": "text:p"}
+    markup = re.sub(r"(?<=[</])(td|tr|table|p)(?=[ >])", lambda tag: names[tag[1]], markup)
+    markup = re.sub(r"(row|col)span", lambda one: f"table:number-{one[1].replace('col', 'column')}s-spanned", markup)
+    return opendocument("text", markup)
+
+
+@pytest.mark.parametrize("kind", ["docx", "html", "odt", "pptx", "xlsx"])
+@pytest.mark.parametrize(("table", "merged", "text"), [
+    ("Fees/2024///;/Adult//Child/;/Day/Year/Day/Year;Swim/3/30/2/20;Skate/5/50/4/40", "0020 0104 1112 1314",
+     "| Fees | 2024 Adult Day | 2024 Adult Year | 2024 Child Day | 2024 Child Year\nSwim | 3 | 30 | 2 | 20"),
+    ("Category/Adult//Child/;/single/return/single/return;Foot/14.50/26.00/7.50/13;Dog/5.00/9.00//", "0010 0102 0304",
+     "| Category | Adult single | Adult return | Child single | Child return\nFoot | 14.50 | 26.00 | 7.50 | 13\nDog"),
+    ("Team/Name/Room;Office/Anna/12;/Ben/14;Yard/Cleo/2;Total/3/;x/y/z", "1020 4142",
+     "| Team | Name | Room\nOffice | Anna | 12\nOffice | Ben | 14\nYard | Cleo | 2\nTotal | 3 |\nx | y | z"),
+    ("Week/Early//Late/;/M/T/M/T;18/yes/2/3/4", "0010 0102 0304",
+     "| Week | Early M | Early T | Late M | Late T\n18 | yes"),
+    ("/Prices/;Item/2 m/3 m;Rope/1.20/1.50;Wire/0.80/1.00", "0102", "| Item | Prices 2 m | Prices 3 m\nRope | 1.20"),
+    ("Area/Sales//Note;/2024/2025/;North/1/2/x;/3/4/y", "0010 0102 0313 2030",
+     "| Area | Sales 2024 | Sales 2025 | Note\nNorth | 1 | 2 | x\nNorth | 3 | 4 | y"),
+    ("Day/Early/Noon;Monday/Closed/;Friday/Yoga/Band", "1112", "| Day | Early | Noon\nMonday | Closed |\nFriday"),
+    ("Prices//;Item/Small/Large;Tea/1.20/1.50;Milk/1/2", "0002", "Prices\n\n| Item | Small | Large\nTea | 1.20"),
+    ("Applicant/Name/Anna/;/Street/Mill Road/North;/Town/Kiel/South", "0020 0203", "Applicant | Name | Anna |\nApp"),
+])  # fmt: skip
+def test_wide_and_high_cells_label_what_they_span(read: Read, kind: str, table: str, merged: str, text: str) -> None:
+    rows = [row.split("/") for row in table.split(";")]
+    data = table_file(kind, rows, [tuple(map(int, one)) for one in merged.split()])
+    assert read(f"a.{kind}", data).text.startswith(text)
 
 
 def test_a_first_row_without_headings_names_the_columns_where_the_others_tell(read: Read) -> None:

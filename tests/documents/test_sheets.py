@@ -83,20 +83,6 @@ def test_parts_whose_names_differ_in_capitals_are_read(read) -> None:
     assert (document.title, document.text) == ("The book", read("b.xlsx", SAMPLE).text)
 
 
-def test_a_merged_cell_stands_in_each_of_its_rows(read) -> None:
-    rows = ("Team", "Name", "Room"), ("Office", "Anna", 12), (None, "Ben", 14), ("Yard", "Cleo", 2), (), ("x",)
-    book = workbook(rows)
-    for cells in ("A2:A3", "B4:C4"):
-        book.active.merge_cells(cells)
-    assert read("a.xlsx", saved(book)).text == (
-        "| Team | Name | Room\nOffice | Anna | 12\nOffice | Ben | 14\nYard | Cleo |\n\nx"
-    )
-    book = workbook([("Week", "Early", None, "Late"), (None, "M", "T", "M", "T"), (18, True, 2, 3, 4)])
-    for cells in ("A1:A2", "B1:C1", "D1:E1"):
-        book.active.merge_cells(cells)
-    assert read("b.xlsx", saved(book)).text.startswith("| Week | Early M | Early T | Late M | Late T\n18 | TRUE")
-
-
 @pytest.mark.parametrize("size", [b"A1:B7000", b"A1:A3", b"A1:XFD1048576"])
 def test_a_long_sheet_is_read_to_its_end_whatever_size_it_says(read, size: bytes) -> None:
     members = members_of(saved(workbook([f"part {number}", number] for number in range(7_000))))
@@ -130,6 +116,10 @@ def test_hidden_rows_and_columns_are_left_out_and_those_shown_keep_their_places(
     assert [(place.row, place.cells) for place in places] == [(1, "B1"), (3, "B3"), (4, "B4:C4")]
     book.active.column_dimensions["A"].hidden, book.active.column_dimensions["B"].hidden = False, True
     assert read("b.xlsx", saved(book)).place(0, 20).cells is None, "a column between is hidden"
+    book = workbook([("Item", "All", None, None), (None, "Old", "Low", "High"), ("Tea", 9, 1, 2)])
+    book.active.merge_cells("B1:D1")
+    book.active.column_dimensions["B"].hidden = True
+    assert read("c.xlsx", saved(book)).text == "| Item | All Low | All High\nTea | 1 | 2", "the wide cell is not hidden"
 
 
 def test_struck_out_cells_and_parts_of_cells(read) -> None:

@@ -39,7 +39,7 @@ _IN_LINE = frozenset({"flex", "grid", "inline-flex", "inline-grid"})
 """The values of `display` that put an element on its own line (_BELOW), or its children side by side (_IN_LINE)."""
 _GAPS = dict.fromkeys(_LINES, _LINE) | dict.fromkeys(_BLOCKS, _PARAGRAPH)
 _ITEMS, _FIELDS = frozenset({"ol", "ul", "menu", "dir"}), frozenset({"input", "select", "option"})
-_HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "img", "li", "pre", "table", "tr"}
+_HANDLED = _HEADINGS | _CELLS | _ITEMS | _FIELDS | {"a", "blockquote", "br", "dt", "img", "li", "pre", "table", "tr"}
 _CONTROLS = frozenset({"button", "meter", "progress", "textarea"})  # their edges are seen
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
 """The types of `<input>` that show no filled-in text."""
@@ -73,7 +73,8 @@ class _Writer:
         self._pieces: list[str] = []  # the text of the open paragraph
         self._gap = 0  # 0, _LINE or _PARAGRAPH, before the next text
         self._space = False  # whether a space precedes the next text
-        self._depth = self._pre = self._quoted = self._after_block = 0  # the last: pieces before an inline block's end
+        self._depth = self._pre = self._quoted = 0
+        self._after_block = self._after_term = 0  # pieces before the end of an inline block, of a `<dt>`
         self._left_out = ("", 0)
         """(look, depth) of the element that is being left out; depth 0: none is. The look "dropped" needs no note."""
         self._title: list[str] = []
@@ -234,6 +235,8 @@ class _Writer:
             self._item = ""
         elif tag in _ITEMS and len(self._lists) > 1:
             self._lists.pop()
+        elif tag == "dt":
+            self._after_term = len(self._pieces)
         elif tag == "select":
             self._end_choice()
 
@@ -345,15 +348,15 @@ class _Writer:
             self._add(block)
 
     def _write(self, text: str) -> None:
-        if self._gap == _PARAGRAPH:
+        if self._gap == _PARAGRAPH and not 0 < self._after_term == len(self._pieces):
             self._flush()
-        elif self._pieces and self._gap == _LINE:
+        elif self._pieces and self._gap:
             self._pieces.append("\n")
         elif self._pieces and (self._space or (self._after_mark and text[0].isalnum())):
             self._pieces += [" "] if not self._pieces[-1].endswith(("\n", " ")) else []
         elif self._after_mark and text[0] in "/⁄" and not text[1:2].isalpha():
             self._pieces[-1] = self._numerator
-        self._gap = 0
+        self._gap = self._after_term = 0
         self._space = self._after_mark = False
         if self._item and not self._in_heading and not _LISTED.match(text):
             text = f"{self._item} {text}"
@@ -361,23 +364,20 @@ class _Writer:
         self._pieces.append(text)
 
     def _flush(self) -> None:
-        self._gap = 0
-        self._space = False
+        self._gap, self._space = 0, False
         if not self._pieces:
             return
         self._after_mark, self._decoration = False, ""
         text = "".join(self._pieces).replace("\u00ad", "").strip("\n").rstrip()
         self._pieces.clear()
         if text:
-            if "\n\n\n" in text and not self._pre:
-                text = re.sub(r"\n{3,}", "\n\n", text)
+            text = text if self._pre else re.sub(r"\n{3,}", "\n\n", text)
             self._add(Block(text, self._in_heading, self._quoted))
             self._in_heading = False  # text after an unclosed heading is no heading
 
     def _add(self, block: Block) -> None:
-        table = self._tables[-1] if self._tables else None
-        if table is not None and table.is_in_cell:
-            table.rows[-1][-1].blocks.append(block)
+        if self._tables and self._tables[-1].is_in_cell:
+            self._tables[-1].rows[-1][-1].blocks.append(block)
             return
         if block.is_heading:
             self._draft.mark(section=block.text)

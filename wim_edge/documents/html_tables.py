@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
 from wim_edge.documents.rows import Span, grid, table_text
@@ -59,8 +60,9 @@ class HtmlTable:
             return
         table = grid([[cell.text for cell in row] for row in rows], [[cell.span for cell in row] for row in rows])
         has_heads = any(cell.tag == "th" for row in rows for cell in row)
-        is_headed = {cell.tag for cell in rows[0] if cell.blocks} == {"th"} if has_heads else None
-        yield from (Block(text, False, quoted, True) for text in table_text(table, is_headed))
+        heads = takewhile(lambda row: {cell.tag for cell in row if cell.blocks} == {"th"}, rows)
+        paragraphs = table_text(table, len([*heads]) if has_heads else None)
+        yield from (Block(text, False, quoted, True) for text in paragraphs)
 
 
 def _is_layout(rows: list[list[Cell]]) -> bool:

@@ -14,7 +14,7 @@ from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.formulas import linear
 from wim_edge.documents.number_formats import shown as shown_number
 from wim_edge.documents.numbering import KINDS, written
-from wim_edge.documents.rows import add_shown_rows, repeat_merged
+from wim_edge.documents.rows import Range, add_shown_rows, merge
 from wim_edge.documents.runs import BESIDE, COMMENT, HIDDEN, RAISED, STRUCK, Look, height_of, name_of, shown
 
 CONTENT, _MANIFEST = "content.xml", "META-INF/manifest.xml"
@@ -28,6 +28,7 @@ _COMMENT, _FORMAT = _OFFICE + "annotation", _STYLE + "num-format"
 _CHAPTERS, _OUTLINE, _UNNUMBERED = _TEXT + "outline-style", "Outline", "without a chapter's number"
 _DROPPED = {_TEXT + "tracked-changes", _TABLE + "tracked-changes", _OFFICE + "forms", _TEXT + "number"}
 _LINK, _ID = "{http://www.w3.org/1999/xlink}href", "{http://www.w3.org/XML/1998/namespace}id"
+_PLACEHOLDER = "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}showing-place-holder"
 _SPOKEN = _NAMES % "presentation" + "notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
 _UNSEEN = {f"{_TABLE}display": "false", f"{_TEXT}display": "none", _NAMES % "presentation" + "visibility": "hidden"}
@@ -178,11 +179,11 @@ class _ElementWriter:
         for column in table.iter(f"{_TABLE}table-column"):
             columns += [column] * min(_times(column, "number-columns-repeated"), _COLUMNS - len(columns))
         hidden = {at for at, one in enumerate(columns, 1) if one.get(_VISIBILITY) in _NOT_SHOWN}
-        self._merged: list[tuple[int, int, int]] = []  # for `repeat_merged`
+        self._merged, self._headed = list[Range](), 0
         self._apart = (_NOTE, _COMMENT, *[f"{_DRAW}*"] * is_sheet)  # what is in cells, but not in their texts
         rows = list(self._rows(table, name, columns))
-        repeat_merged(rows, self._merged)
-        add_shown_rows(self._draft, rows, hidden, name, is_sheet=is_sheet)
+        merge(rows, self._merged)
+        add_shown_rows(self._draft, rows, hidden, name, is_sheet, self._headed * is_sheet)
         for one in table.iter(f"{_DRAW}*") if is_sheet else ():
             if next(one.iterancestors(f"{_DRAW}*"), None) is None:  # it lies on the sheet
                 self._add(one, depth + 1)
@@ -193,6 +194,7 @@ class _ElementWriter:
         for row in table.iter(_ROW):
             wanted = _times(row, "number-rows-repeated")
             first, number = number + 1, number + wanted
+            self._headed = number if row.getparent().tag == f"{_TABLE}table-header-rows" else self._headed
             is_hidden, has_text = row.get(_VISIBILITY) in _NOT_SHOWN, any(map(str.strip, row.itertext()))
             has_text = has_text or any(map(_value_of, row))
             if is_hidden and has_text:
@@ -219,8 +221,9 @@ class _ElementWriter:
             look = self._look(cell if cell.get(f"{_TABLE}style-name") else column, {})
             own = [one for one in cell.iter(*_PARAGRAPHS) if next(one.iterancestors(*self._apart), None) is None]
             text = " ".join(self._text(one, [], look) for one in own) if own else _value_of(cell)
-            if (down := _times(cell, "number-rows-spanned")) > 1:
-                self._merged.append((len(cells) + 1, number, number + down - 1))
+            down, across = (_times(cell, f"number-{them}-spanned") for them in ("rows", "columns"))
+            if down > 1 or across > 1:
+                self._merged.append((len(cells) + 1, number, len(cells) + across, number + down - 1))
             self._notes["Comments"] += [f"{text}: {self._said(one)}" for one in cell.iterfind(_COMMENT)]
             if cell.get(f"{_TABLE}formula") and not text and cell.get(f"{_OFFICE}value-type") is None:
                 cut.add(f"{name}: a formula has no value that was kept")
@@ -247,6 +250,8 @@ class _ElementWriter:
                 mark = f"[{written(len(self._notes['Comments']) + 1, 'lowerLetter')}]"
                 self._notes["Comments"].append(f"{mark} {self._said(child)}")
                 yield mark, COMMENT
+            elif child.get(_PLACEHOLDER) == "true":
+                self._draft.omit("unfilled field")
             elif child.tag == _TEXT + "s":
                 yield " " * min(_times(child, "c", _TEXT), _COLUMNS), name
             elif child.tag == _DRAW + "frame" and (formula := self._formula(child)):

@@ -26,6 +26,12 @@ _LARGER, _HEAVIER, _ALIKE = 1.2, 1.2, 0.05
 """The least size and weight of a heading relative to body text, and the tolerance between sizes that count as equal."""
 _LONGEST, _LINES, _BODY = 120, 3, 40
 """The most characters and lines of a heading, and the least characters of a line of text below it."""
+_ROWS, _TRIED, _FEWER = 1000, 100, 60
+"""The most rows of a table or of columns of text. After ``_TRIED`` rows of a page began no table, it is ``_FEWER``."""
+CLOSE = 0.4  # widest gap in a cell, or in a column of text, in line heights
+_FEWEST, _SENTENCE, _FULL, LOWER, RUNNING = 3, 20, 0.6, 0.4, 0.8
+"""The least values for a column of text: lines, characters a line, the median line's width as a share of the column's,
+and the share of lines that begin in lower case; for running text, also the share of full lines."""
 _TIMES = 3  # a title on at least this many pages is a running head
 _NUMBER, _NO_HEADING = re.compile(r"(?:\w{1,9}\.?\s)?[\d.]*"), re.compile(r"[.!,;:。，；：]$|(?:\.\s?){4}")
 
@@ -187,6 +193,74 @@ def rows_of(lines: Iterable[Line]) -> list[list[Line]]:
             rows.insert(at, [line])
             spans[id(rows[at])] = [(line.left, line.right)]
     return rows
+
+
+def columns_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> tuple[int, list[Line]] | None:
+    """Returns (index after the last row, lines column by column) of the columns of text that begin at ``rows[start]``,
+    or None. A wide gap, or a line across all, ends them. ``n_tried``: how many rows above began no table."""
+    first = [cell for row in rows[start : start + 2] for cell in row]
+    if len(rows[start]) < 2 or 2 * sum(len(cell.text) for cell in first) < _SENTENCE * len(first):  # figures, quickly
+        return None
+    columns, end = [(cell.left, cell.right) for cell in rows[start]], start + 1
+    for above, row in pairwise(rows[start : start + most_rows(n_tried)]):
+        is_across = len(row) == 1 and sum(overlap(row[0], column) > 0 for column in columns) > 1
+        if is_across or row[0].bottom > above[0].top or gap(above, row) >= CLOSE:
+            break
+        columns = merge(sorted([*columns, *((cell.left, cell.right) for cell in row)]))
+        end += 1
+    texts = [[[cell for cell in row if overlap(cell, column) > 0] for row in rows[start:end]] for column in columns]
+    texts = [[*filter(None, text)] for text in texts]
+    # A box beside running text has lines of their own; a table's text runs on over fewer rows than it has
+    are_lines = (2 * sum(line[0].text[:1].isupper() for line in text) > len(text) or _runs_on(text) for text in texts)
+    is_beside = 2 * min(map(len, texts)) >= end - start and any(map(_runs_on, texts)) and all(are_lines)
+    if len(columns) < 2 or not (is_beside or all(map(_is_text, texts))):
+        return None
+    return end, [
+        line_of([word for cell in cells for word in cell.words], cells[0].bottom, cells[0].top)
+        for cells in chain(*texts)
+    ]
+
+
+def _is_text(lines: Sequence[Sequence[Line]]) -> bool:
+    """Returns whether a column's lines are text: long, about equally wide, and many begin in lower case."""
+    cells = [cell.text for line in lines for cell in line]
+    widths = [line[-1].right - line[0].left for line in lines]
+    return (
+        len(lines) >= _FEWEST and sum(map(len, cells)) >= _SENTENCE * len(lines)
+        and median(widths) >= _FULL * max(widths)
+        and sum(cell[:1].islower() for cell in cells) >= LOWER * (len(cells) - 1)
+    )
+
+
+def _runs_on(lines: Sequence[Sequence[Line]]) -> bool:
+    """Returns whether a column holds running text: on most lines, the next line's first word would not have fitted."""
+    words, edge = [line[0].words[0] for line in lines[1:]], max(line[-1].right for line in lines)
+    n_full = sum(line[-1].right + word.right - word.left > edge for line, word in zip(lines, words, strict=False))
+    return _is_text(lines) and n_full >= RUNNING * len(words)
+
+
+def merge(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    merged: list[tuple[float, float]] = []
+    for left, right in spans:
+        if merged and left < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], right)
+        else:
+            merged.append((left, right))
+    return merged
+
+
+def overlap(line: Line, column: tuple[float, float]) -> float:
+    return min(line.right, column[1]) - max(line.left, column[0])
+
+
+def gap(above: Sequence[Line], below: Sequence[Line]) -> float:
+    """Returns the gap between two rows, in line heights; 0 if they overlap, as vertically centred cells may."""
+    points = min(one.bottom for one in above) - max(one.top for one in below)
+    return max(0.0, points / max(one.height for one in below))
+
+
+def most_rows(n_tried: int) -> int:
+    return _ROWS if n_tried < _TRIED else _FEWER
 
 
 def in_blocks(lines: Sequence[Line], usual: float = 0.0) -> list[list[Line]]:

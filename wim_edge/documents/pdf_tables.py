@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, pairwise
+from itertools import chain, combinations, groupby, pairwise, takewhile
+from math import inf
 from statistics import median, multimode
 
-from wim_edge.documents.pdf_lines import Line, fragments, line_of, rows_of
+from wim_edge.documents.pdf_lines import CLOSE, LOWER, RUNNING, Line, fragments, gap, merge, most_rows, overlap, rows_of
 
 _MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.)]|\[\d+\]|\d{1,3}(?:\.\d{1,3})+|\d{1,4}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}")
@@ -16,20 +17,21 @@ _NUMBER = re.compile(r"\d{1,4}|[ivxlc]{1,6}")
 _VALUE = re.compile(r"[^\w\s]{0,2}\d")
 _SINGLE = 4
 """The most successive rows with one cell in a table: each continues a cell, or is the title of the rows below."""
-_ROWS, _WIDEST, _TRIED, _FEWER = 1000, 200, 100, 60
-"""The most rows and columns of a table. After ``_TRIED`` rows of a page began no table, ``_FEWER`` is the most rows."""
+_WIDEST = 200  # most columns of a table
 _APART = 2.5  # widest gap between two rows, in line heights
-_CLOSE, _PARTED, _LARGER = 0.4, 0.25, 1.1  # widest gap in a cell, least extra gap between rows, size of a heading
+_PARTED, _LARGER = 0.25, 1.1  # least extra gap between rows, size of a heading
 _CENTRED = 0.3  # least overlap of the rows of a cell's lines and of cells that are centred beside them, in heights
 _LONG = 60  # a row's only cell with this many characters is a paragraph, and not part of the table
 _TITLE = 45
 """The most characters of a row's only cell that is the title of the rows below, and so may cross several columns."""
 _FILLED = 0.55  # least share of a table's cells that are not empty
+SPLIT = "\ue01a"
+"""The mark between a line of one word that fills its column and the cell's next line: the word may go on there."""
+_NO_SPLIT = re.compile(rf"{SPLIT}(?! [^\W\d_A-ZÀ-Þ])")
 _ROOM, _MANY = 0.45, 5  # least gap between columns, in line heights; in more columns, single words are a paragraph
+_LEVELS, _SPREAD = 3, 12  # the most lines of a header, and columns below its upper lines
+_STEP = 0.1  # least extra distance of the lines of two cells, in line heights
 _LOOSE = 0.4  # least gap between words of two columns, in line heights
-_LINES, _PROSE, _FULL, _GOES_ON, _RUNNING = 3, 20, 0.6, 0.4, 0.8
-"""The least values for a column of text: lines, characters a line, the median line's width as a share of the column's,
-and the share of lines that begin in lower case; for running text, also the share of full lines."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,9 @@ def table_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> Ta
     """Returns the table that begins at ``rows[start]``, or None. ``n_tried``: how many rows above began no table."""
     if not 1 < len(rows[start]) <= _WIDEST:
         return None
-    end = _end(rows[: start + (_ROWS if n_tried < _TRIED else _FEWER)], start)
+    end = _end(rows[: start + most_rows(n_tried)], start)
     # Blocks side by side, such as two addresses, may be above a table of other columns
-    apart = next((at for at in range(start + 2, end) if _gap(rows[at - 1], rows[at]) > 1), start)
+    apart = next((at for at in range(start + 2, end) if gap(rows[at - 1], rows[at]) > 1), start)
     is_parted = start < apart and len(rows[start]) <= _MANY
     return _table(rows, start, end) or (_table(rows, start, apart) if is_parted else None)
 
@@ -64,7 +66,7 @@ def _table(rows: Sequence[Sequence[Line]], start: int, end: int) -> TableRows | 
     # A paragraph across columns ends the table
     over = (
         at for at in range(start, end)
-        if len(rows[at]) == 1 and sum(_overlap(rows[at][0], one) > 0 for one in columns) > 1
+        if len(rows[at]) == 1 and sum(overlap(rows[at][0], one) > 0 for one in columns) > 1
         and not (start < at < end - 1 and _names_rows(rows[at], rows[at + 1], usual))
     )  # fmt: skip
     end = next(over, end)
@@ -74,56 +76,20 @@ def _table(rows: Sequence[Sequence[Line]], start: int, end: int) -> TableRows | 
     room = _ROOM * median(cell.height for row in table for cell in row)
     if len(columns) < 2 or any(right[0] - left[1] < room for left, right in pairwise(columns)):
         return None
-    cells = _merged([(_in_columns(row, columns), row) for row in table])
+    placed = [_in_columns(row, columns) for row in table]
+    if len(placed) > 3 and not any(one and (above or below) for above, one, below in zip(*placed[:3], strict=True)):
+        placed[:2] = [[one or other for one, other in zip(*placed[:2], strict=True)]]  # labels between two lines
+        table = [[*table[0], *table[1]], *table[2:]]
+    upper = [_spread(row, below, columns) for row, below in pairwise(placed[:_LEVELS])]
+    upper = [*takewhile(bool, upper)]
+    rest = placed[len(upper) :]
+    rows_of_cells = _wrapped(rest, columns) or _merged([*zip(map(_texts, rest), table[len(upper) :], strict=True)])
+    cells = [[_NO_SPLIT.sub("", cell) for cell in row] for row in [*map(_texts, upper), *rows_of_cells]]
     if not _is_filled(cells) or _is_list(cells):
         return None
     weight, below = (min([cell.weight for cell in row]) for row in table[:2])
     top, bottom = max(cell.top for cell in table[0]), min(cell.bottom for cell in table[-1])
     return TableRows(end, cells, columns, top, bottom, is_headed=weight > below)
-
-
-def columns_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> tuple[int, list[Line]] | None:
-    """Returns (index after the last row, lines column by column) of the columns of text that begin at ``rows[start]``,
-    or None. A large gap, or a line across the columns, ends them. ``n_tried``: as in `table_at`."""
-    first = [cell for row in rows[start : start + 2] for cell in row]
-    if len(rows[start]) < 2 or 2 * sum(len(cell.text) for cell in first) < _PROSE * len(first):  # figures: saves time
-        return None
-    columns, end = [(cell.left, cell.right) for cell in rows[start]], start + 1
-    for above, row in pairwise(rows[start : start + (_ROWS if n_tried < _TRIED else _FEWER)]):
-        is_across = len(row) == 1 and sum(_overlap(row[0], column) > 0 for column in columns) > 1
-        if is_across or row[0].bottom > above[0].top or _gap(above, row) >= _CLOSE:
-            break
-        columns = _merge(sorted([*columns, *((cell.left, cell.right) for cell in row)]))
-        end += 1
-    texts = [[[cell for cell in row if _overlap(cell, column) > 0] for row in rows[start:end]] for column in columns]
-    texts = [[*filter(None, text)] for text in texts]
-    # A box beside running text has lines of their own; a table's text runs on over fewer rows than it has
-    are_lines = (2 * sum(line[0].text[:1].isupper() for line in text) > len(text) or _runs_on(text) for text in texts)
-    is_beside = 2 * min(map(len, texts)) >= end - start and any(map(_runs_on, texts)) and all(are_lines)
-    if len(columns) < 2 or not (is_beside or all(map(_is_text, texts))):
-        return None
-    return end, [
-        line_of([word for cell in cells for word in cell.words], cells[0].bottom, cells[0].top)
-        for cells in chain.from_iterable(texts)
-    ]
-
-
-def _is_text(lines: Sequence[Sequence[Line]]) -> bool:
-    """Returns whether a column's lines are text: long, about equally wide, and many begin in lower case."""
-    cells = [cell.text for line in lines for cell in line]
-    widths = [line[-1].right - line[0].left for line in lines]
-    return (
-        len(lines) >= _LINES and sum(map(len, cells)) >= _PROSE * len(lines)
-        and median(widths) >= _FULL * max(widths)
-        and sum(cell[:1].islower() for cell in cells) >= _GOES_ON * (len(cells) - 1)
-    )
-
-
-def _runs_on(lines: Sequence[Sequence[Line]]) -> bool:
-    """Returns whether a column holds running text: on most lines, the next line's first word would not have fitted."""
-    words, edge = [line[0].words[0] for line in lines[1:]], max(line[-1].right for line in lines)
-    n_full = sum(line[-1].right + word.right - word.left > edge for line, word in zip(lines, words, strict=False))
-    return _is_text(lines) and n_full >= _RUNNING * len(words)
 
 
 def _is_filled(cells: Sequence[Sequence[str]]) -> bool:
@@ -163,31 +129,31 @@ def _end(rows: Sequence[Sequence[Line]], start: int) -> int:
 
 def _stands_above(line: Line, table: Sequence[Sequence[Line]]) -> bool:
     """Returns whether ``line``, below a table, is the next heading: larger than the table's rows, or farther off."""
-    usual = median([0.0, *(_gap(above, below) for above, below in pairwise(table))])
+    usual = median([0.0, *(gap(above, below) for above, below in pairwise(table))])
     heights = median(cell.height for row in table for cell in row)
-    return _gap(table[-1], [line]) > usual + _CLOSE or line.height > _LARGER * heights
+    return gap(table[-1], [line]) > usual + CLOSE or line.height > _LARGER * heights
 
 
 def _begins_cell(header: Sequence[Line], rows: Sequence[Sequence[Line]]) -> bool:
     """Returns whether ``rows[0]`` is the first line of a cell that continues in ``rows[1]``, beside other cells."""
     _, below = (*rows, ())[:2]
-    return len(below) == len(header) and below[0].text[:1].islower() and _gap(*rows) < _CLOSE
+    return len(below) == len(header) and below[0].text[:1].islower() and gap(*rows) < CLOSE
 
 
 def _follows(row: Sequence[Line], other: Sequence[Line]) -> bool:
-    gap = min(one.bottom for one in row) - max(one.top for one in other)
+    space = min(one.bottom for one in row) - max(one.top for one in other)
     height = max(one.height for one in (*row, *other))
-    return -height < gap < _APART * height
+    return -_LARGER * height < space < _APART * height
 
 
 def _is_rest(row: Sequence[Line], other: Sequence[Line]) -> bool:
     """Returns whether ``other``, a row of one cell, continues a cell of ``row`` (the first in lower case, or if no rule
     is between them)."""
-    gap = min(one.bottom for one in row) - other[0].top
+    space = min(one.bottom for one in row) - other[0].top
     is_open = other[0].text[:1].islower() or 0 < other[0].band == row[0].band
     behind = sorted(row, key=lambda one: one.left)[len(row) > 1 and not is_open :]
     is_below = any(abs(one.left - other[0].left) < other[0].height / 2 for one in behind)
-    return len(other) == 1 and ((is_below and gap < _CLOSE * other[0].height) or _overlap_rows(row, other))
+    return len(other) == 1 and ((is_below and space < CLOSE * other[0].height) or _overlap_rows(row, other))
 
 
 def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
@@ -200,39 +166,90 @@ def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
         (min(left for left, _ in spans[at::usual]), max(right for _, right in spans[at::usual])) for at in range(usual)
     ]
     if any(left[1] > right[0] for left, right in pairwise(columns)):
-        columns = _merge(sorted(spans))
-    apart = _merge(sorted((cell.left, cell.right) for row in rows for cell in row))
-    is_filled = any(len(row) == len(apart) and min(map(_overlap, row, apart)) > 0 for row in rows)
+        columns = merge(sorted(spans))
+    apart = merge(sorted((cell.left, cell.right) for row in rows for cell in row))
+    is_filled = any(len(row) == len(apart) and min(map(overlap, row, apart)) > 0 for row in rows)
     if is_filled and len(apart) > len(columns):  # most rows leave a column empty: "Paid out" or "Paid in"
         return apart
-    others = [cell for row in rows if len(row) != usual for cell in row]
-    alone = [(one.left, one.right) for one in others if not any(_overlap(one, column) > 0 for column in columns)]
-    return _merge(sorted([*columns, *alone]))
+    # The first row's labels may be between the columns over which they are centred
+    others = [cell for row in rows[len(rows[0]) < len(rows[:2][-1]) :] if len(row) != usual for cell in row]
+    alone = [(one.left, one.right) for one in others if not any(overlap(one, column) > 0 for column in columns)]
+    return merge(sorted([*columns, *alone]))
 
 
-def _merge(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    merged: list[tuple[float, float]] = []
-    for left, right in spans:
-        if merged and left < merged[-1][1]:
-            merged[-1] = merged[-1][0], max(merged[-1][1], right)
-        else:
-            merged.append((left, right))
-    return merged
+def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> list[list[Line]]:
+    """Returns the parts of a row's cells by column. A line of one word that fills its column ends with `SPLIT`."""
+    placed: list[list[Line]] = [[] for _ in columns]
+    for part in (part for cell in row for part in _split(cell, columns)):
+        over = [overlap(part, column) for column in columns]
+        # A cell across several columns belongs to the first
+        touched = next((at for at, shared in enumerate(over) if shared > 0), over.index(max(over)))
+        is_full = part.text.isalpha() and part.right > columns[touched][1] - _LOOSE * part.height
+        placed[touched].append(part._replace(text=part.text + SPLIT) if is_full else part)
+    return placed
 
 
-def _overlap(line: Line, column: tuple[float, float]) -> float:
-    return min(line.right, column[1]) - max(line.left, column[0])
+def _around(column: tuple[float, float], parts: Sequence[Line]) -> tuple[float, float]:
+    return min([column[0], *(part.left for part in parts)]), max([column[1], *(part.right for part in parts)])
 
 
-def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> list[str]:
-    texts = [""] * len(columns)
-    for cell in row:
-        for part in _split(cell, columns):
-            over = [_overlap(part, column) for column in columns]
-            # A cell across several columns belongs to the first
-            touched = next((at for at, shared in enumerate(over) if shared > 0), over.index(max(over)))
-            texts[touched] = f"{texts[touched]} {part.text}".strip()
-    return texts
+def _spread(
+    row: list[list[Line]], below: list[list[Line]], columns: Sequence[tuple[float, float]]
+) -> list[list[Line]]:
+    """Returns an upper line of a header, each label in the first of the columns that it is above: it begins with them,
+    or is centred over them. Returns [] if there is no way to have labels above several of the line ``below``."""
+    labels, first, end = [*chain(*row)], int(not row[0]), len(columns)
+    if (row[0] and below[0]) or not 0 < len(labels) < end - first <= _SPREAD:
+        return []
+    columns = [*map(_around, columns, below)]
+    best: tuple[float, Sequence[int]] = inf, ()
+    for cuts in combinations(range(first + 1, end), len(labels) - 1):
+        error = 0.0
+        for one, at, after in zip(labels, (first, *cuts), (*cuts, end), strict=True):
+            left, right = columns[at][0], columns[after - 1][1]
+            is_in = left - one.height < one.left and one.right < right + one.height and all(below[at:after])
+            is_above = is_in if after - at > 1 else overlap(one, columns[at]) > 0 and not below[at]
+            error += min(abs(one.left + one.right - left - right), 2 * abs(one.left - left)) if is_above else inf
+        best = min(best, (error, (first, *cuts)))
+    return [[labels[best[1].index(at)]] if at in best[1] else [] for at in range(end)] if best[1] else []
+
+
+def _texts(row: Sequence[Sequence[Line]]) -> list[str]:
+    return [" ".join(part.text for part in parts) for parts in row]
+
+
+def _wrapped(rows: Sequence[list[list[Line]]], columns: Sequence[tuple[float, float]]) -> list[list[str]]:
+    """Returns the rows' cells if the distances of lines show which belong to one cell: the lines of a cell run on, to
+    the column's edge, and are closer than those of two cells. Returns [] if they do not, and if rules part the rows."""
+    by_column = [sorted(chain(*parts), key=lambda one: -one.bottom) for parts in zip(*rows, strict=True)]
+    steps = [one.bottom - other.bottom for parts in by_column for one, other in pairwise(parts)]
+    height = median(part.height for parts in by_column for part in parts)
+    most = min((step for step in steps if step > height / 2), default=0.0) + _STEP * height
+    blocks: list[tuple[int, list[Line]]] = []  # each cell, with its column
+    for at, parts in enumerate(by_column):
+        for number, part in enumerate(parts):
+            blocks += [(at, [])] if not number or parts[number - 1].bottom - part.bottom > most else []
+            blocks[-1][1].append(part)
+    pairs = [(columns[at][1], *pair) for at, block in blocks for pair in pairwise(block)]
+    n_full = sum(one.right + other.words[0].right - other.words[0].left > edge for edge, one, other in pairs)
+    n_lower = sum(other.text[:1].islower() for _, _, other in pairs)
+    has_values = any(_VALUE.match(one.text) and _VALUE.match(other.text) for _, one, other in pairs)
+    if has_values or not pairs or n_full < RUNNING * len(pairs) or n_lower < LOWER * len(pairs):
+        return []
+    made: list[list[list[Line]]] = []
+    end = 0.0
+    for at, block in sorted(blocks, key=lambda one: -one[1][0].top):
+        top, bottom = block[0].top - height / 4, block[-1].bottom + height / 4
+        if not made or top <= end:
+            made.append([[] for _ in columns])
+            end = bottom
+        if made[-1][at]:
+            return []
+        made[-1][at], end = block, min(end, bottom)
+    has_rules = len({part.band for parts in by_column for part in parts}) > 1
+    counts = [[*map(len, filter(None, row))] for row in made]  # of the lines of each cell
+    are_rows = any(len({*some}) == 1 < some[0] for some in counts) or min(map(len, counts[:2])) < 2
+    return [] if has_rules or len(made) < 3 or are_rows else [*map(_texts, made)]
 
 
 def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
@@ -251,7 +268,7 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
     if _is_ruled(rows):
         bands = [[cells for cells, _ in some] for _, some in groupby(rows, lambda row: row[1][0].band)]
         return [[" ".join(filter(None, lines)) for lines in zip(*band, strict=True)] for band in bands]
-    gaps = [_gap(above, below) for (_, above), (_, below) in pairwise(rows)]
+    gaps = [gap(above, below) for (_, above), (_, below) in pairwise(rows)]
     near, far = min(gaps, default=0.0), max(gaps, default=0.0)
     parted = far - near > _PARTED
     made: list[list[str]] = []
@@ -266,7 +283,7 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
             was_open = not cells[0] and not is_rest and after < middle
         else:
             filled = [number for number, cell in enumerate(cells) if cell]
-            is_rest = before < _CLOSE and (not cells[0] or (at == len(rows) - 1 and cells[0][:1].islower()))
+            is_rest = before < CLOSE and (not cells[0] or (at == len(rows) - 1 and cells[0][:1].islower()))
             is_rest = is_rest and len(filled) == 1 and not cells[filled[0]][:1].isdigit()
             is_rest = is_rest and bool(made) and bool(made[-1][filled[0]])
         is_centred = at > 0 and _overlap_rows(rows[at - 1][1], rows[at][1])
@@ -282,12 +299,6 @@ def _is_ruled(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> bool:
     """Returns whether rules divide a table's rows: they part all rows of which most cells are filled, three or more."""
     full = [row[0].band for cells, row in rows if 2 * sum(map(bool, cells)) > len(cells)]
     return len(full) > 2 and len(full) == len({*full})
-
-
-def _gap(above: Sequence[Line], below: Sequence[Line]) -> float:
-    """Returns the gap between two rows, in line heights; 0 if they overlap, as vertically centred cells may."""
-    gap = min(one.bottom for one in above) - max(one.top for one in below)
-    return max(0.0, gap / max(one.height for one in below))
 
 
 def _overlap_rows(above: Sequence[Line], below: Sequence[Line]) -> bool:
@@ -316,7 +327,7 @@ def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]],
     rows, n_lines = [], 0
     for row in rows_of(lines):
         cells = row_cells(row)
-        if len(cells) != len(table.columns) or min(map(_overlap, cells, table.columns)) <= 0:
+        if len(cells) != len(table.columns) or min(map(overlap, cells, table.columns)) <= 0:
             break
         rows.append([cell.text for cell in cells])
         n_lines += len(row)
@@ -325,7 +336,7 @@ def more_rows(lines: Sequence[Line], table: TableRows) -> tuple[list[list[str]],
 
 def column_of(line: Line, columns: Sequence[tuple[float, float]]) -> int | None:
     """Returns the index of the column that a line is in; None if it is in several or none."""
-    over = [at for at, column in enumerate(columns) if _overlap(line, column) > 0]
+    over = [at for at, column in enumerate(columns) if overlap(line, column) > 0]
     return over[0] if len(over) == 1 else None
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import groupby, pairwise, takewhile
 from statistics import median
 
-from wim_edge.documents.pdf_lines import APART, SAME_SIZE, Line, fragments, in_blocks, rows_of
-from wim_edge.documents.pdf_tables import TableRows, column_of, columns_at, more_rows, row_cells, table_at
+from wim_edge.documents.pdf_lines import APART, SAME_SIZE, Line, columns_at, fragments, in_blocks, rows_of
+from wim_edge.documents.pdf_tables import SPLIT, TableRows, column_of, more_rows, row_cells, table_at
 from wim_edge.documents.pdf_words import BROKEN
 from wim_edge.documents.rows import line_of, names_columns, table_text
 from wim_edge.documents.segments import PAGE
@@ -28,7 +28,8 @@ _PAGE_NUMBER, _AT_END = (re.compile(one, re.I) for one in (_NUMBER, rf"^{_NUMBER
 _HYPHEN = re.compile(r"[^\W\d_A-ZÀ-Þ]-")
 _BREAK = re.compile(rf"[{BROKEN}](?: (?=\w))?")
 _ENDED = re.compile(r"[.!?:。！？]['\"”’»)\]]*$")
-_DIGITS = re.compile(r"\d+")
+_DIGITS, _WORD = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
+_MAY_BE_WORD = re.compile(rf"(?:[^\W\d_]++{SPLIT} )++[^\W\d_]+")
 _Stretch = list[Line] | TableRows
 _Key = tuple[str, int, int]
 """A possible running head: (text without the page number, that number minus the page's index, place on the page)."""
@@ -52,7 +53,22 @@ def reflow(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]] 
     is_prose = len(widths) >= _FEW and widths[int(_FULL * (len(widths) - 1))] >= _PROSE
     parts = [_stretches(page) for page in (_without_heads(pages, ends) if is_prose and ends else pages)]
     _join_tables(parts, _repeated(pages))
-    return [_BREAK.sub("", _text(page)) for page in parts]
+    return _with_whole_words([_BREAK.sub("", _text(page)) for page in parts])
+
+
+def _with_whole_words(texts: list[str]) -> list[str]:
+    """Returns the texts, with the words that narrow cells split made whole: those that are elsewhere in the texts, and
+    whose further parts are not."""
+    has_split = any(SPLIT in text for text in texts)
+    others = (_MAY_BE_WORD.sub(" ", text) for text in texts if has_split)
+    words = {word.casefold() for text in others for word in _WORD.findall(text)}
+
+    def whole(found: re.Match[str]) -> str:
+        parts = found[0].split(f"{SPLIT} ")
+        is_word = "".join(parts).casefold() in words and words.isdisjoint(map(str.casefold, parts[1:]))
+        return ("" if is_word else " ").join(parts)
+
+    return [_MAY_BE_WORD.sub(whole, text) if SPLIT in text else text for text in texts]
 
 
 def _without_heads(pages: Sequence[Sequence[Line]], ends: Sequence[tuple[float, float]]) -> list[Sequence[Line]]:

@@ -12,7 +12,7 @@ from wim_edge.documents.archive import MALFORMED, SAFE, Archive, is_on
 from wim_edge.documents.document import Document, DocumentBuilder, require
 from wim_edge.documents.drawings import add_shapes
 from wim_edge.documents.number_formats import MAX_FORM, shown
-from wim_edge.documents.rows import add_shown_rows, repeat_merged
+from wim_edge.documents.rows import Range, add_shown_rows, merge
 from wim_edge.documents.runs import STRUCK, height_of, name_of, shown as shown_runs
 from wim_edge.errors import DocumentError
 
@@ -22,7 +22,7 @@ _COLUMNS, _MERGES, _TRUE = 1000, 10_000, ("1", "true")
 _CELLS = 5_000_000
 """The most cells read in a workbook. Empty cells count: a million empty rows may be between two filled cells."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
-_RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})")
+_RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _ROW, _COLUMN, _MERGED, _MARGINS = _PARTS = tuple(_S + tag for tag in ("row", "col", "mergeCell", "headerFooter"))
 _CODE = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])', re.IGNORECASE)
@@ -77,7 +77,7 @@ class _Book:
         self._valueless: list[str] = []
         hidden: set[int] = set()
         rows: list[list[str] | None] = []
-        merged: list[tuple[int, int, int]] = []
+        merged: list[Range] = []
         width = 0
         for _, element in self._etree.iterparse(io.BytesIO(markup), tag=_PARTS, **SAFE):
             if element.tag == _COLUMN and (element.get("hidden") in _TRUE or element.get("width") == "0"):
@@ -85,7 +85,7 @@ class _Book:
                 hidden.update(range(max(1, first), 1 + min(last, _COLUMNS)))
             elif element.tag == _MERGED and len(merged) < _MERGES:
                 if found := _RANGE.fullmatch(element.get("ref", "")):
-                    merged.append((self._column(found[1]), int(found[2]), int(found[3])))
+                    merged.append((self._column(found[1]), int(found[2]), self._column(found[3]), int(found[4])))
             elif element.tag == _MARGINS:
                 parts = (part for one in element for part in re.split("&[LCR]", one.text or ""))
                 self.margins += [_CODE.sub("", part).replace("&&", "&") for part in parts if "&P" not in part]
@@ -102,8 +102,8 @@ class _Book:
                 rows.append(row)
                 self.left -= 1 + width + blank
                 element.clear()
-        repeat_merged(rows, merged)
-        add_shown_rows(self._draft, rows, hidden, title, is_sheet=True)
+        merge(rows, merged)
+        add_shown_rows(self._draft, rows, hidden, title, True)
         if self._valueless:
             many = f"{len(self._valueless):,} formula{'s' * (len(self._valueless) > 1)}"
             self._draft.notes.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import lru_cache
 from itertools import groupby
 from math import inf
@@ -13,7 +13,7 @@ from wim_edge.documents.archive import Archive
 from wim_edge.documents.document import Document, DocumentBuilder
 from wim_edge.documents.drawings import CHART, DIAGRAM, FORMULA, Related, add_drawing, said_in, text_of
 from wim_edge.documents.numbering import integer, written
-from wim_edge.documents.rows import add_rows, repeated
+from wim_edge.documents.rows import add_rows, merge, span_of
 from wim_edge.documents.segments import MONTH
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -66,7 +66,9 @@ def read_pptx(archive: Archive) -> Document:
         named = next((one for one in tree.iterchildren(*_SHAPES) if _holder(one).get("idx", "0") == "0"), None)
         title = [one for one in shapes if one[1] is named]
         draft.mark(page=number, section=said_in(named, lambda _: None) if title else None)
-        for _, shape, _ in title + _ordered([one for one in shapes if one not in title]):
+        rest = [one for one in shapes if one not in title]
+        dates = {at for at, shape, _ in rest if _DATE.fullmatch(said_in(shape, lambda _: None).strip())}
+        for _, shape, _ in title + _ordered(rest, dates):
             _add(draft, shape, lambda one: archive.root(related[one][1]))  # noqa: B023 - called at once
         for kind in filter(parts.__contains__, ("notesSlide", "comments")):
             for said in _remarks(archive.root(parts[kind]), draft.omit):
@@ -120,13 +122,14 @@ def _placed(tree: Any, frame: _Box, inherited: Mapping[str, _Box], depth: int = 
             yield shape, box
 
 
-def _ordered(shapes: list[_Placed], depth: int = 0) -> list[_Placed]:
-    """Returns shapes row by row, or by column if all rows have equally many and the file lists the shapes so."""
+def _ordered(shapes: list[_Placed], dates: Set[int], depth: int = 0) -> list[_Placed]:
+    """Returns shapes row by row, or by column if all rows have equally many and the file lists the shapes so.
+    ``dates``: the places in the file of the shapes that are dates."""
     rows, columns = _bands(shapes, 1), _bands(shapes, 0)
-    for at in range(len(rows) if depth < _DEEP else 0):
-        if found := _timeline(rows, at):
+    for at in range(len(rows) if dates and depth < _DEEP else 0):
+        if found := _timeline(rows, at, dates):
             above, below = ([one for row in part for one in row if one not in found] for part in (rows[:at], rows[at:]))
-            return [*_ordered(above, depth + 1), *found, *_ordered(below, depth + 1)]
+            return [*_ordered(above, dates, depth + 1), *found, *_ordered(below, dates, depth + 1)]
     blocks = [[one for row in block for one in row] for _, block in groupby(rows, key=lambda row: len(_bands(row, 0)))]
     if len(blocks) == 1:
         in_file = sorted((one[0], column) for column, band in enumerate(columns) for one in band)
@@ -134,14 +137,14 @@ def _ordered(shapes: list[_Placed], depth: int = 0) -> list[_Placed]:
         blocks = columns if len(rows) == 1 or n_runs == len(columns) == len(_bands(rows[0], 0)) else rows
     if len(blocks) < 2 or depth == _DEEP:
         return sorted(shapes, key=lambda one: (one[2][1], one[2][0]))
-    return [one for block in blocks for one in _ordered(block, depth + 1)]
+    return [one for block in blocks for one in _ordered(block, dates, depth + 1)]
 
 
-def _timeline(rows: list[list[_Placed]], at: int) -> list[_Placed]:
+def _timeline(rows: list[list[_Placed]], at: int, named: Set[int]) -> list[_Placed]:
     """Returns the shapes of a timeline, each date before its text. Returns [] if a shape in row ``at`` is no date, or
     if the row above, the row below, or both where they are about equally near, have no text of most dates."""
     dates, beside = rows[at], [*rows[max(0, at - 1) : at], *rows[at + 1 : at + 2]]
-    if len(dates) < 2 or not all(_DATE.fullmatch(said_in(one[1], lambda _: None).strip()) for one in dates):
+    if len(dates) < 2 or not all(one[0] in named for one in dates):
         return []
     far = {id(row): abs(_middle(row[0], 1) - _middle(dates[0], 1)) for row in beside}
     beside.sort(key=lambda row: far[id(row)])
@@ -173,11 +176,11 @@ def _bands(shapes: list[_Placed], axis: int) -> list[list[_Placed]]:
 def _add(draft: DocumentBuilder, shape: Any, related: Related) -> None:
     for named in shape.iter(CHART, DIAGRAM):
         add_drawing(draft, named, related)
-    rows: list[list[str]] = []
-    for row in shape.iter(f"{_A}tr"):
-        above = dict(enumerate(rows[-1] if rows else ()))
-        said = [(cell.get("vMerge") in _YES, said_in(cell, draft.omit)) for cell in row.iterchildren(f"{_A}tc")]
-        rows.append([repeated(above.get(at, "")) if below else text for at, (below, text) in enumerate(said)])
+    table = [[*row.iterchildren(f"{_A}tc")] for row in shape.iter(f"{_A}tr")]
+    rows = [["" if one.get("vMerge") in _YES else said_in(one, draft.omit) for one in row] for row in table]
+    for number, row in enumerate(table, 1):
+        spans = [span_of(one.get("rowSpan", ""), one.get("gridSpan", "")) for one in row]
+        merge(rows, [(at, number, at + across - 1, number + down - 1) for at, (down, across) in enumerate(spans, 1)])
     add_rows(draft, rows)
     if shape.tag == _SHAPE:
         lines, holder = [*_lines(shape, draft.omit)], _holder(shape)
