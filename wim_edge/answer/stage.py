@@ -23,7 +23,6 @@ from wim_edge.settings import AUTO
 _OTHER_TOKENIZER = 1.5  # the most tokens of the writer for one token of the reader
 _SUMMED_UP = 6_000  # the most characters of an extract that a model sums up
 _WANTED = 0.65  # nats: of 646 questions for something else, none was above this (docs/choices.md)
-_EVALUATED = 16  # first tokens of a joined passage to evaluate again: much attended to, they must see the text before
 
 
 @dataclass
@@ -316,38 +315,9 @@ class AnswerStage:
         return [*tokenize(BLANK_LINE), *tokenize(piece.heading), *piece.segment.tokens]
 
     def _passages(self, used: Seq[int]) -> Sequence:
-        """Returns a sequence with the prompt's opening and the passages ``used``. In deep reading this is a fork, if
-        the context has room; else the reading's own sequence. Passages with a snapshot, kept in shallow reading, are
-        not evaluated again: the first is restored, the others are joined (`_joined`)."""
-        reading, plan = self.reading, self.reading.plan
-        sequence = reading.cache.sequence
-        passages = [self._passage(index) for index in used]
-        lengths = [len(plan.prefix), *map(len, passages), len(self._question(used))]
-        lengths.append(reading.resolved.settings.answer_tokens)
+        """Returns a sequence with the prompt's opening and the passages ``used``."""
+        reading, passages = self.reading, {index: self._passage(index) for index in used}
+        room = len(self._question(used)) + reading.resolved.settings.answer_tokens
+        n_blank, is_deep = len(reading.model.tokenize(BLANK_LINE)), reading.resolved.pattern.deep
         with reading.clock.stage("answer"):
-            if reading.resolved.pattern.deep and len(sequence) + sum(lengths) + plan.reserved <= reading.context.n_ctx:
-                sequence = sequence.fork(len(plan.prefix))
-            elif used and used[0] in reading.snapshots:
-                sequence.restore(reading.snapshots[used[0]])
-                used, passages = used[1:], passages[1:]
-            else:
-                sequence.truncate(len(plan.prefix))
-            if len(sequence) == len(plan.prefix) and passages:
-                passages[0] = passages[0][len(reading.model.tokenize(BLANK_LINE)) :]
-            for index, passage in zip(used, passages, strict=True):
-                n_tokens = len(plan.segments[index].segment.tokens)
-                rest = max(0, n_tokens - _EVALUATED)
-                again = len(passage) - rest
-                sequence.append(passage[:again])
-                reading.cache.reread_tokens += n_tokens - rest
-                if rest and not self._joined(sequence, index, passage[again:]):
-                    sequence.append(passage[again:])
-                    reading.cache.reread_tokens += rest
-        return sequence
-
-    def _joined(self, sequence: Sequence, index: int, rest: list[int]) -> bool:
-        """Appends a passage's last tokens, ``rest``, from its snapshot, without evaluating them. If that is not
-        possible, appends nothing and returns False."""
-        kept = self.reading.snapshots.get(index)
-        at = len(kept.tokens) - len(rest) if kept else 0
-        return kept is not None and kept.tokens[at:] == tuple(rest) and sequence.append_kept(kept, at)
+            return reading.cache.filled(passages, reading.snapshots, n_blank, room, beside=is_deep)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wim_edge.engine.batches import batches
-from wim_edge.engine.protocols import Context, Sequence
+from wim_edge.engine.protocols import Context, Sequence, Snapshot
 from wim_edge.errors import EngineError
 from wim_edge.library import SavedReading, common_prefix_length
 from wim_edge.reading import events
@@ -18,6 +18,7 @@ from wim_edge.reading.timings import Timings
 
 _SAVE_EVERY, _SAVE_OFTEN = 60.0, 10.0  # seconds between saves; the second in a process that may be killed
 _SAVE_SHARE = 20  # saving takes at most a twentieth of the time
+_EVALUATED = 16  # first tokens of a joined passage to evaluate again: much attended to, they must see the text before
 
 
 @dataclass
@@ -152,6 +153,33 @@ class PromptCache:
             self._held.close()
             self._held = None
 
+    def filled(
+        self, passages: Mapping[int, list[int]], kept: Mapping[int, Snapshot], n_blank: int, room: int, *, beside: bool
+    ) -> Sequence:
+        """Returns a sequence with the opening and ``passages`` (tokens by segment), the first without its ``n_blank``
+        tokens of a blank line. ``beside``: True for a fork beside what is read, if the context has room; else the
+        reading's own sequence. Passages with a snapshot in ``kept`` are not evaluated again: the first is restored, the
+        others are joined. ``room``: the tokens to keep free. Raises Interrupted."""
+        plan, sequence, used = self.plan, self.sequence, list(passages)
+        n_tokens = len(plan.prefix) + sum(map(len, passages.values())) + room + plan.reserved
+        if beside and len(sequence) + n_tokens <= self.context.n_ctx:
+            sequence = sequence.fork(len(plan.prefix))
+        elif used and used[0] in kept:
+            sequence.restore(kept[used.pop(0)])
+        else:
+            sequence.truncate(len(plan.prefix))
+        for index in used:
+            passage = passages[index][n_blank if len(sequence) == len(plan.prefix) else 0 :]
+            length = len(plan.segments[index].segment.tokens)
+            rest = max(0, length - _EVALUATED)
+            again = len(passage) - rest
+            sequence.append(passage[:again])
+            self.reread_tokens += length - rest
+            if rest and not _joined(sequence, kept.get(index), passage[again:]):
+                sequence.append(passage[again:])
+                self.reread_tokens += rest
+        return sequence
+
     def close(self) -> None:
         self.release_restored()
         if self._sequence is not None:
@@ -173,3 +201,10 @@ class PromptCache:
         """Returns the positions, in tokens of the sequence, where the segments of window ``number`` end."""
         sizes = (piece.size for piece in self.plan.windows[number])
         return list(itertools.accumulate(sizes, initial=len(self.plan.prefix)))[1:]
+
+
+def _joined(sequence: Sequence, kept: Snapshot | None, rest: list[int]) -> bool:
+    """Appends a passage's last tokens, ``rest``, from its snapshot, without evaluating them. If that is not possible,
+    appends nothing and returns False."""
+    at = len(kept.tokens) - len(rest) if kept else 0
+    return kept is not None and kept.tokens[at:] == tuple(rest) and sequence.append_kept(kept, at)
