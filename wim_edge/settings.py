@@ -45,8 +45,7 @@ _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _MAX_SEGMENTS = 16
 """The most segments read with ``within`` auto. If none of them answers, later ones seldom do (docs/choices.md)."""
 SHORT = 8
-"""With ``within`` auto, a text of at most this many segments is read whole: a later passage may change what an earlier
-one says, and the rest takes a second."""
+"""The most segments of a text that ``within`` auto reads whole: a later passage may change what an earlier one says."""
 _PATHS = ("templates", "readings")
 _MAX_SMALL_FILE = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses

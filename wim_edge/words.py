@@ -19,6 +19,7 @@ import numpy as np
 from wim_edge.errors import InvalidRequestError
 
 TOKENIZER = "porter unicode61"
+_HELD = 0.5  # the least share of a sentence's words, weighted by rarity, that its passage contains
 _WORD = re.compile(r"\w+")
 _ACCENT = re.compile(r"[\u0300-\u036f]")
 _UNSPACED = re.compile(
@@ -176,3 +177,14 @@ def _tokens_a_word(text: str, least: int, tokenize: Callable[[str], Sequence[int
     """Returns the mean number of tokens of a lower-case word; 0 if there are fewer than ``least`` such words."""
     found = [word for word in _WORD.findall(searchable(text)) if word.isalpha() and word == word.lower()][:_EXAMINED]
     return len(tokenize(f" {' '.join(found)}")) / len(found) if len(found) >= least else 0.0
+
+
+def best_holder(text: str, held: Sequence[set[str]]) -> int | None:
+    """Returns the index of the passage that has most of the text's words. Rare words weigh more. Returns None if no
+    passage has half of the words' total weight. ``held``: each passage's words (`without_endings`)."""
+    counts = Counter(word for words in held for word in words)
+    said = without_endings(text)
+    worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}
+    shares = [sum(worth[word] for word in said & words) for words in held]
+    best = max(shares, default=0.0)
+    return shares.index(best) if best > 0 and best >= _HELD * sum(worth.values()) else None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.reading.mill import MILL, SURE, TABLE, ask
 from wim_edge import Decision, Document, Runtime, Settings, events
-from wim_edge.answer.candidates import MAX_ROWS, WEIGHTS, Terms, key, read_rows
+from wim_edge.answer.candidates import MAX_ROWS, WEIGHTS, Terms, key
 from wim_edge.documents.units import rows
 from wim_edge.reading.pointing import RowRead
 from wim_edge.testing import FakeModel
@@ -66,7 +66,7 @@ def read(text: str) -> list[RowRead]:
         session = runtime._session
         reading = session.reading
         before, live = len(reading.cache.sequence), len(model.contexts[0].live)
-        found = list(read_rows(reading, [(0, row) for row in rows(Document("t", text))]))
+        found = list(reading.read_rows([(0, row) for row in rows(Document("t", text))], 600))
         assert (len(reading.cache.sequence), len(model.contexts[0].live)) == (before, live)
     return found
 

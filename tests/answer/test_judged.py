@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -127,3 +129,23 @@ def test_where_another_passage_answers_differently_both_are_quoted_and_the_answe
         answer = runtime.ask(Document("lease.txt", text), "How much is the rent?")
     assert (answer.status, [one.text for one in answer.quotes[:2]]) == ("unsure", [before, now])
     assert answer.text.index(before) < answer.text.index(now)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("old", "new", "question", "now"), [
+    ("The pool opens at 7:00 on weekdays.", "From 1 May the opening time on weekdays moves from 7:00 to 6:30.",
+     "When does the pool open on weekdays?", "6:30"),
+    ("Adults take 20 mg of the syrup twice a day.", "Correction: the dose for adults is 10 mg, and not 20 mg.",
+     "How much of the syrup do adults take?", "10 mg"),
+    ("The shuttle bus leaves from the north gate.", "The shuttle no longer leaves from the north gate, but from Mill "
+     "Square.", "From where does the shuttle bus leave?", "Mill Square"),
+])  # fmt: skip
+def test_what_a_passage_changes_of_another_is_said_with_both(
+    old: str, new: str, question: str, now: str, model_file: Callable[[str], Path]
+) -> None:
+    rest = "The roof was mended twice, and the garden is open to all in summer. Keys hang in the office. " * 5
+    text = f"# Papers\n\n## General\n\n{old} {rest}\n\n## Changes\n\n{new} {rest}\n"
+    with Runtime(Settings(model=str(model_file("smollm2")), save=False)) as runtime:
+        answer = runtime.ask(Document("papers.md", text), question)
+    assert (answer.status, answer.short) == ("unsure", now)
+    assert [one.text for one in answer.quotes[:2]] == [new, old]

@@ -114,9 +114,30 @@ def candidates_of(
         found = _runs(reading, {**pointed, best.index: again}, units) if again and again.runs else found
     best_first = sorted(units, key=lambda unit: -Terms(unit.passage, -unit.missed, 0.0, 0.0).score)
     near = [(unit, unit.row) for unit in best_first if unit.row][:MAX_ROWS]
-    reads = [*zip(near, read_rows(reading, [(one.index, row) for one, row in near]), strict=False)]
+    reads = [*zip(near, reading.read_rows([(one.index, row) for one, row in near], _LONGEST), strict=False)]
     found += [cell for (unit, _), read in reads for cell in _cells(reading, unit, read)]
+    if found and reading.model.has_adapter:
+        found += _runs(reading, _elsewhere(reading, _ordered(found)[0], pointed, units), units)
     return _ordered(found), max((read.answers for _, read in reads), default=None)
+
+
+def _elsewhere(
+    reading: Reading, best: AnswerCandidate, pointed: Mapping[int, Pointed], units: Seq[_Unit]
+) -> dict[int, Pointed]:
+    """Returns {segment: what the model points at} of a passage that was not chosen but has a sentence with the best
+    candidate's words, and words of the question: it may say that they changed. Reads its paragraph alone."""
+    said, asked = f" {key(best.text)} ", words.without_endings(reading.plan.query)
+    texts = ((unit, best.document.text[unit.start : unit.end]) for unit in units if unit.index not in pointed)
+    holding = [
+        unit for unit, text in texts
+        if unit.row is None and unit.index in reading.ranking.known and said in f" {key(text)} "
+        and reading.plan.document_of(unit.index) is best.document and asked & words.without_endings(text)
+    ]  # fmt: skip
+    if best.row is not None or not holding:
+        return {}
+    likely, room = min(holding, key=lambda unit: unit.missed), reading.free_cells - reading.plan.reserved
+    again = reading.writer.point_again(likely.index, likely.start, likely.end, room, most=1)
+    return {likely.index: again} if again and again.runs else {}
 
 
 def _runs(reading: Reading, pointed: Mapping[int, Pointed], units: Seq[_Unit]) -> list[AnswerCandidate]:
@@ -202,15 +223,6 @@ def _tables(segment: Segment, document: Document) -> list[tuple[int, Table]]:
 
 def _passage(reading: Reading, index: int) -> float:
     return log(max(reading.ranking.relevance(index), _LEAST))
-
-
-def read_rows(reading: Reading, rows: Seq[tuple[int, Row]]) -> Iterator[RowRead]:
-    """Reads each row alone and yields the result. ``rows``: pairs (segment number, row). Stops early if the context has
-    no room for more rows. Raises Interrupted."""
-    plan, tokenize = reading.plan, reading.model.tokenize
-    texts = [[*plan.segments[index].heading_tokens, *tokenize(row.text[:_LONGEST])] for index, row in rows]
-    for fork, (_, row) in zip(reading.alone(texts), rows, strict=False):  # there may not be room for all
-        yield reading.writer.pointer.read_row(fork, row)
 
 
 def introduced(reading: Reading) -> tuple[AnswerCandidate, ...]:

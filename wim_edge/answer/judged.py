@@ -5,6 +5,7 @@ This module also builds the answer that needs no writer: the best candidate, yes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence as Seq
 from dataclasses import dataclass, replace
 from math import log
@@ -28,6 +29,7 @@ _HARDLY = 0.1  # support below which even the nearest passage hardly answers
 _LONG = 8  # a short answer of this many words or more is shown only in its quotation
 _NEAR = 0.08  # a list's item from another passage has at least this share of the best candidate's probability
 _AS_LIKELY = 0.2  # another passage's answer with this share may be right instead
+_BESIDE = (2.0, 3.0)  # nats: in a sentence on a change, new words, or figures, score at most this less than old ones
 _LIKELY, _ALIKE = -1.0, 1.5  # nats: cells that answer alike have at least this log P, and scores less than this apart
 _QUOTED = 100  # the most items of a list that are quoted with their place
 _VERDICT = log(0.2)  # a question asks for yes or no if P(Yes or No) is above this
@@ -51,9 +53,15 @@ class Judged:
     share: float = 1.0
     """P(the best candidate, the list or the verdict is the answer | the documents contain an answer)."""
     other: AnswerCandidate | None = None
-    """Another passage's answer, about as likely, such as a new price; it is quoted second. None without one."""
+    """Another passage's answer, about as likely, or the one that the best candidate changes, such as an old price; it
+    is quoted second. None without one."""
     is_confirmed: bool = False
     """True if a writer is sure of the verdict: the judge alone is not reliable on yes or no (docs/choices.md)."""
+
+    @property
+    def is_change(self) -> bool:
+        """Returns whether the first quotation tells that `other` has changed: it has these words, too."""
+        return self.other is not None and f" {key(self.other.text)} " in f" {key(self.quotes[0].text)} "
 
     @property
     def short(self) -> str:
@@ -125,12 +133,39 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
         listed = introduced(reading)
         if listed and listed[0].share > max(NOT_FOUND, support * share):
             best, items, share = listed[0], listed, listed[0].share
-    other = None if items or verdict or not reading.model.has_adapter else _other(candidates, found)
+    other = None
+    if reading.model.has_adapter and not items and not verdict:
+        best, other = _changed(reading, candidates) or (best, _other(candidates, found))
+        candidates = (best, *(one for one in candidates if one is not best))
     shown = [best, other] if other else [best]
     others = margin_quotes(reading, [index for index in used if all(index != one.index for one in shown)])
     quotes = (*(quote_at(reading, one.index, one.start, one.end) for one in shown), *others)
     evidence = replace(evidence, share=share) if evidence else None
     return Judged(candidates, items, verdict, quotes, evidence, support, share, other)
+
+
+def _changed(reading: Reading, candidates: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, AnswerCandidate] | None:
+    """Returns (newer, older) if one sentence has the best candidate's words and others that may answer, and another
+    sentence has the former alone: "The fee is 20 euros" and "It is raised from 20 to 30 euros". Else None."""
+    old = key(candidates[0].text)
+    has_figures = any(map(str.isdigit, old))
+    prose = [one for one in candidates if one.row is None and any(map(str.isdigit, one.text)) == has_figures]
+    quotes = ((one, quote_at(reading, one.index, one.start, one.end)) for one in prose)
+    said = [(one, key(one.text), f" {key(quoted.text)} ") for one, quoted in quotes if not quoted.header]
+    names = [(one, text) for one, own, text in said if own in old and 2 * len(own) >= len(old)]
+    for newer, own, text in said if candidates[0].row is None else ():
+        is_alike = not has_figures or _shape(own) == _shape(old) or {*own.split()} & {*old.split()}
+        beside = [one.terms.score for one, other in names if other == text]
+        others = [one for one, other in names if f" {own} " not in other]
+        is_near = others and beside and newer.terms.score > max(beside) - _BESIDE[has_figures]
+        if is_near and is_alike and own not in old and old not in own:
+            return newer, others[0]
+    return None
+
+
+def _shape(text: str) -> str:
+    """Returns a text with "0" for each number and "a" for each word: dates and amounts have shapes of their own."""
+    return re.sub(r"[^\W\d]+", "a", re.sub(r"\d+", "0", text))
 
 
 def _other(candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> AnswerCandidate | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence as Seq
 
 from wim_edge.documents import Document, sentences
@@ -12,10 +10,9 @@ from wim_edge.reading import events
 from wim_edge.reading.plan import source_label
 from wim_edge.reading.quotation import on_one_line
 from wim_edge.reading.reading import Reading
-from wim_edge.words import without_endings
+from wim_edge.words import best_holder, without_endings
 
 _ENDS = frozenset(".!?:;。！？…\n\t|)]\"”’»›*_")  # a quotation that ends with or follows these is whole
-_LEAST = 0.5  # the least share of a sentence's words, weighted by rarity, that its passage contains
 
 
 def quote(document: Document, start: int, end: int, header: str = "") -> events.Quote:
@@ -67,14 +64,3 @@ def cite(text: str, passages: Seq[str]) -> tuple[tuple[int, int], ...]:
         if holder is not None:
             found.append((start + len(text[start:end].rstrip()), holder))
     return tuple(found)
-
-
-def best_holder(text: str, held: Seq[set[str]]) -> int | None:
-    """Returns the index of the passage that has most of the text's words. Rare words weigh more. Returns None if no
-    passage has half of the words' total weight. ``held``: each passage's words (`wim_edge.words.without_endings`)."""
-    counts = Counter(word for words in held for word in words)
-    said = without_endings(text)
-    worth = {word: math.log(1 + len(held) / max(1, counts[word])) for word in said}
-    shares = [sum(worth[word] for word in said & words) for words in held]
-    best = max(shares, default=0.0)
-    return shares.index(best) if best > 0 and best >= _LEAST * sum(worth.values()) else None

@@ -17,7 +17,7 @@ from wim_edge.answer.candidates import key
 from wim_edge.answer.judged import Answer
 from wim_edge.answer.quotes import quote
 from wim_edge.documents import Document, Segment, sentences
-from wim_edge.documents.tables import ROW, cells_of, line_spans, tables
+from wim_edge.documents.tables import line_spans, outlines
 from wim_edge.reading import events
 from wim_edge.reading.quotation import bare_lines, on_one_line
 
@@ -49,7 +49,7 @@ def summary(documents: Seq[Document], question: str) -> Answer:
         first = _opening(document, spans)
         title = next(iter(own), document.own_title) or heading or (document.name if len(documents) > 1 else "")
         if not first:
-            columns = _columns(document)
+            columns = outlines(document.text)
             quotes += [quote(document, *header) for header, _ in columns]
             parts += ["\n".join([title, *(line for _, line in columns)]).strip()] if columns else []
             continue
@@ -78,17 +78,6 @@ def _number(title: str) -> str:
     """Returns the section number with which a title begins, such as "3.2"; empty without one."""
     numbering = _NUMBERING.match(title)
     return numbering[0].strip(" .,:()§?") if numbering else ""
-
-
-def _columns(document: Document) -> list[tuple[events.Chars, str]]:
-    """Returns, for each table, the header's range in the text, and a line with the number of rows and the labels."""
-    text, found = document.text, []
-    for table in tables(text):
-        header = text[slice(*table.header)]
-        n_rows = sum(ROW.search(text[start:end]) is not None for start, end in line_spans(text, table.start, table.end))
-        labels = " · ".join(header[slice(*cell)] for cell in cells_of(header))
-        found.append((table.header, f"{n_rows:,} rows: {labels}"))
-    return found
 
 
 def _shown(document: Document, span: events.Chars) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence as Seq
 from dataclasses import dataclass, replace
 
 from wim_edge.answer.judged import UNSURE, Answer, Judged, answer_of, judge, not_found, pointed_answer
-from wim_edge.answer.quotes import best_holder, format_quotes, margin_quotes, quote, quote_at
+from wim_edge.answer.quotes import format_quotes, margin_quotes, quote, quote_at
 from wim_edge.answer.writer import LoadsModel, Writing, agrees, said
 from wim_edge.documents import sentences
 from wim_edge.documents.units import lists_within
@@ -21,7 +21,7 @@ from wim_edge.reading import events
 from wim_edge.reading.generate import Grounding, unsupported
 from wim_edge.reading.reading import Reading
 from wim_edge.support import ANSWERED, NOT_FOUND, Confirmation, logit, sigmoid
-from wim_edge.words import without_endings
+from wim_edge.words import best_holder, without_endings
 
 _OPEN = ("list", "summary", "free")  # kinds of answers of any length
 _ITS_OWN_JUDGE = Confirmation(writer=0.0)  # a model that judged itself is not asked again whether there is an answer
@@ -93,6 +93,8 @@ class Wording:
         the run, the writer sees it and writes again. A writer that `comes_first` gives its own short answer instead."""
         if judged.verdict:
             return self._verdict(judged)
+        if judged.is_change:
+            return pointed_answer(self.reading, judged)
         reading, query = self.reading, self.reading.plan.query
         prompts, own = self.writing.prompts, ""
         with reading.clock.stage("answer"):

@@ -124,3 +124,14 @@ def cells_of(line: str, at: int = 0) -> list[tuple[int, int]]:
 def line_spans(text: str, start: int = 0, stop: int = sys.maxsize) -> Iterator[tuple[int, int]]:
     """Returns the character spans of a text's lines, line feeds included; no other character ends a line."""
     return (line.span() for line in _LINE.finditer(text, start, stop))
+
+
+def outlines(text: str) -> list[tuple[tuple[int, int], str]]:
+    """Returns, for each table of a text, its header's range, and a line with the number of rows and the labels."""
+    found = []
+    for table in tables(text):
+        header = text[slice(*table.header)]
+        n_rows = sum(ROW.search(text[start:end]) is not None for start, end in line_spans(text, table.start, table.end))
+        labels = " · ".join(header[slice(*cell)] for cell in cells_of(header))
+        found.append((table.header, f"{n_rows:,} rows: {labels}"))
+    return found

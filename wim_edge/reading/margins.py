@@ -100,16 +100,17 @@ class MarginWriter:
         self.decoded_tokens += pointed.n_tokens
         return pointed
 
-    def point_again(self, index: int, start: int, end: int, room: int) -> Pointed | None:
+    def point_again(self, index: int, start: int, end: int, room: int, *, most: float = _NEARLY) -> Pointed | None:
         """Points into one paragraph of segment ``index``, read alone: the one around characters ``[start, end)`` of the
-        document. Returns None if it is nearly the whole segment or needs over ``room`` tokens. Raises Interrupted."""
+        document. Returns None if it is over ``most`` of the segment or needs over ``room`` tokens. Raises Interrupted.
+        """
         planned = self.plan.segments[index]
         whole = planned.segment
         left = whole.text.rfind(_BETWEEN, 0, start - whole.start) + 1
         right = whole.text.find(_BETWEEN, end - whole.start)
         text = whole.text[left : right if right >= 0 else len(whole.text)]
         tokens, before = self.model.tokenize(text), [*self.plan.prefix, *planned.heading_tokens]
-        if len(text) >= _NEARLY * len(whole.text) or len(before) + len(tokens) > room:
+        if len(text) > most * len(whole.text) or len(before) + len(tokens) > room:
             return None
         at = whole.start + left
         with self.context.sequence() as sequence:

@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator, Sequence as Seq
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 
+from wim_edge.documents.units import Row
 from wim_edge.engine.protocols import Context, Interrupted, Model, Sequence, Snapshot
 from wim_edge.engine.sampling import Sampler
 from wim_edge.library import SavedReading
@@ -22,7 +23,7 @@ from wim_edge.reading.chat import ChatFormat
 from wim_edge.reading.control import Control, Decision, Policy
 from wim_edge.reading.margins import Margin, MarginWriter
 from wim_edge.reading.plan import Plan, PlannedSegment
-from wim_edge.reading.pointing import Pointed
+from wim_edge.reading.pointing import Pointed, RowRead
 from wim_edge.reading.prompt_cache import PromptCache
 from wim_edge.reading.ranking import Ranking, Similarity
 from wim_edge.reading.relevance import Relevance
@@ -240,6 +241,14 @@ class Reading:
                 stack.enter_context(self.context.adapted())
                 self.context.append_each([(fork, plan.margin_prompt) for fork in forks])
                 yield from forks
+
+    def read_rows(self, rows: Seq[tuple[int, Row]], longest: int) -> Iterator[RowRead]:
+        """Reads rows (segment number, row) alone, up to ``longest`` characters of each, and yields the results. Stops
+        early if the context has no room for more rows. Raises Interrupted."""
+        heads = (self.plan.segments[index].heading_tokens for index, _ in rows)
+        texts = [[*head, *self.model.tokenize(row.text[:longest])] for head, (_, row) in zip(heads, rows, strict=True)]
+        for fork, (_, row) in zip(self.alone(texts), rows, strict=False):
+            yield self.writer.pointer.read_row(fork, row)
 
     def close(self) -> None:
         if self.relevance is not None:

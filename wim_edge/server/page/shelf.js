@@ -112,7 +112,7 @@ export class Shelf {
   made(one, isOneOfSeveral) {
     const open = button("", doing(() => this.open(one.id)), "link");
     const file = one.file.startsWith(`${one.title}.`) ? one.file.slice(one.title.length + 1).toUpperCase() : one.file;
-    const facts = [one.file === one.title ? "" : file, one.pages ? many(one.pages, "page") : `about ${many(Math.ceil(one.chars / 600) * 100, "word")}`];
+    const facts = [one.file === one.title ? "" : file, one.pages ? many(one.pages, "page") : many(Math.ceil(one.chars / 600) * 100, "word")];
     open.append(span(one.title, "name"), span(facts.filter(Boolean).join(" · "), "facts"));
     open.setAttribute("aria-current", one.here);
     open.title = many(one.chars, "character");
