@@ -80,7 +80,7 @@ def record_terminal(path: Path) -> None:
     """Records the terminal output of a real run of `wim-edge ask`."""
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, highlight=False)
     console.print(f'$ wim-edge ask {Path(GPL).name} "{COPY}"', style="bold")
-    display = Live(console, margins=True)
+    display = Live(console)
     # A picture does not move: the live region is drawn once, where the answer begins
     display._live.start = lambda *_, **__: None  # type: ignore[method-assign]
     drawn = False

@@ -275,7 +275,7 @@ def _started(session: QuestionSession) -> events.ReadingStarted:
     return events.ReadingStarted(
         session.model, resolved.pattern.name, tuple(document.name for document in plan.documents), len(plan.segments),
         plan.tokens, reading.context.n_ctx, len(plan.windows) if resolved.pattern.deep else 0,
-        resolved.relevance if resolved.pattern.scores else None, _within(reading), reading.n_read, resolved.why,
+        resolved.relevance if reading.relevance else None, _within(reading), reading.n_read, resolved.why,
         session.judge,
     )  # fmt: skip
 

@@ -35,12 +35,9 @@ def test_json_is_one_event_a_line_and_nothing_else(story: str) -> None:
     assert result.stderr == ""
 
 
-def test_the_answer_alone_or_without_margins(story: str) -> None:
+def test_the_answer_alone(story: str) -> None:
     result = ask("--quiet", story, "Which colour?")
     assert (result.stdout, result.stderr) == ("the answer is blue\n", "")
-    result = ask("--no-margins", story, "Which colour?")
-    assert "margin " not in result.stdout
-    assert "answer: the answer is blue" in result.stdout
 
 
 def test_standard_input() -> None:

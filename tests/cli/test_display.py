@@ -13,9 +13,9 @@ from wim_edge.cli.display import Live, WordWrap
 from wim_edge.testing import FakeModel
 
 
-def shown(width: int, *, margins: bool = True, color: str | None = "standard") -> str:
+def shown(width: int, *, color: str | None = "standard") -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=color, highlight=False)  # type: ignore[arg-type]
-    with Live(console, margins) as display:
+    with Live(console) as display:
         for event in run(FakeModel(reply)):
             display.show(event)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
@@ -30,12 +30,6 @@ def test_live_at_any_width(width: int) -> None:
     assert "○" in text
     assert "Answer" in text
     assert "Sources" in text
-
-
-def test_live_without_margins_shows_none() -> None:
-    text = shown(100, margins=False)
-    assert "note:" not in text
-    assert "the answer is blue" in text
 
 
 LONG = "verylongwordthatfitsnowhere"

@@ -49,7 +49,7 @@ _HELP = """Each question is answered from the documents. "And in 2022?" or "why?
 @display_options
 def ask(
     documents: tuple[str, ...], question: str, library: str | None, stop_after: int | None, as_json: bool, quiet: bool,
-    no_margins: bool, explain: bool, **options: Any,
+    explain: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Ask QUESTION of one or more DOCUMENTs (text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, OpenDocument, RTF, EPUB, CSV,
     e-mail; scans and pictures with the extra ocr; - is standard input).
@@ -84,7 +84,7 @@ def ask(
         while True:
             ask_it = partial(runtime.stream, documents, question, library=library, on_margin=policy, read_on=read_on)
             reading = Interruptible(runtime, ask_it)
-            last = reading.show(display_for(as_json=as_json, quiet=quiet, margins=not no_margins))
+            last = reading.show(display_for(as_json=as_json, quiet=quiet))
             if not (on_screen and library is None and _may_read_on(last) and _ask_to_read_on()):
                 break
             read_on = True
@@ -104,7 +104,7 @@ def ask(
 @save_option
 @display_options
 def chat(
-    documents: tuple[str, ...], library: str | None, as_json: bool, quiet: bool, no_margins: bool, **options: Any
+    documents: tuple[str, ...], library: str | None, as_json: bool, quiet: bool, **options: Any
 ) -> None:
     """Keep the model loaded, and answer questions on the DOCUMENTs, which are read once, or from a library.
 
@@ -152,7 +152,7 @@ def chat(
             reading = Interruptible(runtime, stream)
             last = None
             try:
-                last = reading.show(display_for(as_json=as_json, quiet=quiet, margins=not no_margins))
+                last = reading.show(display_for(as_json=as_json, quiet=quiet))
             except WimEdgeError as error:  # does not end the chat
                 show_error(error)
             asked = reading.asked_as or question

@@ -39,15 +39,15 @@ class Display(AbstractContextManager["Display"]):
         pass
 
 
-def display_for(*, as_json: bool, quiet: bool, margins: bool, stop: str = _STOP) -> Display:
+def display_for(*, as_json: bool, quiet: bool = False, stop: str = _STOP) -> Display:
     """Returns the display that fits the options and standard output. ``stop``: a text that says what Ctrl-C does."""
     if as_json:
         return JsonLines()
     if quiet:
         return AnswerAlone()
     if sys.stdout is not None and sys.stdout.isatty():
-        return Live(Console(highlight=False), margins, stop)
-    return PlainLines(margins)
+        return Live(Console(highlight=False), stop)
+    return PlainLines()
 
 
 class JsonLines(Display):
@@ -67,8 +67,8 @@ class AnswerAlone(Display):
 class PlainLines(Display):
     """A display for pipes and files: margins, answer and sources on standard output, the rest on standard error."""
 
-    def __init__(self, margins: bool) -> None:
-        self._margins, self._several, self._of, self._answering = margins, False, 0, False
+    def __init__(self) -> None:
+        self._several, self._of, self._answering = False, 0, False
 
     def show(self, event: events.Event) -> None:
         for line in event_lines.lines_of(event):
@@ -83,7 +83,7 @@ class PlainLines(Display):
             case events.SegmentRead():
                 where = event_lines.format_place(event, self._several)
                 _write(sys.stderr, f"read segment {event.segment + 1} of {event.of}, {where}, {event.tokens} tokens")
-            case events.MarginJudged() if self._margins:
+            case events.MarginJudged():
                 mark = "relevant so far" if event.relevant else "not relevant"
                 place, sure = event_lines.format_place(event, self._several), event_lines.format_relevance(event)
                 how = ", ".join(filter(None, (place, mark, sure)))
@@ -108,8 +108,8 @@ class Live(Display):
     """A display for a terminal: finished lines, and below them a progress bar and the margin that is being written.
     Text is never parsed as rich's markup, because documents may contain square brackets."""
 
-    def __init__(self, console: Console, margins: bool, stop: str = _STOP) -> None:
-        self.console, self._margins, self._stop = console, margins, stop
+    def __init__(self, console: Console, stop: str = _STOP) -> None:
+        self.console, self._stop = console, stop
         self._by_segments = False
         """True to count progress in segments, because the number of tokens to read is not known."""
         self._progress = self._bar()
@@ -166,7 +166,7 @@ class Live(Display):
             case events.AnswerRevised():
                 self._live.stop()
                 self._print("\nA better passage was found; the answer again", "bold")
-            case events.MarginDelta() if self._margins:
+            case events.MarginDelta():
                 self._writing += event.text
             case events.MarginJudged():
                 self._writing = ""
@@ -182,8 +182,7 @@ class Live(Display):
 
     def _begin(self, event: events.ReadingStarted) -> None:
         self._several = self._several or len(event.documents) > 1
-        legend = self._margins and event.relevance
-        margins = "● relevant to the question (0 to 1), ○ not; " if legend else ""
+        margins = "● relevant to the question (0 to 1), ○ not; " if event.relevance else ""
         self._print(f"{margins}Ctrl-C {self._stop}", "dim")
         self._by_segments = event.within == AUTO or event.read_segments > 0
         within = Within.parse(event.within or ALL)
@@ -200,8 +199,6 @@ class Live(Display):
         self._live.start()
 
     def _margin(self, event: events.MarginJudged) -> None:
-        if not self._margins:
-            return
         sure, place = event_lines.format_relevance(event), event_lines.format_place(event, self._several)
         how = " · ".join(filter(None, (sure, place)))
         text = Text(event_lines.format_margin(event), "" if event.relevant else "dim")

@@ -130,7 +130,6 @@ question_options = together(
 display_options = together(
     events_option,
     click.option("-q", "--quiet", is_flag=True, help="The answer alone."),
-    click.option("--no-margins", is_flag=True, help="Do not show the margins."),
 )
 
 save_option = click.option("--save/--no-save", "save", default=None,

@@ -57,7 +57,7 @@ def read(documents: tuple[str, ...], together: bool, as_json: bool, **options: A
     with open_runtime(settings) as runtime:
         for group in [documents] if together else [(document,) for document in documents]:
             reading = Interruptible(runtime, partial(runtime.read, group), "stopping; what was read is saved")
-            reading.show(display_for(as_json=as_json, quiet=False, margins=False, stop="stops; what was read is saved"))
+            reading.show(display_for(as_json=as_json, stop="stops; what was read is saved"))
             if reading.presses:
                 sys.exit(EXIT_CANCELLED)
 
