@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from wim_edge.cli import terminal
-from wim_edge.cli.runs import RunProgress, tally_failures, tally_scores
+from wim_edge.cli.runs import RunProgress, tally_failures
 from wim_edge.cli.terminal import Progress
+from wim_edge.evaluation.summary import tally_scores
 
 
 def scored(pattern: str, **scores: float) -> Any:

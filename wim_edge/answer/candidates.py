@@ -1,10 +1,5 @@
-"""Candidate answers: words of the passages, each with one score in nats, the weighted sum of its terms.
-
-    passage   log P(the candidate's passage answers) (`wim_edge.reading.ranking`)
-    words     minus the points for rare question words that the candidate's sentence or row lacks and the best one has
-    run       log P(the words | their passage) minus the losses of pointing, or log P(a cell | its row alone)
-    echo      the share of the candidate's words that are in the question: such words are seldom the answer
-    label     for a cell: the number of question words that are in its column's label but not in its row
+"""Candidate answers: words of the passages, each with one score in nats, the weighted sum of its terms
+(docs/how-it-works.md has what each means; `run` is of a cell alone log P(the cell | its row)).
 
 Pointing also takes a loss for missed question words off `run`: they count twice, and the weights were fitted so.
 The probabilities of candidates with equal words in several passages add up. `--explain` prints the terms.
@@ -40,7 +35,7 @@ _LONGEST = 600  # the most characters read of a row or a list
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of a candidate's score, or the weights of the terms (see the module's docstring)."""
+    """The terms of a candidate's score, or the weights of the terms (docs/how-it-works.md)."""
 
     passage: float
     words: float

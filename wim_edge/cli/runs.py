@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import fields
 from functools import partial
@@ -30,7 +30,6 @@ from wim_edge.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from wim_edge.batch.rows import BatchQuestion, Result
-    from wim_edge.evaluation.records import Record
 
 _MAX_SHOWN = 5
 """The maximum number of failures to print; results.jsonl contains all failures."""
@@ -76,16 +75,6 @@ class RunProgress(Progress):
                 click.echo(f"{len(rows)} of {total} asked before", err=True)
             self.start(len(rows))
         self(len(rows), total, self._tally(rows))
-
-
-def tally_scores(metric: str, rows: Iterable[Record]) -> str:
-    """Returns a text with the mean of ``metric``, the main score, for each pattern, in percent."""
-    scores: dict[str, list[float]] = {}
-    for row in rows:
-        if metric in row.scores:
-            scores.setdefault(row.pattern, []).append(row.scores[metric])
-    means = (f"{name} {100 * sum(found) / len(found):.1f}%" for name, found in scores.items())
-    return f"{metric} {', '.join(means)}"
 
 
 def tally_failures(rows: Sequence[Result]) -> str:
@@ -238,6 +227,7 @@ def eval_command(task_name: str, out: Path | None, as_json: bool, report: bool, 
     from wim_edge.evaluation.conditions import parse_conditions
     from wim_edge.evaluation.report import require_matplotlib, rows
     from wim_edge.evaluation.runner import run_task
+    from wim_edge.evaluation.summary import tally_scores
     from wim_edge.evaluation.tasks import TaskOptions, task_named
 
     of_task = {one.name: options.pop(one.name) for one in fields(TaskOptions) if one.name != "seed"}
@@ -277,21 +267,14 @@ def eval_command(task_name: str, out: Path | None, as_json: bool, report: bool, 
 
 
 def _show_figures(summary: dict[str, Any], table: list[list[str]], as_json: bool) -> None:
-    figures = summary.get("patterns") or summary.get("retrievers") or []
-    for found in figures:
-        if found["errors"]:
-            name, first = found.get("pattern") or found["retriever"], found["errors"][0]
-            many = f"{len(found['errors'])} failed and count as wrong"
-            click.echo(f"{name}: {many}; {first['id']}: {first['error']}", err=True)
+    from wim_edge.evaluation.report import failures, fitted
+
+    for line in failures(summary):
+        click.echo(line, err=True)
     if as_json:
         print_json(summary)
         return
     head, *body = table
     print_table(head, body, head[1:], title=f"{summary['task']}, {summary['model']}")
-    for found in figures:
-        for key in ("support", "confirmation"):
-            if (rating := found.get(f"{key}_auroc")) is not None:
-                click.echo(f"# {found['pattern']}: AUROC {rating:.2f} on questions it was not fitted on")
-            if key in found:
-                click.echo(f'[models."{summary["model"]}".{key}]')
-                click.echo("".join(f"{name} = {value}\n" for name, value in found[key].items()))
+    for line in fitted(summary):
+        click.echo(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -257,3 +257,23 @@ def _save(figure: Figure, path: Path) -> Path:
     figure.legend(loc="outside right upper")
     figure.savefig(path, dpi=130, metadata={"Software": None})
     return path
+
+
+def failures(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a line for each pattern or retriever with failed examples: their number, and the first failure."""
+    for found in summary.get("patterns") or summary.get("retrievers") or ():
+        if found["errors"]:
+            name, first = found.get("pattern") or found["retriever"], found["errors"][0]
+            many = f"{len(found['errors'])} failed and count as wrong"
+            yield f"{name}: {many}; {first['id']}: {first['error']}"
+
+
+def fitted(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the weights that were fitted, as lines for models.toml, each after its AUROC on other questions."""
+    for found in summary.get("patterns") or summary.get("retrievers") or ():
+        for key in ("support", "confirmation"):
+            if (rating := found.get(f"{key}_auroc")) is not None:
+                yield f"# {found['pattern']}: AUROC {rating:.2f} on questions it was not fitted on"
+            if key in found:
+                yield f'[models."{summary["model"]}".{key}]'
+                yield "".join(f"{name} = {value}\n" for name, value in found[key].items())

@@ -150,6 +150,16 @@ _RIDGE = 1.0  # on weights of standardized evidence: dozens of questions must no
 _FOLDS, _STEPS, _LEAST = 5, 50, 8
 
 
+def tally_scores(metric: str, rows: Iterable[Record]) -> str:
+    """Returns a text with the mean of ``metric``, the main score, for each pattern, in percent."""
+    scores: dict[str, list[float]] = {}
+    for row in rows:
+        if metric in row.scores:
+            scores.setdefault(row.pattern, []).append(row.scores[metric])
+    means = (f"{name} {100 * sum(found) / len(found):.1f}%" for name, found in scores.items())
+    return f"{metric} {', '.join(means)}"
+
+
 def fitted_weights(records: Sequence[Record]) -> dict[str, Any]:
     """Returns the fitted weights ``support`` and ``confirmation`` by name, as in models.toml, and the AUROC of each.
 
