@@ -56,8 +56,11 @@ def read_docx(archive: Archive, most: int = _CHUNKS) -> Document:
     named = [(kind, member) for kind, member in relations.values() if archive.has(member)]
     parts = {kind: archive.root(member) for kind, member in named if kind in ("styles", "numbering", *_NOTES)}
     margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
-    for root in (body, *parts.values(), *margins):
-        _empty_fields(root, draft.omit)
+    for mark in chain.from_iterable(root.iter(f"{_W}showingPlcHdr") for root in (body, *parts.values(), *margins)):
+        if is_on(mark):
+            draft.omit("unfilled field")
+            for one in mark.getparent().getparent().iter(_TEXT):
+                one.text = ""  # "Click here to enter text" is no value
     chunks = dict([(one, member) for one, (kind, member) in relations.items() if kind == "aFChunk"][:most])
     writer = _BodyWriter(draft, parts, lambda one: _embedded(archive, chunks.pop(one)))
     writer.add(body.find(f"{_W}body"), lambda one: archive.root(relations[one][1]))
@@ -226,14 +229,6 @@ class _BodyWriter:
             elif what := _SWITCHES.get(one.tag):
                 look[what] = is_on(one) or look.get(what, False)
         return look
-
-
-def _empty_fields(root: Any, omit: Callable[[str], object]) -> None:
-    """Removes the placeholders of content controls ("Click here to enter text"), which are no values."""
-    for mark in filter(is_on, root.iter(f"{_W}showingPlcHdr")):
-        omit("unfilled field")
-        for one in mark.getparent().getparent().iter(_TEXT):
-            one.text = ""
 
 
 def _embedded(archive: Archive, member: str) -> Document:

@@ -93,15 +93,8 @@ def _points(series: Any, *kinds: str) -> dict[int, str]:
             form = next((one.text or "" for one in of_kind.iter(f"{_C}formatCode")), "")
             points = list(of_kind.iter(f"{_C}pt"))[:_POINTS]
             places = [(one.get("idx", ""), one.findtext(f"{_C}v") or "") for one in points]
-            return {int(at): _shown(value, form) for at, value in places if at.isdecimal() and len(at) < _DIGITS}
+            return {int(at): shown(value, form) for at, value in places if at.isdecimal() and len(at) < _DIGITS}
     return {}
-
-
-def _shown(value: str, form: str) -> str:
-    try:
-        return shown(float(value), form)
-    except ValueError:
-        return value
 
 
 def _text(element: Any, omit: Callable[[str], object]) -> str:
@@ -116,19 +109,14 @@ def said_in(shape: Any, omit: Callable[[str], object]) -> str:
 
 def text_of(paragraph: Any, omit: Callable[[str], object]) -> str:
     """Returns a paragraph's text without struck-out passages. Calls ``omit`` with the kind of each passage."""
-    runs = list(paragraph.iterchildren(*_RUNS))
-    texts = ["\n" if one.tag == f"{_A}br" else in_font(_font(one), one.findtext(f"{_A}t") or "") for one in runs]
-    texts = [linear(one) if one.tag == FORMULA else text for one, text in zip(runs, texts, strict=True)]
-    return shown_runs(zip(texts, [_look(one.find(f"{_A}rPr")) for one in runs], strict=True), omit)
+    return shown_runs(map(_run, paragraph.iterchildren(*_RUNS)), omit)
 
 
-def _font(run: Any) -> str:
+def _run(run: Any) -> tuple[str, str]:
+    """Returns the (text, look) of a run, a line break, a field or a formula."""
     fonts = run.iterfind(f"{_A}rPr/*[@typeface]")
-    return next((one.get("typeface") for one in fonts if one.tag in (f"{_A}sym", f"{_A}latin")), "")
-
-
-def _look(properties: Any) -> str:
-    if properties is None:
-        return ""
-    is_struck = properties.get("strike", "noStrike") != "noStrike"
-    return name_of({STRUCK: is_struck, **height_of(properties.get("baseline", ""))})
+    font = next((one.get("typeface") for one in fonts if one.tag in (f"{_A}sym", f"{_A}latin")), "")
+    text = linear(run) if run.tag == FORMULA else in_font(font, run.findtext(f"{_A}t") or "")
+    own = getattr(run.find(f"{_A}rPr"), "attrib", {})
+    look = {STRUCK: own.get("strike", "noStrike") != "noStrike", **height_of(own.get("baseline", ""))}
+    return "\n" if run.tag == f"{_A}br" else text, name_of(look)

@@ -177,7 +177,12 @@ class _Writer:
             first = integer(attributes.get("start", ""), next(self._n_items, 1) if step < 0 else 1)
             self._lists.append((kind, first, step))
         elif tag == "li":
-            self._begin_item(attributes)
+            kind, number, step = self._lists[-1]
+            number = integer(attributes.get("value", ""), number)
+            self._lists[-1] = (kind, number + step, step)
+            kind = self._style.list_kind("li", attributes, kind)
+            sign = f"{written(number, kind)}." if kind else "-"
+            self._item = "  " * min(len(self._lists) - 2, _INDENTS) + sign if kind != "none" else ""
         elif tag in _FIELDS:
             self._begin_field(tag, attributes)
 
@@ -211,7 +216,10 @@ class _Writer:
         if self._raised and self._raised[-1][1] > self._depth:
             self._end_raised()
         elif self._decoration:
-            self._drop_twin()
+            text, self._decoration = self._decoration, ""
+            said = "".join(self._pieces[-_NEAR:])
+            if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):  # what follows repeats it
+                self._pieces[-_NEAR:] = [said[: -len(text)].rstrip()]
         if tag == "math":
             self._just_ended = (tag, 0)
         if tag in _APART:
@@ -288,13 +296,6 @@ class _Writer:
         else:
             self._decoration = text
 
-    def _drop_twin(self) -> None:
-        """Drops the text after a decoration if it repeats the decoration."""
-        text, self._decoration = self._decoration, ""
-        said = "".join(self._pieces[-_NEAR:])
-        if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):
-            self._pieces[-_NEAR:] = [said[: -len(text)].rstrip()]
-
     def _begin_field(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Adds the value of an `<input>` to the text. Records a `<select>` or `<option>` for `_end_choice`."""
         if tag != "input":
@@ -321,14 +322,6 @@ class _Writer:
                 self._draft.omit("unchosen option")
             self._pieces[starts[0] :] = [" " * bool(self._pieces[: starts[0]]) + ", ".join(shown)] if shown else []
         self._options = []
-
-    def _begin_item(self, attributes: Mapping[str, str]) -> None:
-        kind, number, step = self._lists[-1]
-        number = integer(attributes.get("value", ""), number)
-        self._lists[-1] = (kind, number + step, step)
-        kind = self._style.list_kind("li", attributes, kind)
-        sign = f"{written(number, kind)}." if kind else "-"
-        self._item = "  " * min(len(self._lists) - 2, _INDENTS) + sign if kind != "none" else ""
 
     def _begin_cell(self, tag: str, attributes: Mapping[str, str]) -> None:
         if not self._tables:

@@ -65,14 +65,10 @@ def add_shown_rows(
         draft.omit("hidden column", f"{name}, {letters(at)}")
     if hidden:
         rows = [row and [cell for at, cell in enumerate(row, 1) if at not in hidden] for row in rows]
-    add_rows(draft, rows, column=_first_column(hidden, rows) if is_sheet else None, headed=headed)
-
-
-def _first_column(hidden: Set[int], rows: Sequence[Sequence[str] | None]) -> int:
-    """Returns the number (from 1) of the first column shown; 0 if a hidden column is between those shown."""
     first = next(at for at in range(1, len(hidden) + 2) if at not in hidden)
     last = max((at for row in rows if hidden and row for at, cell in enumerate(row, first) if cell), default=0)
-    return 0 if any(first < at <= last for at in hidden) else first
+    column = 0 if any(first < at <= last for at in hidden) else first
+    add_rows(draft, rows, column=column if is_sheet else None, headed=headed)
 
 
 def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int]]:

@@ -271,7 +271,9 @@ def _lines(boxes: Sequence[Box]) -> list[Line]:
     for text, left, top, right, bottom, _ in boxes:
         # A hyphen at the end counts as PDFium's, which only breaks the line: few belong to the word
         text = _HYPHEN.sub(BROKEN[0], _LOST_SPACE.sub(" ", text))
-        words, middle, height = _words(text, left, right), -(top + bottom) / 2, bottom - top
+        width = (right - left) / max(1, len(text))  # of a letter: words' places are estimated
+        words = [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
+        middle, height = -(top + bottom) / 2, bottom - top
         if abs(height - usual) <= _LIKE * usual:
             height = usual
         if words:
@@ -281,12 +283,6 @@ def _lines(boxes: Sequence[Box]) -> list[Line]:
     return in_columns([
         line_of([word for piece in row for word in piece.words], row[0].bottom, row[0].top) for row in rows
     ])  # fmt: skip
-
-
-def _words(text: str, left: float, right: float) -> list[Word]:
-    """Returns the words of a text, with places estimated from the text's left and right ends."""
-    width = (right - left) / max(1, len(text))
-    return [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
 
 
 def folder() -> Path:
