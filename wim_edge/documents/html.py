@@ -275,7 +275,11 @@ class _Writer:
         look, _, at, is_link = self._raised.pop()
         if look == _DECORATION:
             self._just_ended = (look, at)
-            self._end_decoration(at)
+            said = " ".join("".join(self._pieces[at:]).split())
+            before = "".join(self._pieces[max(0, at - _NEAR) : at]).rstrip()
+            is_twin = said and before.endswith(said) and not before[: -len(said)][-1:].isalnum()
+            self._pieces[at:] = [] if is_twin else self._pieces[at:]  # it repeats the text before it
+            self._decoration = self._decoration if is_twin else said
             return
         text = "".join(self._pieces[at:])
         said = text.lstrip()
@@ -286,15 +290,6 @@ class _Writer:
         added, self._after_mark = set_off(before, said, look, is_link=is_link)
         self._numerator = blank + set_off(before, said, look, "/", is_link=is_link)[0]
         self._pieces[at:] = [blank + added]
-
-    def _end_decoration(self, at: int) -> None:
-        """Ends a decoration (`aria-hidden`) that began at piece ``at``. Drops one that repeats the text before it."""
-        text = " ".join("".join(self._pieces[at:]).split())
-        before = "".join(self._pieces[max(0, at - _NEAR) : at]).rstrip()
-        if text and before.endswith(text) and not before[: -len(text)][-1:].isalnum():
-            del self._pieces[at:]
-        else:
-            self._decoration = text
 
     def _begin_field(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Adds the value of an `<input>` to the text. Records a `<select>` or `<option>` for `_end_choice`."""

@@ -87,7 +87,8 @@ class _MailWriter:
             value = _NAMED.sub(r'"\2" <\1>', value) if key in _PEOPLE else value
             value = mail.policy.header_fetch_parse(key, value) if 0 < len(value) < _HEADER else value
             headers.append((key, " ".join(str(value).split())))
-            people += _names(value)
+            with suppress(*_DAMAGE, IndexError):
+                people += [one.display_name or one.addr_spec for one in getattr(value, "addresses", ())]
         self.subject = headers[-1][1]
         self.first = self.first or self.subject
         self._people = people
@@ -194,14 +195,6 @@ def _is_text(part: MIMEPart) -> bool:
     """Returns whether a part is text of the mail itself: neither an attached file nor a calendar invitation."""
     is_file = bool(part.get_filename()) or part.get_content_subtype() == "calendar"
     return part.get_content_maintype() == "text" and not is_file
-
-
-def _names(header: Any) -> list[str]:
-    """Returns the display name, or else the address, of each person in an address header; [] for any other header."""
-    try:
-        return [one.display_name or one.addr_spec for one in getattr(header, "addresses", ())]
-    except (*_DAMAGE, IndexError):
-        return []
 
 
 def _text(part: MIMEPart) -> tuple[str, tuple[str, ...]]:

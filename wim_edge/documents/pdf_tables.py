@@ -189,10 +189,6 @@ def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> 
     return placed
 
 
-def _around(column: tuple[float, float], parts: Sequence[Line]) -> tuple[float, float]:
-    return min([column[0], *(part.left for part in parts)]), max([column[1], *(part.right for part in parts)])
-
-
 def _spread(
     row: list[list[Line]], below: list[list[Line]], columns: Sequence[tuple[float, float]]
 ) -> list[list[Line]]:
@@ -201,7 +197,8 @@ def _spread(
     labels, first, end = [*chain(*row)], int(not row[0]), len(columns)
     if (row[0] and below[0]) or not 0 < len(labels) < end - first <= _SPREAD:
         return []
-    columns = [*map(_around, columns, below)]
+    edges = ([column, *((one.left, one.right) for one in parts)] for column, parts in zip(columns, below, strict=True))
+    columns = [(min(left for left, _ in some), max(right for _, right in some)) for some in edges]
     best: tuple[float, Sequence[int]] = inf, ()
     for cuts in combinations(range(first + 1, end), len(labels) - 1):
         error = 0.0

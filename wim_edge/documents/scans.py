@@ -214,7 +214,11 @@ def recognise(
         found.was_tried = not is_stopped()
     finally:
         if keep:
-            _keep(_file(data), found)
+            file, kept = _file(data), [page for number, page in found.pages.items() if number not in found.failed]
+            with suppress(OSError):  # a full disk: it is recognised again
+                file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with replace_file(file, private=True) as part:
+                    part.write_bytes(msgspec.json.encode(_Pages(kept, found.count)))
 
 
 def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[], bool]) -> Generator[bytes]:
@@ -300,11 +304,3 @@ def _file(data: bytes) -> Path:
     """Returns the path at which the pages of a file with these bytes are stored; each engine has its own path."""
     digest, name = hashlib.sha256(data).hexdigest()[:32], engine()
     return folder() / f"{digest}-{name}{version(name) if name == 'rapidocr' else ''}.json"
-
-
-def _keep(file: Path, found: Recognised) -> None:
-    pages = [page for number, page in found.pages.items() if number not in found.failed]
-    with suppress(OSError):  # a full disk: it is recognised again
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with replace_file(file, private=True) as part:
-            part.write_bytes(msgspec.json.encode(_Pages(pages, found.count)))
