@@ -51,7 +51,14 @@ def add_drawing(draft: DocumentBuilder, named: Any, related: Related, *, of_shee
         titles = (_text(one, draft.omit) or " ".join(one.itertext(f"{_C}v")) for one in root.iter(f"{_C}title"))
         draft.paragraph("\n".join(filter(None, titles)))
     elif named.tag == CHART:
-        _add_chart(draft, root)
+        draft.paragraph(_text(root.find(f"{_C}chart/{_C}title"), draft.omit))
+        series = list(root.iter(f"{_C}ser"))[:_SERIES]
+        names = [next((value.text or "" for value in one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
+        values = [_points(one, "val", "yVal") for one in series]
+        of_all = {at: text for one in reversed(series) for at, text in _points(one, "cat", "xVal").items()}
+        places = sorted({*of_all, *(at for one in values for at in one)})
+        rows = [[of_all.get(at, ""), *(one.get(at, "") for one in values)] for at in places]
+        add_rows(draft, [["", *names], *rows] if rows else [])
     else:
         draft.paragraph("\n".join(_points_of(root, draft.omit)))
 
@@ -72,17 +79,6 @@ def _points_of(root: Any, omit: Callable[[str], object]) -> Iterator[str]:
         if text := texts.pop(name, ""):
             yield f"{'  ' * level}- {text}"
         waiting += [(one, level + bool(text)) for one in below.pop(name, ())]
-
-
-def _add_chart(draft: DocumentBuilder, root: Any) -> None:
-    draft.paragraph(_text(root.find(f"{_C}chart/{_C}title"), draft.omit))
-    series = list(root.iter(f"{_C}ser"))[:_SERIES]
-    names = [next((value.text or "" for value in one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
-    values = [_points(one, "val", "yVal") for one in series]
-    of_all = {at: text for one in reversed(series) for at, text in _points(one, "cat", "xVal").items()}
-    places = sorted({*of_all, *(at for one in values for at in one)})
-    rows = [[of_all.get(at, ""), *(one.get(at, "") for one in values)] for at in places]
-    add_rows(draft, [["", *names], *rows] if rows else [])
 
 
 def _points(series: Any, *kinds: str) -> dict[int, str]:

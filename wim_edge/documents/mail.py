@@ -56,11 +56,9 @@ def read_mail(name: str, data: bytes, read: Read, limits: Limits) -> Document:
     """Returns the text of a mail, or of all mails in a mailbox, each a section. ``read``: reads an attachment."""
     draft = DocumentBuilder()
     writer = _MailWriter(draft, name, read, limits)
-    mails = _FROM.split(data)[1:] if data.startswith(b"From ") else []
-    for one in mails:
-        writer.add(_QUOTED_FROM.sub(rb"\1", one))
-    if not mails:
-        writer.add(data)
+    mails = [_QUOTED_FROM.sub(rb"\1", one) for one in _FROM.split(data)[1:]] if data.startswith(b"From ") else []
+    for one in mails or [data]:
+        writer.add(one)
     draft.title = Path(name).stem if mails else writer.first
     return draft.document(name)
 

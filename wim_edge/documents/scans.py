@@ -63,7 +63,23 @@ class ScannedPage(Struct, dict=True):
     @cached_property
     def lines(self) -> list[Line]:
         """The page's lines in reading order."""
-        return _lines(self.boxes)
+        usual = median([box[4] - box[2] for box in self.boxes] or [0.0])
+        pieces = []
+        for text, left, top, right, bottom, _ in self.boxes:
+            # A hyphen at the end counts as PDFium's, which only breaks the line: few belong to the word
+            text = _HYPHEN.sub(BROKEN[0], _LOST_SPACE.sub(" ", text))
+            width = (right - left) / max(1, len(text))  # of a letter: words' places are estimated
+            words = [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
+            middle, height = -(top + bottom) / 2, bottom - top
+            if abs(height - usual) <= _LIKE * usual:
+                height = usual
+            if words:
+                pieces.append(line_of(words, middle - height / 2, middle + height / 2))
+        pieces.sort(key=lambda piece: -piece.top)
+        rows = [sorted(row, key=lambda piece: piece.left) for row in rows_of(pieces)]
+        return in_columns([
+            line_of([word for piece in row for word in piece.words], row[0].bottom, row[0].top) for row in rows
+        ])  # fmt: skip
 
     @property
     def confidence(self) -> float:
@@ -265,28 +281,6 @@ def _converse(process: subprocess.Popen[bytes], data: bytes, said: queue.SimpleQ
 def sureness(boxes: Sequence[Box]) -> float:
     """Returns the mean confidence of a page's characters; 0 if there are none."""
     return sum(len(box[0]) * box[-1] for box in boxes) / max(1, sum(len(box[0]) for box in boxes))
-
-
-def _lines(boxes: Sequence[Box]) -> list[Line]:
-    if not boxes:
-        return []
-    usual = median(bottom - top for _, _, top, _, bottom, _ in boxes)
-    pieces = []
-    for text, left, top, right, bottom, _ in boxes:
-        # A hyphen at the end counts as PDFium's, which only breaks the line: few belong to the word
-        text = _HYPHEN.sub(BROKEN[0], _LOST_SPACE.sub(" ", text))
-        width = (right - left) / max(1, len(text))  # of a letter: words' places are estimated
-        words = [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
-        middle, height = -(top + bottom) / 2, bottom - top
-        if abs(height - usual) <= _LIKE * usual:
-            height = usual
-        if words:
-            pieces.append(line_of(words, middle - height / 2, middle + height / 2))
-    pieces.sort(key=lambda piece: -piece.top)
-    rows = [sorted(row, key=lambda piece: piece.left) for row in rows_of(pieces)]
-    return in_columns([
-        line_of([word for piece in row for word in piece.words], row[0].bottom, row[0].top) for row in rows
-    ])  # fmt: skip
 
 
 def folder() -> Path:
