@@ -87,26 +87,23 @@ class _BodyWriter:
             if element.tag == _CHUNK:
                 found = self._chunk(element)
                 self._draft.paragraph(found.text, [(one.start, one.section) for one in found.marks if one.section])
-                continue
-            if element.tag == _TABLE:
-                cells = [[*_walk(row, _ROW_CELLS)] for row in _walk(element, _ROWS)]
-                if _is_layout(cells):
-                    for cell in chain.from_iterable(cells):
-                        self.add(cell, related)
-                else:
-                    add_rows(self._draft, self._rows(element))
-                continue
-            boxes: list[Any] = []
-            text = self._text(element, boxes)
-            style = self._styles.get(value_of(element.find(_OWN), "pStyle") or "")
-            if _HEADING.match(value_of(style, "name") or ""):
-                self._draft.mark(section=text)
-            self._draft.paragraph(text)
-            for box in boxes:
-                self.add(box)
-            if related:
-                for named in _walk(element, {CHART, DIAGRAM}):
-                    add_drawing(self._draft, named, related)
+            elif element.tag == _PARAGRAPH:
+                boxes: list[Any] = []
+                text = self._text(element, boxes)
+                style = self._styles.get(value_of(element.find(_OWN), "pStyle") or "")
+                if _HEADING.match(value_of(style, "name") or ""):
+                    self._draft.mark(section=text)
+                self._draft.paragraph(text)
+                for box in boxes:
+                    self.add(box)
+                if related:
+                    for named in _walk(element, {CHART, DIAGRAM}):
+                        add_drawing(self._draft, named, related)
+            elif _is_layout(cells := [[*_walk(row, _ROW_CELLS)] for row in _walk(element, _ROWS)]):
+                for cell in chain.from_iterable(cells):
+                    self.add(cell, related)
+            else:
+                add_rows(self._draft, self._rows(element))
 
     def _rows(self, table: Any) -> list[list[str]]:
         """Returns the texts of a table's cells by row. A short text that spans several rows is in each of them."""

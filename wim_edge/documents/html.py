@@ -44,7 +44,6 @@ _CONTROLS = frozenset({"button", "meter", "progress", "textarea"})  # their edge
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
 """The types of `<input>` that show no filled-in text."""
 _REVERSED = re.compile(r"<ol\s[^<>]*\breversed\b", re.IGNORECASE)
-_NO_ATTRIBUTES: dict[str, str] = {}
 _LISTED = re.compile(rf"{MARK}(?!\d)")
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and everything after it for the title.
@@ -120,7 +119,7 @@ class _Writer:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
         if self._left_out[1]:
             return
-        attributes = attributes or _NO_ATTRIBUTES  # lxml's own empty mapping is slow
+        attributes = attributes or {}  # lxml's own empty mapping is slow
         look, display = self._style.look(tag, attributes)
         display = display or _BLOCK * (tag in _CONTROLS)
         is_decoration = attributes.get("aria-hidden") == "true"
