@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.attack.documents import paragraph
+from tests.conftest import written
 from tests.documents.make import epub, pdf
 from wim_edge.documents import Document, Mark, Place, read_document
 from wim_edge.documents.document import DocumentBuilder, title_of, with_file_name
@@ -96,8 +97,7 @@ def test_size_guard(tmp_path: Path) -> None:
     ("pdf_pages", 1, "a.pdf", pdf(b"one", b"two"), "2 pages, more than 1"),
 ])  # fmt: skip
 def test_limits_are_settings(tmp_path: Path, limit: str, most: int, name: str, data: bytes, what: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(data)
+    path = written(tmp_path / name, data)
     assert read_document(path).text
     settings = Settings.from_environment({f"WIM_EDGE_{limit.upper()}": str(most)})
     with pytest.raises(DocumentError, match=what) as caught:

@@ -5,12 +5,11 @@ import random
 import pytest
 
 from tests.conftest import written
-from tests.documents.make import archive, claiming, members_of, place_of, rezip, saved
+from tests.documents.make import archive, claiming, docx as body, members_of, place_of, rezip, saved
 from wim_edge.documents import read_document
 from wim_edge.errors import DocumentError
 
 docx = pytest.importorskip("docx")
-REFERENCE = b'First</w:t></w:r><w:r><w:%sReference/></w:r><w:r><w:t xml:space="preserve"> of all.'
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
 M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
@@ -28,18 +27,11 @@ def sample() -> bytes:
     return saved(word)
 
 
-def body(content: str) -> bytes:
-    return rezip(sample(), {"word/document.xml": f"<w:document {W} {M}><w:body>{content}</w:body></w:document>"})
-
-
 def test_a_picture_that_is_not_there_and_a_style_of_no_kind_hide_no_text(read) -> None:
-    relations = (
-        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" '
-        'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/image" Target="media/gone.jpeg"/>'
-        "</Relationships>"
-    )
+    image = f'<Relationship Id="rId1" Type="{R[9:-1]}/image" Target="media/gone.jpeg"/>'
+    relations = {"word/_rels/document.xml.rels": f"<Relationships>{image}</Relationships>"}
     styles = f'<w:styles {W}><w:style w:styleId="X"><w:name w:val="heading 1"/></w:style></w:styles>'
-    assert "First." in read("a.docx", rezip(sample(), {"word/_rels/document.xml.rels": relations})).text
+    assert "First." in read("a.docx", rezip(sample(), relations)).text
     assert "First." in read("a.docx", rezip(sample(), {"word/styles.xml": styles})).text
 
 
@@ -72,22 +64,11 @@ def test_what_python_docx_leaves_out(read) -> None:
 
 @pytest.mark.parametrize(("notes", "mark"), [("footnotes", "[1]"), ("endnotes", "[i]"), ("comments", "[a]")])
 def test_notes_and_comments_come_last_with_their_marks(read, notes: str, mark: str) -> None:
-    data = sample()
-    members = members_of(data)
-    relations, types = (members[name].decode() for name in ("word/_rels/document.xml.rels", "[Content_Types].xml"))
-    kind = f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{notes}"
-    entry = f'<Relationship Id="rIdF" Type="{kind}" Target="{notes}.xml"/></Relationships>'
-    part = f"application/vnd.openxmlformats-officedocument.wordprocessingml.{notes}+xml"
-    override = f'<Override PartName="/word/{notes}.xml" ContentType="{part}"/></Types>'
-    changed = {
-        "word/_rels/document.xml.rels": relations.replace("</Relationships>", entry),
-        "[Content_Types].xml": types.replace("</Types>", override),
-        "word/document.xml": members["word/document.xml"].replace(b"First.", REFERENCE % notes[:-1].encode()),
-        f"word/{notes}.xml": f"<x {W}><w:{notes[:-1]}><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:{notes[:-1]}></x>",
-    }
-    document = read("a.docx", rezip(data, changed))
-    assert document.text.endswith(f"Last\tone\n\n{mark} A note.")
-    assert f"First {mark} of all." in document.text
+    kind = f"w:{notes[:-1]}"
+    paragraph = f"<w:p>{run('First')}<w:r><{kind}Reference/></w:r>{run(' of all.')}</w:p>"
+    note = f"<{kind}><w:p>{run('A note.')}</w:p></{kind}>"
+    document = read("a.docx", body(f"{paragraph}<w:p>{run('Last')}</w:p>", **{notes: note}))
+    assert document.text == f"First {mark} of all.\n\nLast\n\n{mark} A note."
     assert document.marks[-1].section == notes.capitalize()
 
 
@@ -154,7 +135,7 @@ def looking(content: str) -> bytes:
         f"<w:rPr>{properties}</w:rPr></w:style>"
         for name, (kind, properties, base) in LOOKS.items()
     )
-    return rezip(body(content), {"word/styles.xml": f"<w:styles {W}>{styles}</w:styles>"})
+    return body(content, styles=styles)
 
 
 def run(text: str, properties: str = "") -> str:
@@ -241,7 +222,7 @@ def table(*rows: tuple[str, ...], width: int = 0) -> str:
 
 BOX = f"<w:r><w:pict><w:txbxContent>{table(('a', 'b'))}</w:txbxContent></w:pict></w:r>"
 COMMENT = '<w:r><w:commentReference w:id="1"/></w:r>'
-THREE_QUARTERS = "<m:oMath><m:f><m:num><m:t>3</m:t></m:num><m:den><m:t>4</m:t></m:den></m:f></m:oMath>"
+THREE_QUARTERS = f"<m:oMath {M}><m:f><m:num><m:t>3</m:t></m:num><m:den><m:t>4</m:t></m:den></m:f></m:oMath>"
 
 
 @pytest.mark.parametrize(("content", "text"), [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documents.make import rezip, saved
-from tests.documents.test_docx import W, docx, sample
+from tests.documents.make import saved
+from tests.documents.test_docx import body as file, docx, run
 from wim_edge.documents.numbering import written
 
 
@@ -18,7 +18,7 @@ CLAUSES = level(0, "decimal", "%1.") + level(1, "decimal", "%1.%2") + level(2, "
 ARTICLES = level(0, "upperRoman", "Article %1") + level(1, "decimalZero", "Section %1.%2", "<w:isLgl/>")
 PARTS = level(0, "decimal", "Part %1") + level(1, "decimal", "§ %2", '<w:lvlRestart w:val="0"/>')
 LISTS = (
-    f'<w:numbering {W}><w:abstractNum w:abstractNumId="0">{CLAUSES}</w:abstractNum>'
+    f'<w:abstractNum w:abstractNumId="0">{CLAUSES}</w:abstractNum>'
     f'<w:abstractNum w:abstractNumId="1">{ARTICLES}</w:abstractNum>'
     f'<w:abstractNum w:abstractNumId="2">{level(0, "bullet", "&#xF0B7;")}</w:abstractNum>'
     '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="1"/></w:num>'
@@ -30,7 +30,7 @@ LISTS = (
     f'<w:abstractNum w:abstractNumId="4"><w:styleLink w:val="Legal"/>{PARTS}</w:abstractNum>'
     '<w:num w:numId="6"><w:abstractNumId w:val="3"/></w:num><w:num w:numId="7"><w:abstractNumId w:val="3"/>'
     f'<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/>{level(0, "upperLetter", "Annex %1")}</w:lvlOverride>'
-    "</w:num></w:numbering>"
+    "</w:num>"
 )
 
 
@@ -41,9 +41,8 @@ def listed(*paragraphs: tuple[str, int | None, int | None]) -> bytes:
         named = "" if number is None else (
             f'<w:pPr><w:numPr><w:ilvl w:val="{depth}"/><w:numId w:val="{number}"/></w:numPr></w:pPr>'
         )  # fmt: skip
-        body += f"<w:p>{named}<w:r><w:t>{text}</w:t></w:r></w:p>"
-    document = f"<w:document {W}><w:body>{body}</w:body></w:document>"
-    return rezip(sample(), {"word/document.xml": document, "word/numbering.xml": LISTS})
+        body += f"<w:p>{named}{run(text)}</w:p>"
+    return file(body, numbering=LISTS)
 
 
 @pytest.mark.parametrize(("given", "shown"), [
@@ -87,13 +86,10 @@ def test_a_level_may_name_its_style(read) -> None:
         )
     )
     body = "".join(
-        f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+        f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr>{run(text)}</w:p>'
         for style, text in (("Part1", "Rent"), ("Part2", "Due"), ("Like1", "Heat"), ("Round", "x"), ("Gone", "y"))
     )
-    document = read("a.docx", rezip(sample(), {
-        "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>",
-        "word/styles.xml": f"<w:styles {W}>{styles}</w:styles>", "word/numbering.xml": lists,
-    }))  # fmt: skip
+    document = read("a.docx", file(body, styles=styles, numbering=lists))
     assert document.text == "1. Rent\n\n1.1 Due\n\n2. Heat\n\nx\n\ny"
     assert [mark.section for mark in document.marks] == ["1. Rent", "1.1 Due"]
 

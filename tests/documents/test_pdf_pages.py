@@ -47,8 +47,7 @@ def test_what_the_text_lacks_has_no_place_and_what_the_page_lacks_neither(file: 
 
 @pytest.mark.parametrize(("turn", "size"), [(90, (792, 612)), (180, (612, 792)), (270, (792, 612))])
 def test_a_page_that_is_turned_is_told_as_it_is_shown(tmp_path: Path, turn: int, size: tuple[int, int]) -> None:
-    path = tmp_path / "a.pdf"
-    path.write_bytes(pdf(PAGE).replace(b"/MediaBox[0 0 612 792]", b"/Rotate %d/MediaBox[0 0 612 792]" % turn))
+    path = written(tmp_path / "a.pdf", pdf(PAGE).replace(b"/MediaBox", b"/Rotate %d/MediaBox" % turn))
     assert page_sizes(path) == [size]
     left, top, right, bottom = page_words(path, 1, "The ferry")[0].box
     picture = _picture(path, 792)
@@ -62,8 +61,7 @@ def test_a_page_that_is_turned_is_told_as_it_is_shown(tmp_path: Path, turn: int,
 
 
 def test_a_page_that_is_cropped_is_told_as_it_is_shown(tmp_path: Path) -> None:
-    path = tmp_path / "a.pdf"
-    path.write_bytes(pdf(PAGE).replace(b"/MediaBox[0 0 612 792]", b"/CropBox[50 592 250 792]/MediaBox[0 0 612 792]"))
+    path = written(tmp_path / "a.pdf", pdf(PAGE).replace(b"/MediaBox", b"/CropBox[50 592 250 792]/MediaBox"))
     assert page_sizes(path) == [(200, 200)]
     assert page_words(path, 1, "The ferry")[0].box[0] == pytest.approx(0, abs=0.01)
 
@@ -104,8 +102,7 @@ def _picture(path: Path, width: int):  # type: ignore[no-untyped-def]
 
 
 def test_words_of_a_page_that_is_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs, path = scripted(monkeypatch), tmp_path / "a.pdf"
-    path.write_bytes(scan([["x"]]))
+    runs, path = scripted(monkeypatch), written(tmp_path / "a.pdf", scan([["x"]]))
     ((across, down),) = page_sizes(path)
     runs.append([said(1, ("The crane", 0.1 * across, 0.2 * down, 0.3 * across, 0.25 * down, 0.9))])
     text = read_document(path).text

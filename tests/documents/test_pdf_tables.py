@@ -39,19 +39,6 @@ def test_rows_and_columns() -> None:
     assert table(*cells, *rows) == [["Lamp", "of brass, with a long chain", "8.00"], *map(list, rows)]
 
 
-def test_rows_that_stand_apart_may_have_cells_of_several_lines_in_the_middle_of_which_others_stand() -> None:
-    lines = [line(cell, 0, left) for cell, left in (("Pos", 0), ("What", 60), ("Price", 300))]
-    for number in (1, 2):
-        top = 4 * number - 2
-        lines += [line(f"{number}", top + 1, 0)]
-        lines += [line(text, top + at, 60) for at, text in enumerate(["a door with", "two indoor", "monitors"])]
-        lines += [line(f"{number}9.00", top + 1, 300)]
-    assert first_table(lines).cells == [
-        ["Pos", "What", "Price"],
-        *([str(n), "a door with two indoor monitors", f"{n}9.00"] for n in (1, 2)),
-    ]
-
-
 @pytest.mark.parametrize(("left", "fees"), [(110, 0), (60, 0), (110, 1), (60, 1)])
 def test_labels_above_several_columns_begin_with_them_or_are_centred_over_them(left: int, fees: int) -> None:
     lines = [line(text, fees, at) for text, at in (("Fees", 0), ("2024", left), ("2025", left + 200)) if fees or at]
@@ -63,15 +50,18 @@ def test_labels_above_several_columns_begin_with_them_or_are_centred_over_them(l
     assert first_table(lines).cells[:3] == rows
 
 
-@pytest.mark.parametrize("beside", [0, 1, 2])
-def test_cells_that_wrap_are_in_their_row_where_rows_are_hardly_farther_apart_than_lines(beside: float) -> None:
+@pytest.mark.parametrize(("beside", "text", "tops"), [
+    (1, "a door with", {"1": 2, "2": 6}),  # rows that are far apart
+    *((at, "A door with", {f"{n}": 1.15 + 3.15 * n for n in range(4)}) for at in range(3)),  # hardly farther than lines
+])  # fmt: skip
+def test_cells_that_wrap_are_in_their_row_wherever_others_are_beside_them(beside: int, text: str, tops: dict) -> None:
     lines = [line(cell, 0, left) for cell, left in (("Pos", 0), ("What", 60), ("Price", 300))]
-    for number in range(4):
-        top = 1.15 + 3.15 * number
-        lines += [line(f"{number}", top + beside, 0)]
-        lines += [line(text, top + at, 60) for at, text in enumerate(["A door with", "two indoor", "monitors"])]
+    for number, top in tops.items():
+        lines += [line(number, top + beside, 0)]
+        lines += [line(one, top + at, 60) for at, one in enumerate([text, "two indoor", "monitors"])]
         lines += [line(f"{number}9.00", top + beside, 300)]
-    assert first_table(lines).cells[1:] == [[f"{n}", "A door with two indoor monitors", f"{n}9.00"] for n in range(4)]
+    rows = [[number, f"{text} two indoor monitors", f"{number}9.00"] for number in tops]
+    assert first_table(lines).cells == [["Pos", "What", "Price"], *rows]
 
 
 def test_cells_that_are_centred_beside_two_lines_are_in_their_row() -> None:

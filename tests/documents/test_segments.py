@@ -68,46 +68,29 @@ def texts(text: str, budget: int, tokenize: Tokenizer = by_character) -> list[st
     return [segment.text for segment in split(text, budget, tokenize)]
 
 
-def test_a_paragraph_end_goes_first_if_the_segment_is_half_full() -> None:
-    assert texts("One two. Three.\n\nFour five. Six seven.", 30) == ["One two. Three.\n\n", "Four five. Six seven."]
-    assert texts("One.\n\nTwo three four. Five six seven eight.", 30) == [
-        "One.\n\nTwo three four. ",
-        "Five six seven eight.",
-    ]
+@pytest.mark.parametrize(("text", "budget", "segments"), [
+    # A paragraph's end goes first, if the segment is then half full
+    ("One two. Three.\n\nFour five. Six seven.", 30, ["One two. Three.\n\n", "Four five. Six seven."]),
+    ("One.\n\nTwo three four. Five six seven eight.", 30, ["One.\n\nTwo three four. ", "Five six seven eight."]),
+    # Then a sentence's end
+    ("He said “no way!” Then he left, 3.14 times over.", 30, ["He said “no way!” ", "Then he left, 3.14 times over."]),
+    ("first line\nsecond line that runs on", 20, ["first line\n", "second line that ", "runs on"]),
+    ("一二三四五。六七八九十", 8, ["一二三四五。", "六七八九十"]),
+    # Then white space, which stays before the break
+    ("aaaa bbbb   cccc dddd", 14, ["aaaa bbbb   ", "cccc dddd"]), ("a bbbbbbbbb", 9, ["a ", "bbbbbbbbb"]),
+    # Then anywhere but inside a character, unless there is no other way
+    ("x" * 25, 10, ["x" * 9, "x" * 9, "x" * 7]), ("abcde\u0301fgh", 5, ["abcd", "e\u0301fgh"]),
+    ("abc👩\u200d🔬d", 5, ["abc", "👩\u200d🔬d"]), ("e" + "\u0301" * 9, 5, ["e" + "\u0301" * 4, "\u0301" * 5]),
+    # Leading blanks are no segment of their own, and a whole text that fits is one
+    ("\n\n\n" + "x" * 20, 10, ["\n\n\nxxxxxx", "x" * 9, "x" * 5]),
+    ("One.\n\nTwo.\n\nThree.", 100, ["One.\n\nTwo.\n\nThree."]), ("", 5, []),
+])  # fmt: skip
+def test_a_segment_ends_at_the_best_break(text: str, budget: int, segments: list[str]) -> None:
+    assert texts(text, budget) == segments
 
 
-def test_then_a_sentence_end() -> None:
-    assert texts("He said “no way!” Then he left, 3.14 times over.", 30) == [
-        "He said “no way!” ",
-        "Then he left, 3.14 times over.",
-    ]
-    assert texts("first line\nsecond line that runs on", 20)[0] == "first line\n"
-    assert texts("一二三四五。六七八九十", 8) == ["一二三四五。", "六七八九十"]
-
-
-def test_then_white_space_which_stays_before_the_break() -> None:
-    assert texts("aaaa bbbb   cccc dddd", 14) == ["aaaa bbbb   ", "cccc dddd"]
-    assert texts("a bbbbbbbbb", 9) == ["a ", "bbbbbbbbb"]
-
-
-def test_then_anywhere_but_inside_a_character() -> None:
-    assert texts("x" * 25, 10) == ["x" * 9, "x" * 9, "x" * 7]
-    assert texts("abcde\u0301fgh", 5) == ["abcd", "e\u0301fgh"]
-    assert texts("abc👩\u200d🔬d", 5) == ["abc", "👩\u200d🔬d"]
-    assert texts("e" + "\u0301" * 9, 5) == ["e" + "\u0301" * 4, "\u0301" * 5]  # no other way
-
-
-def test_leading_blanks_are_no_segment_of_their_own() -> None:
-    assert texts("\n\n\n" + "x" * 20, 10)[0] == "\n\n\nxxxxxx"
-
-
-def test_a_whole_text_that_fits_is_one_segment() -> None:
-    assert texts("One.\n\nTwo.\n\nThree.", 100) == ["One.\n\nTwo.\n\nThree."]
+def test_a_sentence_above_the_budget_is_split_and_kept_and_blanks_without_tokens_are_one_segment() -> None:
     assert texts("   ", 1, by_word) == ["   "]
-    assert split("", 5, by_character) == []
-
-
-def test_a_sentence_above_the_budget_is_split_and_kept() -> None:
     sentence = "word " * 500 + "end."
     pieces = texts(sentence, 64, by_piece)
     assert "".join(pieces) == sentence

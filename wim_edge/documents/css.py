@@ -84,25 +84,22 @@ class StyleSheet:
 
 def _rules(css: str) -> Iterator[tuple[str, str]]:
     """Yields (selectors, declarations), both as text, for each CSS rule that applies on a screen."""
-    open_blocks: list[str] = []
+    open_blocks: list[tuple[str, bool]] = []  # the text before each, and whether it is an at-rule that fits a screen
     n_unseen = 0  # open blocks other than at-rules for a screen
     text = ""
     for piece in _PIECE.findall(css):
         if piece == "{":
-            open_blocks.append(text.rpartition(";")[2].strip())
-            n_unseen += not _applies(open_blocks[-1])
+            head = text.rpartition(";")[2].strip()
+            kind, is_media, queries = head.lower().partition("@media")
+            applies = kind.startswith(("@layer", "@supports")) or (bool(is_media) and _fits_screen(queries))
+            open_blocks.append((head, applies))
+            n_unseen += not applies
         elif piece == "}" and open_blocks:
-            selectors = open_blocks.pop()
-            n_unseen -= not _applies(selectors)
+            selectors, applies = open_blocks.pop()
+            n_unseen -= not applies
             if not selectors.startswith("@") and not n_unseen:
                 yield selectors, text
         text = "" if piece in ("{", "}") else piece
-
-
-def _applies(head: str) -> bool:
-    """Returns whether ``head``, the text before a CSS block, is an at-rule, such as `@media`, that fits a screen."""
-    kind, is_media, queries = head.lower().partition("@media")
-    return kind.startswith(("@layer", "@supports")) or (bool(is_media) and _fits_screen(queries))
 
 
 def sheet_of(page: str, css: str = "") -> StyleSheet:

@@ -33,7 +33,13 @@ _LABELS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030", "s
 
 def decode(name: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Returns (text, notes). Notes report a guessed encoding or damage. Raises DocumentError for binary data."""
-    marked = _by_mark(name, data)
+    encoding = next((one for mark, one in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
+    try:
+        marked = data.decode(encoding).removeprefix("\ufeff") if encoding else None
+    except UnicodeDecodeError:
+        marked = None if encoding == "utf-8" else "\0"  # bad UTF-8 is still text: `_guess` decodes it
+    if marked is not None and "\0" in marked:
+        raise _binary(name)
     if marked is not None:
         return tidy(marked), ()
     if b"\0" in data and (encoding := _by_zeros(data)):
@@ -67,18 +73,6 @@ def codec_of(label: str) -> str:
 def tidy(text: str) -> str:
     """Returns the text with ``\\n`` line ends, without NULs and soft hyphens."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").replace("\u00ad", "")
-
-
-def _by_mark(name: str, data: bytes) -> str | None:
-    """Decodes data by its byte order mark; None if it lacks one or is bad UTF-8. Raises DocumentError if binary."""
-    encoding = next((one for mark, one in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
-    try:
-        text = data.decode(encoding).removeprefix("\ufeff") if encoding else None
-    except UnicodeDecodeError:
-        text = None if encoding == "utf-8" else "\0"  # bad UTF-8 is still text: `_guess` decodes it
-    if text is not None and "\0" in text:
-        raise _binary(name)
-    return text
 
 
 def _by_zeros(data: bytes) -> str:

@@ -23,9 +23,14 @@ def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
     text, notes = decode(name, data)
     draft, stated = DocumentBuilder(notes), _STATED.match(text)
     text = text[stated.end() if stated else 0 :]
+    sample, delimiter = text[:_SAMPLE], stated[1] if stated else ""
+    try:
+        dialect = csv.Sniffer().sniff(sample, delimiter or _DELIMITERS)
+    except csv.Error:  # for example, because other lines precede the table
+        dialect = type("Common", (csv.excel,), {"delimiter": delimiter or max(_DELIMITERS, key=sample.count)})
     before = csv.field_size_limit(_WIDEST)
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), _dialect(text[:_SAMPLE], stated[1] if stated else "")))
+        rows = list(csv.reader(io.StringIO(text, newline=""), dialect))
     except csv.Error:
         rows = []
     finally:
@@ -36,10 +41,3 @@ def read_delimited(name: str, data: bytes, limits: Limits) -> Document:
         return Document(name, text, notes=notes, is_converted=True)
     add_rows(draft, rows, column=1 if len(rows) == len(text.splitlines()) else None)
     return draft.document(name)
-
-
-def _dialect(text: str, delimiter: str) -> type[csv.Dialect]:
-    try:
-        return csv.Sniffer().sniff(text, delimiter or _DELIMITERS)
-    except csv.Error:  # for example, because other lines precede the table
-        return type("Common", (csv.excel,), {"delimiter": delimiter or max(_DELIMITERS, key=text.count)})

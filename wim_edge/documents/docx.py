@@ -24,7 +24,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN, _BOX = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r", "txbxContent"))
 _PROPERTIES, _STYLE, _VALUE, *_HEIGHTS = (_W + tag for tag in ("rPr", "rStyle", "val", "vertAlign", "position"))
 _TEXT, _SIGN, _FIELD, _SKIPPED, _CHUNK = (_W + tag for tag in ("t", "sym", "fldChar", "gridBefore", "altChunk"))
-_FONTS, _ASCII = (_W + tag for tag in ("rFonts", "ascii"))
+_FONTS, _ASCII, _OWN = (_W + tag for tag in ("rFonts", "ascii", "pPr"))
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _CHUNKS = 100  # most embedded files
 _WHOLE = frozenset({_PARAGRAPH, _TABLE, _CHUNK})
@@ -56,8 +56,11 @@ def read_docx(archive: Archive, most: int = _CHUNKS) -> Document:
     named = [(kind, member) for kind, member in relations.values() if archive.has(member)]
     parts = {kind: archive.root(member) for kind, member in named if kind in ("styles", "numbering", *_NOTES)}
     margins = [archive.root(member) for kind, member in named if kind in ("header", "footer")]
-    for root in (body, *parts.values(), *margins):
-        _empty_fields(root, draft.omit)
+    for mark in chain.from_iterable(root.iter(f"{_W}showingPlcHdr") for root in (body, *parts.values(), *margins)):
+        if is_on(mark):
+            draft.omit("unfilled field")
+            for one in mark.getparent().getparent().iter(_TEXT):
+                one.text = ""  # "Click here to enter text" is no value
     chunks = dict([(one, member) for one, (kind, member) in relations.items() if kind == "aFChunk"][:most])
     writer = _BodyWriter(draft, parts, lambda one: _embedded(archive, chunks.pop(one)))
     writer.add(body.find(f"{_W}body"), lambda one: archive.root(relations[one][1]))
@@ -84,25 +87,23 @@ class _BodyWriter:
             if element.tag == _CHUNK:
                 found = self._chunk(element)
                 self._draft.paragraph(found.text, [(one.start, one.section) for one in found.marks if one.section])
-                continue
-            if element.tag == _TABLE:
-                cells = [[*_walk(row, _ROW_CELLS)] for row in _walk(element, _ROWS)]
-                if _is_layout(cells):
-                    for cell in chain.from_iterable(cells):
-                        self.add(cell, related)
-                else:
-                    add_rows(self._draft, self._rows(element))
-                continue
-            boxes: list[Any] = []
-            text = self._text(element, boxes)
-            if _HEADING.match(value_of(self._styles.get(_style(element)), "name") or ""):
-                self._draft.mark(section=text)
-            self._draft.paragraph(text)
-            for box in boxes:
-                self.add(box)
-            if related:
-                for named in _walk(element, {CHART, DIAGRAM}):
-                    add_drawing(self._draft, named, related)
+            elif element.tag == _PARAGRAPH:
+                boxes: list[Any] = []
+                text = self._text(element, boxes)
+                style = self._styles.get(value_of(element.find(_OWN), "pStyle") or "")
+                if _HEADING.match(value_of(style, "name") or ""):
+                    self._draft.mark(section=text)
+                self._draft.paragraph(text)
+                for box in boxes:
+                    self.add(box)
+                if related:
+                    for named in _walk(element, {CHART, DIAGRAM}):
+                        add_drawing(self._draft, named, related)
+            elif _is_layout(cells := [[*_walk(row, _ROW_CELLS)] for row in _walk(element, _ROWS)]):
+                for cell in chain.from_iterable(cells):
+                    self.add(cell, related)
+            else:
+                add_rows(self._draft, self._rows(element))
 
     def _rows(self, table: Any) -> list[list[str]]:
         """Returns the texts of a table's cells by row. A short text that spans several rows is in each of them."""
@@ -164,7 +165,7 @@ class _BodyWriter:
     def _text(self, paragraph: Any, boxes: list[Any]) -> str:
         """Returns a paragraph's text, with its list number or note mark. Adds drawings and text boxes to ``boxes``."""
         own: list[tuple[str, str]] = []
-        of_style = self._look_of(_style(paragraph))
+        of_style = self._look_of(value_of(paragraph.find(_OWN), "pStyle") or "")
         fields: list[int] = []  # where the code of each open field begins in ``own``; _DONE: its result has begun
         for element in _walk(paragraph, _OF_TEXT):
             if element.tag == _BOX:
@@ -228,14 +229,6 @@ class _BodyWriter:
         return look
 
 
-def _empty_fields(root: Any, omit: Callable[[str], object]) -> None:
-    """Removes the placeholders of content controls ("Click here to enter text"), which are no values."""
-    for mark in filter(is_on, root.iter(f"{_W}showingPlcHdr")):
-        omit("unfilled field")
-        for one in mark.getparent().getparent().iter(_TEXT):
-            one.text = ""
-
-
 def _embedded(archive: Archive, member: str) -> Document:
     """Returns an embedded DOCX, HTML, RTF or text file. Raises KeyError for other formats, and the reader's errors."""
     data, limits, ending = archive.read(member), archive.limits, Path(member).suffix.lower()
@@ -273,7 +266,3 @@ def _walk(root: Any, wanted: Set[str]) -> Iterator[Any]:
             yield element
         elif element.tag not in _HIDDEN and len(element):
             yield from _walk(element, wanted)
-
-
-def _style(paragraph: Any) -> str:
-    return value_of(paragraph.find(f"{_W}pPr"), "pStyle") or ""

@@ -51,7 +51,14 @@ def add_drawing(draft: DocumentBuilder, named: Any, related: Related, *, of_shee
         titles = (_text(one, draft.omit) or " ".join(one.itertext(f"{_C}v")) for one in root.iter(f"{_C}title"))
         draft.paragraph("\n".join(filter(None, titles)))
     elif named.tag == CHART:
-        _add_chart(draft, root)
+        draft.paragraph(_text(root.find(f"{_C}chart/{_C}title"), draft.omit))
+        series = list(root.iter(f"{_C}ser"))[:_SERIES]
+        names = [next((value.text or "" for value in one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
+        values = [_points(one, "val", "yVal") for one in series]
+        of_all = {at: text for one in reversed(series) for at, text in _points(one, "cat", "xVal").items()}
+        places = sorted({*of_all, *(at for one in values for at in one)})
+        rows = [[of_all.get(at, ""), *(one.get(at, "") for one in values)] for at in places]
+        add_rows(draft, [["", *names], *rows] if rows else [])
     else:
         draft.paragraph("\n".join(_points_of(root, draft.omit)))
 
@@ -74,17 +81,6 @@ def _points_of(root: Any, omit: Callable[[str], object]) -> Iterator[str]:
         waiting += [(one, level + bool(text)) for one in below.pop(name, ())]
 
 
-def _add_chart(draft: DocumentBuilder, root: Any) -> None:
-    draft.paragraph(_text(root.find(f"{_C}chart/{_C}title"), draft.omit))
-    series = list(root.iter(f"{_C}ser"))[:_SERIES]
-    names = [next((value.text or "" for value in one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
-    values = [_points(one, "val", "yVal") for one in series]
-    of_all = {at: text for one in reversed(series) for at, text in _points(one, "cat", "xVal").items()}
-    places = sorted({*of_all, *(at for one in values for at in one)})
-    rows = [[of_all.get(at, ""), *(one.get(at, "") for one in values)] for at in places]
-    add_rows(draft, [["", *names], *rows] if rows else [])
-
-
 def _points(series: Any, *kinds: str) -> dict[int, str]:
     """Returns {index: text} of the points in a chart's series, from its first child element in ``kinds``."""
     for kind in kinds:
@@ -93,15 +89,8 @@ def _points(series: Any, *kinds: str) -> dict[int, str]:
             form = next((one.text or "" for one in of_kind.iter(f"{_C}formatCode")), "")
             points = list(of_kind.iter(f"{_C}pt"))[:_POINTS]
             places = [(one.get("idx", ""), one.findtext(f"{_C}v") or "") for one in points]
-            return {int(at): _shown(value, form) for at, value in places if at.isdecimal() and len(at) < _DIGITS}
+            return {int(at): shown(value, form) for at, value in places if at.isdecimal() and len(at) < _DIGITS}
     return {}
-
-
-def _shown(value: str, form: str) -> str:
-    try:
-        return shown(float(value), form)
-    except ValueError:
-        return value
 
 
 def _text(element: Any, omit: Callable[[str], object]) -> str:
@@ -116,19 +105,14 @@ def said_in(shape: Any, omit: Callable[[str], object]) -> str:
 
 def text_of(paragraph: Any, omit: Callable[[str], object]) -> str:
     """Returns a paragraph's text without struck-out passages. Calls ``omit`` with the kind of each passage."""
-    runs = list(paragraph.iterchildren(*_RUNS))
-    texts = ["\n" if one.tag == f"{_A}br" else in_font(_font(one), one.findtext(f"{_A}t") or "") for one in runs]
-    texts = [linear(one) if one.tag == FORMULA else text for one, text in zip(runs, texts, strict=True)]
-    return shown_runs(zip(texts, [_look(one.find(f"{_A}rPr")) for one in runs], strict=True), omit)
+    return shown_runs(map(_run, paragraph.iterchildren(*_RUNS)), omit)
 
 
-def _font(run: Any) -> str:
+def _run(run: Any) -> tuple[str, str]:
+    """Returns the (text, look) of a run, a line break, a field or a formula."""
     fonts = run.iterfind(f"{_A}rPr/*[@typeface]")
-    return next((one.get("typeface") for one in fonts if one.tag in (f"{_A}sym", f"{_A}latin")), "")
-
-
-def _look(properties: Any) -> str:
-    if properties is None:
-        return ""
-    is_struck = properties.get("strike", "noStrike") != "noStrike"
-    return name_of({STRUCK: is_struck, **height_of(properties.get("baseline", ""))})
+    font = next((one.get("typeface") for one in fonts if one.tag in (f"{_A}sym", f"{_A}latin")), "")
+    text = linear(run) if run.tag == FORMULA else in_font(font, run.findtext(f"{_A}t") or "")
+    own = getattr(run.find(f"{_A}rPr"), "attrib", {})
+    look = {STRUCK: own.get("strike", "noStrike") != "noStrike", **height_of(own.get("baseline", ""))}
+    return "\n" if run.tag == f"{_A}br" else text, name_of(look)

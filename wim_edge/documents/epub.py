@@ -28,7 +28,10 @@ def read_epub(archive: Archive) -> Document:
     """Returns an EPUB book's text, with headings as sections. Raises DocumentError if it is encrypted or damaged."""
     draft, name = DocumentBuilder(), archive.name
     root = next((str(one.get("full-path", "")) for one in _tags(archive, CONTAINER, "rootfile")), "")
-    chapters = _chapters(archive, root) if root else []
+    known = [tag for tag in _tags(archive, root, "item") if tag.get("media-type") in _CHAPTERS] if root else []
+    items = {tag.get("id"): _member(root, tag.get("href", "")) for tag in known}
+    spine = (tag.get("idref") for tag in _tags(archive, root, "itemref")) if items else ()
+    chapters = list(dict.fromkeys(items[idref] for idref in spine if idref in items))  # in the order of the spine
     if not chapters:
         raise damaged(name)
     locked = _tags(archive, _ENCRYPTION, "CipherReference") if _ENCRYPTION in archive.names else ()
@@ -56,14 +59,6 @@ def _css(member: str, text: str, sheets: Mapping[str, str]) -> str:
         new = [(one, sheets[one]) for one in dict.fromkeys(named) if one in sheets and one not in found]
         found = dict(new) | found
     return "\n".join(found.values())
-
-
-def _chapters(archive: Archive, root: str) -> list[str]:
-    """Returns the chapters' member names, in the order of the spine. ``root``: the package document's member name."""
-    known = (tag for tag in _tags(archive, root, "item") if tag.get("media-type") in _CHAPTERS)
-    items = {tag.get("id"): _member(root, tag.get("href", "")) for tag in known}
-    spine = (tag.get("idref") for tag in _tags(archive, root, "itemref"))
-    return list(dict.fromkeys(items[idref] for idref in spine if idref in items))
 
 
 def _member(base: str, href: str) -> str:

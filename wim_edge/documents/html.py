@@ -44,7 +44,6 @@ _CONTROLS = frozenset({"button", "meter", "progress", "textarea"})  # their edge
 _UNREAD = frozenset({"hidden", "password", "submit", "button", "reset", "image", "file", "range", "color"})
 """The types of `<input>` that show no filled-in text."""
 _REVERSED = re.compile(r"<ol\s[^<>]*\breversed\b", re.IGNORECASE)
-_NO_ATTRIBUTES: dict[str, str] = {}
 _LISTED = re.compile(rf"{MARK}(?!\d)")
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 # An HTML parser may take an XHTML `<title/>` for an opening tag, and everything after it for the title.
@@ -120,7 +119,7 @@ class _Writer:
             raise above(self._name, f"HTML nested more than {self._most_deep:,} deep", "html_depth")
         if self._left_out[1]:
             return
-        attributes = attributes or _NO_ATTRIBUTES  # lxml's own empty mapping is slow
+        attributes = attributes or {}  # lxml's own empty mapping is slow
         look, display = self._style.look(tag, attributes)
         display = display or _BLOCK * (tag in _CONTROLS)
         is_decoration = attributes.get("aria-hidden") == "true"
@@ -177,7 +176,12 @@ class _Writer:
             first = integer(attributes.get("start", ""), next(self._n_items, 1) if step < 0 else 1)
             self._lists.append((kind, first, step))
         elif tag == "li":
-            self._begin_item(attributes)
+            kind, number, step = self._lists[-1]
+            number = integer(attributes.get("value", ""), number)
+            self._lists[-1] = (kind, number + step, step)
+            kind = self._style.list_kind("li", attributes, kind)
+            sign = f"{written(number, kind)}." if kind else "-"
+            self._item = "  " * min(len(self._lists) - 2, _INDENTS) + sign if kind != "none" else ""
         elif tag in _FIELDS:
             self._begin_field(tag, attributes)
 
@@ -211,7 +215,10 @@ class _Writer:
         if self._raised and self._raised[-1][1] > self._depth:
             self._end_raised()
         elif self._decoration:
-            self._drop_twin()
+            text, self._decoration = self._decoration, ""
+            said = "".join(self._pieces[-_NEAR:])
+            if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):  # what follows repeats it
+                self._pieces[-_NEAR:] = [said[: -len(text)].rstrip()]
         if tag == "math":
             self._just_ended = (tag, 0)
         if tag in _APART:
@@ -267,7 +274,11 @@ class _Writer:
         look, _, at, is_link = self._raised.pop()
         if look == _DECORATION:
             self._just_ended = (look, at)
-            self._end_decoration(at)
+            said = " ".join("".join(self._pieces[at:]).split())
+            before = "".join(self._pieces[max(0, at - _NEAR) : at]).rstrip()
+            is_twin = said and before.endswith(said) and not before[: -len(said)][-1:].isalnum()
+            self._pieces[at:] = [] if is_twin else self._pieces[at:]  # it repeats the text before it
+            self._decoration = self._decoration if is_twin else said
             return
         text = "".join(self._pieces[at:])
         said = text.lstrip()
@@ -278,22 +289,6 @@ class _Writer:
         added, self._after_mark = set_off(before, said, look, is_link=is_link)
         self._numerator = blank + set_off(before, said, look, "/", is_link=is_link)[0]
         self._pieces[at:] = [blank + added]
-
-    def _end_decoration(self, at: int) -> None:
-        """Ends a decoration (`aria-hidden`) that began at piece ``at``. Drops one that repeats the text before it."""
-        text = " ".join("".join(self._pieces[at:]).split())
-        before = "".join(self._pieces[max(0, at - _NEAR) : at]).rstrip()
-        if text and before.endswith(text) and not before[: -len(text)][-1:].isalnum():
-            del self._pieces[at:]
-        else:
-            self._decoration = text
-
-    def _drop_twin(self) -> None:
-        """Drops the text after a decoration if it repeats the decoration."""
-        text, self._decoration = self._decoration, ""
-        said = "".join(self._pieces[-_NEAR:])
-        if said.endswith(text) and said[: -len(text)].rstrip().endswith(text):
-            self._pieces[-_NEAR:] = [said[: -len(text)].rstrip()]
 
     def _begin_field(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Adds the value of an `<input>` to the text. Records a `<select>` or `<option>` for `_end_choice`."""
@@ -321,14 +316,6 @@ class _Writer:
                 self._draft.omit("unchosen option")
             self._pieces[starts[0] :] = [" " * bool(self._pieces[: starts[0]]) + ", ".join(shown)] if shown else []
         self._options = []
-
-    def _begin_item(self, attributes: Mapping[str, str]) -> None:
-        kind, number, step = self._lists[-1]
-        number = integer(attributes.get("value", ""), number)
-        self._lists[-1] = (kind, number + step, step)
-        kind = self._style.list_kind("li", attributes, kind)
-        sign = f"{written(number, kind)}." if kind else "-"
-        self._item = "  " * min(len(self._lists) - 2, _INDENTS) + sign if kind != "none" else ""
 
     def _begin_cell(self, tag: str, attributes: Mapping[str, str]) -> None:
         if not self._tables:

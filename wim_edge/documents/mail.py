@@ -56,11 +56,9 @@ def read_mail(name: str, data: bytes, read: Read, limits: Limits) -> Document:
     """Returns the text of a mail, or of all mails in a mailbox, each a section. ``read``: reads an attachment."""
     draft = DocumentBuilder()
     writer = _MailWriter(draft, name, read, limits)
-    mails = _FROM.split(data)[1:] if data.startswith(b"From ") else []
-    for one in mails:
-        writer.add(_QUOTED_FROM.sub(rb"\1", one))
-    if not mails:
-        writer.add(data)
+    mails = [_QUOTED_FROM.sub(rb"\1", one) for one in _FROM.split(data)[1:]] if data.startswith(b"From ") else []
+    for one in mails or [data]:
+        writer.add(one)
     draft.title = Path(name).stem if mails else writer.first
     return draft.document(name)
 
@@ -87,7 +85,8 @@ class _MailWriter:
             value = _NAMED.sub(r'"\2" <\1>', value) if key in _PEOPLE else value
             value = mail.policy.header_fetch_parse(key, value) if 0 < len(value) < _HEADER else value
             headers.append((key, " ".join(str(value).split())))
-            people += _names(value)
+            with suppress(*_DAMAGE, IndexError):
+                people += [one.display_name or one.addr_spec for one in getattr(value, "addresses", ())]
         self.subject = headers[-1][1]
         self.first = self.first or self.subject
         self._people = people
@@ -194,14 +193,6 @@ def _is_text(part: MIMEPart) -> bool:
     """Returns whether a part is text of the mail itself: neither an attached file nor a calendar invitation."""
     is_file = bool(part.get_filename()) or part.get_content_subtype() == "calendar"
     return part.get_content_maintype() == "text" and not is_file
-
-
-def _names(header: Any) -> list[str]:
-    """Returns the display name, or else the address, of each person in an address header; [] for any other header."""
-    try:
-        return [one.display_name or one.addr_spec for one in getattr(header, "addresses", ())]
-    except (*_DAMAGE, IndexError):
-        return []
 
 
 def _text(part: MIMEPart) -> tuple[str, tuple[str, ...]]:

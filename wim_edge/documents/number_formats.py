@@ -30,8 +30,14 @@ _LOCAL = re.compile(r"\[\$-(?!\w{0,2}09\]|en\b)(?:F[48]00|x-|\w{5}|[^\]]*\].*(?:
 Parts = list[tuple[str, str]]  # (kind, text) of a section's parts: the kinds are the groups of ``_PART``
 
 
-def shown(value: float | date | time | timedelta, form: str = "") -> str:
-    """Returns a cell's value as text, about as the sheet shows it. ``form``: the number format ('#,##0.00 "EUR"')."""
+def shown(value: str | float | date | time | timedelta, form: str = "") -> str:
+    """Returns a cell's value as text, about as the sheet shows it. ``form``: the number format ('#,##0.00 "EUR"').
+    A string is a number in a file; any other string is returned as it is."""
+    if isinstance(value, str):
+        try:
+            return shown(float(value), form)
+        except ValueError:
+            return value
     if isinstance(value, timedelta) and value < timedelta():
         return f"-{shown(-value, form)}"
     if isinstance(value, date | time | timedelta):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ _CHAPTERS, _OUTLINE, _UNNUMBERED = _TEXT + "outline-style", "Outline", "without 
 _DROPPED = {_TEXT + "tracked-changes", _TABLE + "tracked-changes", _OFFICE + "forms", _TEXT + "number"}
 _LINK, _ID = "{http://www.w3.org/1999/xlink}href", "{http://www.w3.org/XML/1998/namespace}id"
 _PLACEHOLDER = "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}showing-place-holder"
+_LINES_THROUGH = (f"{_STYLE}text-line-through-style", f"{_STYLE}text-line-through-type")
 _SPOKEN = _NAMES % "presentation" + "notes"
 _CHARACTERS = {_TEXT + "tab": "\t", _TEXT + "line-break": "\n"}
 _UNSEEN = {f"{_TABLE}display": "false", f"{_TEXT}display": "none", _NAMES % "presentation" + "visibility": "hidden"}
@@ -291,27 +291,20 @@ class _ElementWriter:
                 if (numbers := style.get(f"{_STYLE}list-style-name")) is not None:
                     look[_UNNUMBERED] = not numbers
                 for properties in style:
-                    look |= _switched(properties)
+                    through = [*filter(None, map(properties.get, _LINES_THROUGH))]
+                    look |= {STRUCK: any(one != "none" for one in through)} if through else {}
+                    look |= height_of(place) if (place := properties.get(f"{_STYLE}text-position")) else {}
+                    is_hidden = any(properties.get(name) == value for name, value in _UNSEEN.items())
+                    look |= {HIDDEN: True} if is_hidden else {}
                 self._looks[key] = look
         return self._looks[key]
-
-
-def _switched(properties: Any) -> Look:
-    look: Look = {}
-    for name in (f"{_STYLE}text-line-through-style", f"{_STYLE}text-line-through-type"):
-        if value := properties.get(name):
-            look[STRUCK] = value != "none" or look.get(STRUCK, False)
-    if place := properties.get(f"{_STYLE}text-position"):
-        look |= height_of(place)
-    return look | dict.fromkeys((HIDDEN for name, value in _UNSEEN.items() if properties.get(name) == value), True)
 
 
 def _value_of(cell: Any) -> str:
     """Returns the value of a cell, which some programs write without a paragraph that shows it; "" without a value."""
     kind = cell.get(f"{_OFFICE}value-type", "")
     value = str(cell.get(_OFFICE + ("value" if kind in _FORMS else f"{kind}-value"), ""))
-    with suppress(ValueError):
-        value = shown_number(float(value), _FORMS[kind]) if kind in _FORMS else value
+    value = shown_number(value, _FORMS[kind]) if kind in _FORMS else value
     value = _DURATION.sub(r"\1:\2", value.replace("T", " ") if kind == "date" else value)
     return value.upper() if kind == "boolean" else f"{value} {cell.get(f'{_OFFICE}currency', '')}".rstrip()
 

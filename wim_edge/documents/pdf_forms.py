@@ -93,7 +93,11 @@ def _text(function: Callable[..., int], *of: Any) -> str:
 def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, from_right: bool = False) -> list[Line]:
     """Returns the page's lines, with a line "label: value" in place of the label of each filled field. ``turn``: the
     degrees to turn the page by; ``from_right``: whether the page's text runs from right to left."""
-    fields = [_as_read(one, turn, from_right) for one in taken]
+    fields = list[Field]()
+    for one in taken:
+        left, bottom, right, top = as_read(one.place, turn)
+        place = (-right, bottom, -left, top) if from_right else (left, bottom, right, top)
+        fields.append(one._replace(box=one.place, place=place))
     parts = [(number, part) for number, line in enumerate(lines) for part in fragments(line)]
     labels = _Labels([part for _, part in parts], fields)
     shown: dict[object, tuple[int, list[Word], Field]] = {}
@@ -103,16 +107,16 @@ def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, fr
             continue
         key: object = used[0] if used else label or one.place
         above = ((line.bottom, at) for at, line in enumerate(lines) if line.bottom > one.place[1])
-        place = parts[used[0]][0] if used else min(above, default=(0.0, -1))[1]
+        at = parts[used[0]][0] if used else min(above, default=(0.0, -1))[1]
         own = parts[used[0]][1] if used else None
         words = list(own.words) if own is not None and own.text == label else _words(label, one)
         words[-1:] = [word._replace(text=f"{word.text.rstrip(':：')}:") for word in words[-1:]]
         words = shown[key][1] if key in shown else words
-        shown[key] = place, [*words, *_words(value, one)], one
+        shown[key] = at, [*words, *_words(value, one)], one
         labels.used.update(used)
     below: dict[int, list[Line]] = defaultdict(list)
-    for place, words, one in shown.values():
-        below[place].append(line_of(words, one.place[1], one.place[3])._replace(is_whole=True))
+    for at, words, one in shown.values():
+        below[at].append(line_of(words, one.place[1], one.place[3])._replace(is_whole=True))
     made = below[-1]
     for number, of_line in groupby(enumerate(parts), key=lambda part: part[1][0]):
         whole, line = list(of_line), lines[number]
@@ -121,11 +125,6 @@ def with_fields(lines: Sequence[Line], taken: Sequence[Field], turn: int = 0, fr
         made += [line] if len(rest) == len(whole) else [line_of(words, line.bottom, line.top)] if words else []
         made += below[number]
     return made
-
-
-def _as_read(one: Field, turn: int, from_right: bool) -> Field:
-    left, bottom, right, top = as_read(one.place, turn)
-    return one._replace(box=one.place, place=(-right, bottom, -left, top) if from_right else (left, bottom, right, top))
 
 
 def _words(text: str, one: Field) -> list[Word]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice, pairwise
 from statistics import median, median_low
 from typing import NamedTuple
@@ -56,13 +56,14 @@ class Line(NamedTuple):
     def height(self) -> float:
         return self.top - self.bottom
 
-    def cut(self, places: Sequence[int]) -> list[Line]:
-        """Returns the parts of the line, which is split before the words with the indices ``places``."""
+    def cut(self, parts: Callable[[Word, Word], bool]) -> list[Line]:
+        """Returns the parts of the line, which is split between successive words for which ``parts`` returns True."""
+        places = [at for at, pair in enumerate(pairwise(self.words), 1) if parts(*pair)]
         if not places:
             return [self]
         ends = zip([0, *places], [*places, len(self.words)], strict=True)
-        parts = (line_of(self.words[begin:end], self.bottom, self.top) for begin, end in ends)
-        return [part._replace(weight=self.weight, band=self.band) for part in parts]
+        made = (line_of(self.words[begin:end], self.bottom, self.top) for begin, end in ends)
+        return [part._replace(weight=self.weight, band=self.band) for part in made]
 
     def is_beside(self, other: Line) -> bool:
         """Returns whether this line and ``other`` are at about the same height on the page."""
@@ -110,10 +111,7 @@ def _line(row: WordRow, number: int) -> Line:
 def fragments(line: Line) -> list[Line]:
     """Returns a line's fragments, in order: its parts, split at gaps of more than 0.7 line heights."""
     wide = _WIDE * line.height
-    return line.cut([
-        at for at, (one, other) in enumerate(pairwise(line.words), 1)
-        if other.left - one.right > wide or one.left - other.right > wide
-    ])  # fmt: skip
+    return line.cut(lambda one, other: other.left - one.right > wide or one.left - other.right > wide)
 
 
 def in_columns(lines: Sequence[Line]) -> list[Line]:
@@ -264,20 +262,16 @@ def most_rows(n_tried: int) -> int:
 
 
 def in_blocks(lines: Sequence[Line], usual: float = 0.0) -> list[list[Line]]:
-    """Returns the lines in blocks. A wide gap or another size begins a block. ``usual``: line distance, in points."""
+    """Returns the lines in blocks. A wide gap, a column's end or another size begins a block. ``usual``: line distance,
+    in points."""
     blocks = [[lines[0]]]
     for one, other in pairwise(lines):
-        blocks += [[]] if _is_apart(one, other, usual) else []
+        step, sizes = one.bottom - other.bottom, sorted((one.height, other.height))
+        is_far = not 0 <= step <= APART * max(usual, sizes[1])
+        is_apart = (is_far or sizes[1] > (1 + SAME_SIZE) * sizes[0]) and not one.is_beside(other)
+        blocks += [[]] if is_apart else []
         blocks[-1].append(other)
     return blocks
-
-
-def _is_apart(one: Line, other: Line, usual: float) -> bool:
-    """Returns whether two lines are in different blocks: far apart, in two columns, or of two sizes."""
-    if one.is_beside(other):
-        return False
-    step, sizes = one.bottom - other.bottom, sorted((one.height, other.height))
-    return step < 0 or step > APART * max(usual, sizes[1]) or sizes[1] > (1 + SAME_SIZE) * sizes[0]
 
 
 def headings(pages: Sequence[Sequence[Line]]) -> list[list[str]]:

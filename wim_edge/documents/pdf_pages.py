@@ -58,8 +58,13 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
     with opened(path.name, path) as pdf, _page(pdf, page) as shown:
         lines, (across, down) = read_page(pdf, page - 1).lines, shown.get_size()
         found = list(_words(lines, shown, {*text.split()}))
-    if len(found) < _FEW:
-        found = max(found, _recognised(path, page, across, down), key=len)
+    known = scans.known(path.read_bytes()).pages.get(page) if len(found) < _FEW and scans.engine() else None
+    recognised = [
+        (word.text, [(word.left / across, -line.top / down, word.right / across, -line.bottom / down)])
+        for line in (known.lines if known else ()) for word in line.words
+        if word.right <= across and -line.bottom <= down  # not of a page that was turned to recognise it
+    ]  # fmt: skip
+    found = max(found, recognised, key=len)
     wanted = [match.span() for match in re.finditer(r"\S+", text)]
     alike = SequenceMatcher(None, [text[start:end] for start, end in wanted], [word for word, _ in found], False)
     return [
@@ -68,16 +73,6 @@ def page_words(path: Path, page: int, text: str) -> list[PageWord]:
         for n in range(size)
         for box in found[other + n][1]
     ]
-
-
-def _recognised(path: Path, page: int, across: float, down: float) -> list[tuple[str, list[Box]]]:
-    """Returns (word, [box]) for a recognised page's words; else []. ``across``, ``down``: its size in points."""
-    known = scans.known(path.read_bytes()).pages.get(page) if scans.engine() else None
-    return [
-        (word.text, [(word.left / across, -line.top / down, word.right / across, -line.bottom / down)])
-        for line in (known.lines if known else ()) for word in line.words
-        if word.right <= across and -line.bottom <= down  # not of a page that was turned to recognise it
-    ]  # fmt: skip
 
 
 def _page(pdf: Any, number: int) -> closing[Any]:

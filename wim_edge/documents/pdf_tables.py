@@ -189,10 +189,6 @@ def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> 
     return placed
 
 
-def _around(column: tuple[float, float], parts: Sequence[Line]) -> tuple[float, float]:
-    return min([column[0], *(part.left for part in parts)]), max([column[1], *(part.right for part in parts)])
-
-
 def _spread(
     row: list[list[Line]], below: list[list[Line]], columns: Sequence[tuple[float, float]]
 ) -> list[list[Line]]:
@@ -201,7 +197,8 @@ def _spread(
     labels, first, end = [*chain(*row)], int(not row[0]), len(columns)
     if (row[0] and below[0]) or not 0 < len(labels) < end - first <= _SPREAD:
         return []
-    columns = [*map(_around, columns, below)]
+    edges = ([column, *((one.left, one.right) for one in parts)] for column, parts in zip(columns, below, strict=True))
+    columns = [(min(left for left, _ in some), max(right for _, right in some)) for some in edges]
     best: tuple[float, Sequence[int]] = inf, ()
     for cuts in combinations(range(first + 1, end), len(labels) - 1):
         error = 0.0
@@ -254,18 +251,18 @@ def _wrapped(rows: Sequence[list[list[Line]]], columns: Sequence[tuple[float, fl
 
 def _split(cell: Line, columns: Sequence[tuple[float, float]]) -> list[Line]:
     """Returns the parts of a cell, which is split at each gap, even a narrow one, before the next column begins."""
-    return cell.cut([
-        at for at, (one, other) in enumerate(pairwise(cell.words), 1)
-        if other.left - one.right > _LOOSE * cell.height
+    return cell.cut(
+        lambda one, other: other.left - one.right > _LOOSE * cell.height
         and any(one.right <= left <= other.left for left, _ in columns[1:])
-    ])  # fmt: skip
+    )
 
 
 def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]:
     """Returns the rows' cells, with the lines of each cell joined. If gaps between rows differ, a row joins the close
     row above if, for example, its first cell is empty. If not, a row joins if its only cell is no number. Where rules
     divide the rows, only they count."""
-    if _is_ruled(rows):
+    full = [row[0].band for cells, row in rows if 2 * sum(map(bool, cells)) > len(cells)]
+    if len(full) > 2 and len(full) == len({*full}):  # rules part all rows of which most cells are filled
         bands = [[cells for cells, _ in some] for _, some in groupby(rows, lambda row: row[1][0].band)]
         return [[" ".join(filter(None, lines)) for lines in zip(*band, strict=True)] for band in bands]
     gaps = [gap(above, below) for (_, above), (_, below) in pairwise(rows)]
@@ -293,12 +290,6 @@ def _merged(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> list[list[str]]
         else:
             made.append(cells)
     return made
-
-
-def _is_ruled(rows: Sequence[tuple[list[str], Sequence[Line]]]) -> bool:
-    """Returns whether rules divide a table's rows: they part all rows of which most cells are filled, three or more."""
-    full = [row[0].band for cells, row in rows if 2 * sum(map(bool, cells)) > len(cells)]
-    return len(full) > 2 and len(full) == len({*full})
 
 
 def _overlap_rows(above: Sequence[Line], below: Sequence[Line]) -> bool:

@@ -159,11 +159,9 @@ def _row(parts: Sequence[Word]) -> WordRow:
 def as_read(box: Box, turn: int) -> Box:
     """Returns a box turned clockwise, with its page, about the origin by ``turn`` degrees (0, 90, 180 or 270)."""
     left, bottom, right, top = box
-    if turn == 90:
-        return bottom, -right, top, -left
-    if turn == 180:
-        return -right, -top, -left, -bottom
-    return (-top, left, -bottom, right) if turn else box
+    for _ in range(turn // 90):
+        left, bottom, right, top = bottom, -right, top, -left
+    return left, bottom, right, top
 
 
 def _placed_word(text: str, box: Box, turn: int, joins: bool = False, start: int = -1) -> Word:

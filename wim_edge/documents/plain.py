@@ -50,7 +50,10 @@ def read_text(name: str, ending: str, data: bytes, limits: Limits) -> Document:
     if ending in MARKDOWN.endings:
         return _markdown(name, text, limits, notes)
     if ending == ".json":  # with a title, or the first key would be shown as one
-        return Document(name, text, _key_paths(text), notes=notes, title=Path(name).stem)
+        marks: tuple[Mark, ...] = ()
+        with suppress(ValueError, RecursionError, IndexError):  # the brackets do not match line by line
+            marks = tuple(_marks(text.split("\n"))) if isinstance(json.loads(text), dict | list) else ()
+        return Document(name, text, marks, notes=notes, title=Path(name).stem)
     if ending not in ("", ".txt", ".text"):  # such as source code, which may contain tags
         return Document(name, text, notes=notes)
     return plain(name, text, limits, notes)
@@ -144,18 +147,9 @@ def _left_out(text: str) -> Iterator[tuple[int, int]]:
                 yield one.start(), done
 
 
-def _key_paths(text: str) -> tuple[Mark, ...]:
-    """Returns a JSON text's marks: a section, titled "network > mqtt", for successive values with the same path of
-    keys. An object in a list has its name or number as its key. JSON with several brackets on a line has no marks."""
-    try:
-        if not isinstance(json.loads(text), dict | list):
-            return ()
-        return tuple(_marks(text.split("\n")))
-    except (ValueError, RecursionError, IndexError):  # the brackets do not match line by line
-        return ()
-
-
 def _marks(lines: list[str]) -> Iterator[Mark]:
+    """Yields a JSON text's marks: a section, titled "network > mqtt", for successive values with the same path of keys.
+    An object in a list has its name or number as its key. Raises IndexError if brackets do not match line by line."""
     names, counts = list[str](), list[int]()  # of each open object or list: its name, its items so far
     at, last = 0, ""
     for number, line in enumerate(lines):

@@ -115,7 +115,10 @@ def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str
             heads = (_HEAD_LINE.fullmatch(line.strip()) for line in lines[at : at + 2 * _LINES])
             values = [head[1][:_LONGEST] for head in heads if head]
             is_ruled = _RULE.match(lines[at - 1] if at else above) is not None
-            if _is_head(values, subject, people, is_ruled=is_ruled):
+            is_dated = len(values) >= _LINES and not _TIME.search(values[0]) and any(map(_TIME.search, values[1:]))
+            is_about = bool(subject) and any(subject in value for value in values[1:])
+            names = filter(None, ("@", *people[:_PEOPLE]))
+            if is_dated and (is_ruled or is_about or any(name in values[0] for name in names)):
                 cut = at - (is_ruled and at > 0)
                 if cut > begin:
                     yield Paragraph("\n".join(lines[begin:cut]), depth, section), title
@@ -124,11 +127,3 @@ def _divided(paragraphs: Sequence[Paragraph], subject: str, people: Sequence[str
                 begin, title = cut, f"Quoted: {_ADDRESS.sub('', values[0]) or values[0]}, {when}"
         above = lines[-1]
         yield Paragraph("\n".join(lines[begin:]), depth, section), title
-
-
-def _is_head(values: list[str], subject: str, people: Sequence[str], *, is_ruled: bool) -> bool:
-    """Returns whether lines "Label: value" with these values are a mail's head. ``is_ruled``: if a rule is above."""
-    if len(values) < _LINES or _TIME.search(values[0]) or not any(map(_TIME.search, values[1:])):
-        return False
-    is_about = bool(subject) and any(subject in value for value in values[1:])
-    return is_ruled or is_about or "@" in values[0] or any(name and name in values[0] for name in people[:_PEOPLE])

@@ -253,12 +253,18 @@ def _paragraphs(lines: Sequence[Line], page: Sequence[Line]) -> list[str]:
     unfinished: list[tuple[int, list[Line]]] = []
     for block in in_blocks(lines, usual):
         margin, is_sure = _margin(block, page)
-        text = _joined(block, margin, is_sure)
-        before = [one for one in unfinished[-_MOST:] if _is_column_before(one[1], block)]
+        said = [block[0].text]
+        for one, other in pairwise(block):
+            if one.is_beside(other) or _goes_on(one, other, margin, is_sure):
+                said[-1] = _join(said[-1], other.text)
+            else:
+                said[-1:] = [said[-1].rstrip(BROKEN), other.text]
+        text = "\n".join(said)
+        before = [part for part in unfinished[-_MOST:] if _is_column_before(part[1], block)]
         if before and text[:1].islower():
-            at, _ = max(before, key=lambda one: (made[one[0]][-1] in BROKEN, len(one[1]), one[0]))
+            at, _ = max(before, key=lambda part: (made[part[0]][-1] in BROKEN, len(part[1]), part[0]))
             made[at] = _join(made[at], text)
-            unfinished = [one for one in unfinished if one[0] != at]
+            unfinished = [part for part in unfinished if part[0] != at]
         else:
             at = len(made)
             made.append(text)
@@ -296,17 +302,6 @@ def _edge(lines: Sequence[Line], least: int) -> float | None:
         if one - other < _SAME_EDGE * height and ends[0] - one < height
     )  # fmt: skip
     return next(near, None)
-
-
-def _joined(block: Sequence[Line], margin: float, is_sure: bool) -> str:
-    lines = [block[0].text]
-    for one, other in pairwise(block):
-        if one.is_beside(other) or _goes_on(one, other, margin, is_sure):
-            lines[-1] = _join(lines[-1], other.text)
-        else:
-            lines[-1] = lines[-1].rstrip(BROKEN)
-            lines.append(other.text)
-    return "\n".join(lines)
 
 
 def _join(text: str, more: str) -> str:

@@ -5,8 +5,8 @@ Tables of every format have this form in a document's text, and `wim_edge.docume
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import chain, pairwise
+from collections.abc import Iterable, Sequence, Set
+from itertools import accumulate, chain, pairwise
 
 from wim_edge.documents.document import DocumentBuilder, letters
 
@@ -47,8 +47,10 @@ def add_rows(
             for skipped, left, paragraph in _tables_of(block, sum(one <= headed for one in numbers) or None):
                 at += skipped
                 lines = paragraph.split("\n")
-                starts = _row_starts(lines, numbers[at:]) if column is not None else ()
-                draft.paragraph(paragraph, rows=starts, column=column + left if column else 0)
+                places = accumulate((len(line) + 1 for line in lines[:-1]), initial=0)
+                follows = zip(places, numbers[at:], [-1, *numbers[at:]], strict=False)
+                starts = [(place, number) for place, number, above in follows if number != above + 1]
+                draft.paragraph(paragraph, rows=() if column is None else starts, column=column + left if column else 0)
                 at += len(lines)
             block, numbers = [], []
 
@@ -65,23 +67,10 @@ def add_shown_rows(
         draft.omit("hidden column", f"{name}, {letters(at)}")
     if hidden:
         rows = [row and [cell for at, cell in enumerate(row, 1) if at not in hidden] for row in rows]
-    add_rows(draft, rows, column=_first_column(hidden, rows) if is_sheet else None, headed=headed)
-
-
-def _first_column(hidden: Set[int], rows: Sequence[Sequence[str] | None]) -> int:
-    """Returns the number (from 1) of the first column shown; 0 if a hidden column is between those shown."""
     first = next(at for at in range(1, len(hidden) + 2) if at not in hidden)
     last = max((at for row in rows if hidden and row for at, cell in enumerate(row, first) if cell), default=0)
-    return 0 if any(first < at <= last for at in hidden) else first
-
-
-def _row_starts(lines: list[str], numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Yields (offset, row number) of the first line, and of each line whose row does not follow the row above."""
-    offset, expected = 0, 0
-    for line, number in zip(lines, numbers, strict=False):
-        if number != expected:
-            yield offset, number
-        offset, expected = offset + len(line) + 1, number + 1
+    column = 0 if any(first < at <= last for at in hidden) else first
+    add_rows(draft, rows, column=column if is_sheet else None, headed=headed)
 
 
 def table_text(block: Sequence[Sequence[str]], n_headed: int | None = None) -> list[str]:

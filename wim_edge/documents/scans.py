@@ -63,7 +63,23 @@ class ScannedPage(Struct, dict=True):
     @cached_property
     def lines(self) -> list[Line]:
         """The page's lines in reading order."""
-        return _lines(self.boxes)
+        usual = median([box[4] - box[2] for box in self.boxes] or [0.0])
+        pieces = []
+        for text, left, top, right, bottom, _ in self.boxes:
+            # A hyphen at the end counts as PDFium's, which only breaks the line: few belong to the word
+            text = _HYPHEN.sub(BROKEN[0], _LOST_SPACE.sub(" ", text))
+            width = (right - left) / max(1, len(text))  # of a letter: words' places are estimated
+            words = [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
+            middle, height = -(top + bottom) / 2, bottom - top
+            if abs(height - usual) <= _LIKE * usual:
+                height = usual
+            if words:
+                pieces.append(line_of(words, middle - height / 2, middle + height / 2))
+        pieces.sort(key=lambda piece: -piece.top)
+        rows = [sorted(row, key=lambda piece: piece.left) for row in rows_of(pieces)]
+        return in_columns([
+            line_of([word for piece in row for word in piece.words], row[0].bottom, row[0].top) for row in rows
+        ])  # fmt: skip
 
     @property
     def confidence(self) -> float:
@@ -214,7 +230,11 @@ def recognise(
         found.was_tried = not is_stopped()
     finally:
         if keep:
-            _keep(_file(data), found)
+            file, kept = _file(data), [page for number, page in found.pages.items() if number not in found.failed]
+            with suppress(OSError):  # a full disk: it is recognised again
+                file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with replace_file(file, private=True) as part:
+                    part.write_bytes(msgspec.json.encode(_Pages(kept, found.count)))
 
 
 def _lines_of_worker(data: bytes, numbers: Sequence[int], is_stopped: Callable[[], bool]) -> Generator[bytes]:
@@ -263,32 +283,6 @@ def sureness(boxes: Sequence[Box]) -> float:
     return sum(len(box[0]) * box[-1] for box in boxes) / max(1, sum(len(box[0]) for box in boxes))
 
 
-def _lines(boxes: Sequence[Box]) -> list[Line]:
-    if not boxes:
-        return []
-    usual = median(bottom - top for _, _, top, _, bottom, _ in boxes)
-    pieces = []
-    for text, left, top, right, bottom, _ in boxes:
-        # A hyphen at the end counts as PDFium's, which only breaks the line: few belong to the word
-        text = _HYPHEN.sub(BROKEN[0], _LOST_SPACE.sub(" ", text))
-        words, middle, height = _words(text, left, right), -(top + bottom) / 2, bottom - top
-        if abs(height - usual) <= _LIKE * usual:
-            height = usual
-        if words:
-            pieces.append(line_of(words, middle - height / 2, middle + height / 2))
-    pieces.sort(key=lambda piece: -piece.top)
-    rows = [sorted(row, key=lambda piece: piece.left) for row in rows_of(pieces)]
-    return in_columns([
-        line_of([word for piece in row for word in piece.words], row[0].bottom, row[0].top) for row in rows
-    ])  # fmt: skip
-
-
-def _words(text: str, left: float, right: float) -> list[Word]:
-    """Returns the words of a text, with places estimated from the text's left and right ends."""
-    width = (right - left) / max(1, len(text))
-    return [Word(one[0], left + one.start() * width, left + one.end() * width) for one in _WORD.finditer(text)]
-
-
 def folder() -> Path:
     """Returns the folder in which recognised pages are stored."""
     return Paths.from_environment().cache / "recognised"
@@ -304,11 +298,3 @@ def _file(data: bytes) -> Path:
     """Returns the path at which the pages of a file with these bytes are stored; each engine has its own path."""
     digest, name = hashlib.sha256(data).hexdigest()[:32], engine()
     return folder() / f"{digest}-{name}{version(name) if name == 'rapidocr' else ''}.json"
-
-
-def _keep(file: Path, found: Recognised) -> None:
-    pages = [page for number, page in found.pages.items() if number not in found.failed]
-    with suppress(OSError):  # a full disk: it is recognised again
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with replace_file(file, private=True) as part:
-            part.write_bytes(msgspec.json.encode(_Pages(pages, found.count)))

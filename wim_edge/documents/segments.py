@@ -202,18 +202,12 @@ def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _whole(text: str, start: int, end: int) -> int:
-    """Returns the last offset up to ``end`` that is not inside a composed character; ``end`` if there is none."""
+    """Returns the last offset up to ``end`` that is not inside a composed character, such as a letter and its accent,
+    nor inside a line end; ``end`` if there is none."""
     cut = end
-    while cut > start and _composed(text[cut - 1], text[cut]):
+    while cut > start and (
+        _JOINER in text[cut - 1 : cut + 1] or text[cut - 1 : cut + 1] == "\r\n"
+        or unicodedata.category(text[cut]).startswith("M") or "\U0001f3fb" <= text[cut] <= "\U0001f3ff"
+    ):  # fmt: skip
         cut -= 1
     return cut if cut > start else end
-
-
-def _composed(before: str, after: str) -> bool:
-    """Returns whether two characters form one on the screen, such as a letter and its accent, or one line end."""
-    return (
-        _JOINER in (before, after)
-        or unicodedata.category(after).startswith("M")
-        or "\U0001f3fb" <= after <= "\U0001f3ff"
-        or before + after == "\r\n"
-    )

@@ -71,8 +71,13 @@ def read_pptx(archive: Archive) -> Document:
         for _, shape, _ in title + _ordered(rest, dates):
             _add(draft, shape, lambda one: archive.root(related[one][1]))  # noqa: B023 - called at once
         for kind in filter(parts.__contains__, ("notesSlide", "comments")):
-            for said in _remarks(archive.root(parts[kind]), draft.omit):
-                draft.paragraph(said)
+            root = archive.root(parts[kind])
+            for shape in root.iter(_SHAPE):
+                if _holder(shape).get("type") == "body" and (said := said_in(shape, draft.omit).strip()):
+                    draft.paragraph(f"Notes: {said}")
+            for comment in root.iterchildren("{*}cm"):
+                if said := "".join(comment.itertext(f"{_P}text", f"{_A}t")).strip():
+                    draft.paragraph(f"Comment: {said}")
     return draft.document(archive.name)
 
 
@@ -204,13 +209,3 @@ def _lines(shape: Any, omit: Callable[[str], object]) -> Iterator[tuple[str, int
             last = {at: kept for at, kept in last.items() if at < level} | {level: (name, number)}
             form = next((form for end, form in _FORMS.items() if name.endswith(end)), "{}.")
             yield text, level, form.format(written(number, _KINDS.get(name[:7], "decimal"))) if name else ""
-
-
-def _remarks(part: Any, omit: Callable[[str], object]) -> Iterator[str]:
-    """Yields the notes and the comments in a part that belongs to a slide."""
-    for shape in part.iter(_SHAPE):
-        if _holder(shape).get("type") == "body" and (said := said_in(shape, omit).strip()):
-            yield f"Notes: {said}"
-    for comment in part.iterchildren("{*}cm"):
-        if said := "".join(comment.itertext(f"{_P}text", f"{_A}t")).strip():
-            yield f"Comment: {said}"

@@ -142,7 +142,8 @@ class QueryTable:
         database.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(self._columns))})", rows)
         for name, part in (("YEAR", slice(0, 4)), ("MONTH", slice(5, 7)), ("DAY", slice(8, 10))):
             database.create_function(name, 1, lambda day, part=part: int(day[part]) if day else None)
-        database.create_function("DATEDIFF", 2, _days)
+        day = date.fromisoformat
+        database.create_function("DATEDIFF", 2, lambda one, other: abs((day(one) - day(other)).days))
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _BYTES)
         database.set_authorizer(_may_do)
         database.set_progress_handler(lambda: 1, _STEPS)
@@ -217,10 +218,6 @@ def _as_cells(words: str) -> str:
             shown = "%Y-%m-%d" if "%d" in form else "%Y-%m" if "%Y" in form else "-%m-"
             return datetime.strptime(words, form).strftime(shown)
     return words
-
-
-def _days(one: str, other: str) -> int:
-    return abs((date.fromisoformat(one) - date.fromisoformat(other)).days)
 
 
 def _shown(value: Value) -> str:

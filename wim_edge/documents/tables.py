@@ -36,8 +36,10 @@ def tables(text: str) -> tuple[Table, ...]:
     spans = [*line_spans(text), (len(text), len(text))]
     for number, (start, end) in enumerate(spans):
         line = text[start:end].strip()
-        if block and line and not ROW.search(line) and _names_rows(text, block[0], line, spans[number + 1]):
-            continue
+        if block and line and not ROW.search(line) and len(line) <= _TITLE:
+            row, names = text[slice(*spans[number + 1])], text[slice(*block[0][:2])]
+            if "|" in row and len(cells_of(row)) == len(cells_of(names)) > 1:  # the line is the title of the rows below
+                continue
         rule = bool(line) and len(line) <= _LONGEST and RULE.fullmatch(line) is not None
         if line and len(line) <= _LONGEST and (rule or ROW.search(line)):
             if rule and len(block) > 1 and not block[-1][2]:
@@ -50,12 +52,6 @@ def tables(text: str) -> tuple[Table, ...]:
         found += _headed(text, block)
         block = []
     return tuple(found)
-
-
-def _names_rows(text: str, header: tuple[int, int, bool], line: str, below: tuple[int, int]) -> bool:
-    """Returns whether a short line is a title between rows: the line below has as many cells as the header."""
-    row, names = text[slice(*below)], text[slice(*header[:2])]
-    return len(line) <= _TITLE and "|" in row and len(cells_of(row)) == len(cells_of(names)) > 1
 
 
 def _headed(text: str, block: list[tuple[int, int, bool]]) -> Iterator[Table]:

@@ -102,19 +102,15 @@ def _each_row(text: str) -> Iterator[Row]:
             group = filled[0]
         if start in heads or len(filled) < 2 or RULE.fullmatch(line.strip()):
             continue
-        if table is None and _is_alone(text, start, end):
+        above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
+        below = text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
+        if table is None and "|" not in above + below:  # a row alone may belong to a letterhead
             continue
         if table is not None:  # else the last table's labels stay: its groups may be separated by blank rows
             header = cells_of(text[slice(*table.header)], table.header[0])
             labels = [text[slice(*one)].replace("_", " ") for one in header]
         texts = tuple(text[left:right] for left, right in cells)
         yield Row(tuple(cells), texts, tuple(labels) if len(labels) == len(cells) else ("",) * len(cells), group, table)
-
-
-def _is_alone(text: str, start: int, end: int) -> bool:
-    """Returns whether neither neighbouring line of a row has cells: such a row may belong to a letterhead."""
-    above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
-    return "|" not in above and "|" not in text[end + 1 : (text.find("\n", end + 1) + 1 or len(text) + 1) - 1]
 
 
 @lru_cache(maxsize=8)
