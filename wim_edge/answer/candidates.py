@@ -119,15 +119,13 @@ def candidates_of(
 def _elsewhere(
     reading: Reading, best: AnswerCandidate, pointed: Mapping[int, Pointed], units: Seq[_Unit]
 ) -> dict[int, Pointed]:
-    """Returns {segment: what the model points at} of a passage that was not chosen but has a sentence with the best
-    candidate's words, and words of the question: it may say that they changed. Reads its paragraph alone."""
-    said, asked = f" {key(best.text)} ", words.without_endings(reading.plan.query)
-    texts = ((unit, best.document.text[unit.start : unit.end]) for unit in units if unit.index not in pointed)
-    holding = [
-        unit for unit, text in texts
-        if unit.row is None and unit.index in reading.ranking.known and said in f" {key(text)} "
-        and reading.plan.document_of(unit.index) is best.document and asked & words.without_endings(text)
-    ]  # fmt: skip
+    """Returns {segment: what the model points at} of a paragraph, read alone, that was not chosen but has a sentence
+    with the best candidate's words and words of the question: it may say that they changed."""
+    said, asked, text = f" {key(best.text)} ", words.without_endings(reading.plan.query), best.document.text
+    known = {at for at in reading.ranking.known if at not in pointed and reading.ranking.verdicts.get(at) is not False}
+    own = (one for one in units if one.index in known and reading.plan.document_of(one.index) is best.document)
+    spoken = ((one, text[one.start : one.end]) for one in own if one.row is None)
+    holding = [one for one, of in spoken if said in f" {key(of)} " and asked & words.without_endings(of)]
     if best.row is not None or not holding:
         return {}
     likely, room = min(holding, key=lambda unit: unit.missed), reading.free_cells - reading.plan.reserved

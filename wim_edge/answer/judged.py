@@ -5,7 +5,6 @@ This module also builds the answer that needs no writer: the best candidate, yes
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence as Seq
 from dataclasses import dataclass, replace
 from math import log
@@ -13,7 +12,7 @@ from math import log
 from wim_edge import words
 from wim_edge.answer.candidates import AnswerCandidate, candidates_of, introduced, key
 from wim_edge.answer.quotes import format_quotes, margin_quotes, quote, quote_at
-from wim_edge.documents.tables import header_above
+from wim_edge.documents.tables import header_above, shape_of
 from wim_edge.documents.units import INTRODUCES, ITEM, column, lists, rows, siblings
 from wim_edge.reading import events
 from wim_edge.reading.plan import source_label
@@ -57,11 +56,6 @@ class Judged:
     is quoted second. None without one."""
     is_confirmed: bool = False
     """True if a writer is sure of the verdict: the judge alone is not reliable on yes or no (docs/choices.md)."""
-
-    @property
-    def is_change(self) -> bool:
-        """Returns whether the first quotation tells that `other` has changed: it has these words, too."""
-        return self.other is not None and f" {key(self.other.text)} " in f" {key(self.quotes[0].text)} "
 
     @property
     def short(self) -> str:
@@ -154,18 +148,13 @@ def _changed(reading: Reading, candidates: Seq[AnswerCandidate]) -> tuple[Answer
     said = [(one, key(one.text), f" {key(quoted.text)} ") for one, quoted in quotes if not quoted.header]
     names = [(one, text) for one, own, text in said if own in old and 2 * len(own) >= len(old)]
     for newer, own, text in said if candidates[0].row is None else ():
-        is_alike = not has_figures or _shape(own) == _shape(old) or {*own.split()} & {*old.split()}
+        is_alike = not has_figures or shape_of(own) == shape_of(old) or {*own.split()} & {*old.split()}
         beside = [one.terms.score for one, other in names if other == text]
         others = [one for one, other in names if f" {own} " not in other]
         is_near = others and beside and newer.terms.score > max(beside) - _BESIDE[has_figures]
         if is_near and is_alike and own not in old and old not in own:
             return newer, others[0]
     return None
-
-
-def _shape(text: str) -> str:
-    """Returns a text with "0" for each number and "a" for each word: dates and amounts have shapes of their own."""
-    return re.sub(r"[^\W\d]+", "a", re.sub(r"\d+", "0", text))
 
 
 def _other(candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> AnswerCandidate | None:

@@ -93,7 +93,7 @@ class Wording:
         the run, the writer sees it and writes again. A writer that `comes_first` gives its own short answer instead."""
         if judged.verdict:
             return self._verdict(judged)
-        if judged.is_change:
+        if judged.other and said(judged.other.text, judged.quotes[0].text):  # it has changed: the quotation says how
             return pointed_answer(self.reading, judged)
         reading, query = self.reading, self.reading.plan.query
         prompts, own = self.writing.prompts, ""

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence, Set
 from itertools import accumulate, chain, pairwise
 
 from wim_edge.documents.document import DocumentBuilder, letters
+from wim_edge.documents.tables import shape_of
 
 _NUMBER = re.compile(r"[^A-Za-z]{0,4}\d[\d.,:/\s%–-]*[^\W\d]{0,3}\s?[%€$£¥]?")
 """A number, with its unit or currency, or a date in figures."""
-_YEAR, _DIGITS, _LETTERS = re.compile(r"(?:19|20)\d\d"), re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 Span = tuple[int, int]
 """The numbers of rows and of columns that a cell spans."""
 Range = tuple[int, int, int, int]
@@ -187,14 +188,10 @@ def _is_value(cell: str, below: Sequence[str], n_columns: int) -> bool:
     if not any(one in cell for one in "123456789"):  # "£'000" is a unit
         return False
     has_figure = cell[:1].isdigit() if n_columns > 2 else any(map(str.isdigit, cell))
-    shape = _shape(cell)
-    alike = _figures(below) if has_figure else sum(_shape(one) == shape for one in below)  # as a code above codes
+    shape = shape_of(cell)
+    alike = _figures(below) if has_figure else sum(shape_of(one) == shape for one in below)  # as a code above codes
     is_unit = n_columns > 2 and any(map(str.isalpha, cell)) and not any(map(str.isalpha, "".join(below)))
     return not is_unit and (_NUMBER.fullmatch(cell) is not None or alike > len(below) / 2)  # "1 kg" above numbers
-
-
-def _shape(cell: str) -> str:
-    return _LETTERS.sub("a", _DIGITS.sub("0", cell))
 
 
 def _figures(cells: Sequence[str]) -> int:

@@ -131,3 +131,8 @@ def outlines(text: str) -> list[tuple[tuple[int, int], str]]:
         labels = " · ".join(header[slice(*cell)] for cell in cells_of(header))
         found.append((table.header, f"{n_rows:,} rows: {labels}"))
     return found
+
+
+def shape_of(text: str) -> str:
+    """Returns a text with "0" for its digits and "a" for its letters: codes, dates and amounts have shapes."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", text))
