@@ -30,7 +30,7 @@ def read_epub(archive: Archive) -> Document:
     root = next((str(one.get("full-path", "")) for one in _tags(archive, CONTAINER, "rootfile")), "")
     known = [tag for tag in _tags(archive, root, "item") if tag.get("media-type") in _CHAPTERS] if root else []
     items = {tag.get("id"): _member(root, tag.get("href", "")) for tag in known}
-    spine = (tag.get("idref") for tag in _tags(archive, root, "itemref")) if items else ()
+    spine = (tag.get("idref") for tag in _tags(archive, root, "itemref")) if root else ()
     chapters = list(dict.fromkeys(items[idref] for idref in spine if idref in items))  # in the order of the spine
     if not chapters:
         raise damaged(name)
