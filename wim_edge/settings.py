@@ -44,8 +44,7 @@ _WITHIN = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>s|m|h|%)"
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _MAX_SEGMENTS = 16
 """The most segments read with ``within`` auto. If none of them answers, later ones seldom do (docs/choices.md)."""
-SHORT = 8
-"""The most segments of a text that ``within`` auto reads whole: a later passage may change what an earlier one says."""
+SHORT = 8  # the most segments of a text that ``within`` auto reads whole: a later one may change what another says
 _PATHS = ("templates", "readings")
 _MAX_SMALL_FILE = 16 << 20
 _ENDPOINT = re.compile(r"[\w.-]+:\d{1,5}", re.ASCII)  # llama.cpp takes no IPv6 addresses

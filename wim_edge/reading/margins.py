@@ -101,9 +101,8 @@ class MarginWriter:
         return pointed
 
     def point_again(self, index: int, start: int, end: int, room: int, *, most: float = _NEARLY) -> Pointed | None:
-        """Points into one paragraph of segment ``index``, read alone: the one around characters ``[start, end)`` of the
-        document. Returns None if it is over ``most`` of the segment or needs over ``room`` tokens. Raises Interrupted.
-        """
+        """Points into the paragraph of segment ``index`` around characters ``[start, end)``, read alone.
+        Returns None if it is over ``most`` of the segment or needs over ``room`` tokens. Raises Interrupted."""
         planned = self.plan.segments[index]
         whole = planned.segment
         left = whole.text.rfind(_BETWEEN, 0, start - whole.start) + 1

@@ -157,9 +157,8 @@ class PromptCache:
         self, passages: Mapping[int, list[int]], kept: Mapping[int, Snapshot], n_blank: int, room: int, *, beside: bool
     ) -> Sequence:
         """Returns a sequence with the opening and ``passages`` (tokens by segment), the first without its ``n_blank``
-        tokens of a blank line. ``beside``: True for a fork beside what is read, if the context has room; else the
-        reading's own sequence. Passages with a snapshot in ``kept`` are not evaluated again: the first is restored, the
-        others are joined. ``room``: the tokens to keep free. Raises Interrupted."""
+        tokens of a blank line. Those with a snapshot in ``kept`` are restored or joined. ``beside``: True
+        for a fork of the reading's sequence, if there is room. ``room``: tokens to keep free. Raises Interrupted."""
         plan, sequence, used = self.plan, self.sequence, list(passages)
         n_tokens = len(plan.prefix) + sum(map(len, passages.values())) + room + plan.reserved
         if beside and len(sequence) + n_tokens <= self.context.n_ctx:
