@@ -130,6 +130,7 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     other = None
     if reading.model.has_adapter and not items and not verdict:
         best, other = _changed(reading, candidates) or (best, _other(candidates, found))
+        share = share if best is candidates[0] else min(share, 0.5)  # which one holds, the judge cannot tell
         candidates = (best, *(one for one in candidates if one is not best))
     shown = [best, other] if other else [best]
     others = margin_quotes(reading, [index for index in used if all(index != one.index for one in shown)])

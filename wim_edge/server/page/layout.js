@@ -5,7 +5,7 @@ import { areFigures, make } from "./dom.js";
 
 // -> { text, marks }: what is shown, and [{ start, end, kind, label }] in UTF-16 units, in their order, none in another
 export function laidOut(document, unit) {
-  const { file = "", marks = [], title, text } = document, isMarkdown = /\.(md|markdown)$/i.test(file), isTyped = !file || /\.(txt|text|log|pdf)$/i.test(file);
+  const { file = "", marks = [], title, text } = document, isMarkdown = /\.(md|markdown)$/i.test(file), hasItems = isMarkdown || /\.(docx|od[pt]|pptx|x?html?|rtf|epub)$/i.test(file);
   const found = [];
   let page = null, section = null;
   for (const mark of marks) {
@@ -27,7 +27,7 @@ export function laidOut(document, unit) {
     found.push({ start: line.index, end, kind, label: level ? String(level) : isHead ? "head" : "" });
   }
   if (isMarkdown) found.push(...inline(text));
-  if (!isTyped) {  // items close up
+  if (hasItems) {  // they close up
     for (const { index, 0: sign, 1: before } of text.matchAll(/^([ \t]*)[-*+] (?=\S)/gm)) found.push({ start: index + before.length, end: index + sign.length, kind: "bullet", label: "" });
     for (const { index } of text.matchAll(/(?<=^[ \t]*[-*+] .*\n)\n(?=[ \t]*[-*+] )/gm)) found.push({ start: index, end: index + 1, kind: "hidden", label: "" });
   }

@@ -144,7 +144,7 @@ export function advice({ answer, judged }) {
   if (!answer) return "";
   const { status, short, unsupported = [] } = answer, differ = answer.evidence?.agreed === 0 && !says(own(answer), short), two = !differ && quoted(answer).length > 1 && !items(answer).length;
   return [
-    status !== "unsure" || !short ? "" : answer.query ? "Worked out from the table. Check the rows." : two ? "Two passages answer differently. Check both." : `${differ ? "The two models disagree" : "Not certain"}. Check the quotation.`,
+    status !== "unsure" || (!short && answer.quotes?.[0]?.header) ? "" : answer.query ? "Worked out from the table. Check the rows." : two ? "Two passages answer differently. Check both." : `${differ ? "The two models disagree" : "Not certain"}. Check the quotation.`,
     status === "not_found" && Object.values(judged).includes(false) ? "Nothing else than what you ignore answers it." : "",
     unsupported.length ? `In no passage: ${unsupported.join(", ")}` : "",
   ].filter(Boolean).join(" ");
