@@ -1,8 +1,7 @@
-"""Candidate answers: words of the passages, each with one score in nats, the weighted sum of its terms
-(docs/how-it-works.md has what each means; `run` is of a cell alone log P(the cell | its row)).
-
-Pointing also takes a loss for missed question words off `run`: they count twice, and the weights were fitted so.
-The probabilities of candidates with equal words in several passages add up. `--explain` prints the terms.
+"""Candidate answers: words of the passages, each with one score in nats, the weighted sum of its terms, which
+docs/how-it-works.md explains and `--explain` prints. `run` of a cell is log P(the cell | its row). Pointing takes off
+what question words are missed: they count twice, and the weights were fitted so. The probabilities of candidates
+with equal words in several passages add up.
 
 Likely rows of tables, and the paragraph of the best run, are read again alone. A small model confuses rows and columns
 of a whole table, but finds the right cell of a single row that has its labels. A model without an adapter may point at
