@@ -29,6 +29,7 @@ _WORD = re.compile(r"\w+")
 _LEAST = 1e-6
 MAX_ROWS = 6  # the most rows that are read alone, of about 60 tokens each
 _INTRODUCES, _LESS = 3.0, 2.0  # nats: an introduction without its list seldom seems to answer (docs/choices.md)
+_ABOUT = 0.25  # the least share of the points that a sentence on a change has of those of the sentence it changes
 _LONGEST = 600  # the most characters read of a row or a list
 
 
@@ -91,16 +92,16 @@ class _Unit:
 
 def candidates_of(
     reading: Reading, used: Seq[int], *, alone: bool = True
-) -> tuple[tuple[AnswerCandidate, ...], float | None]:
-    """Returns (candidates, best first; the highest log-odds that a row answers, or None if no row was read alone).
+) -> tuple[tuple[AnswerCandidate, ...], float | None, float]:
+    """Returns (candidates, best first; the highest log-odds of a row read alone, or None; the question's points).
 
     Candidates are the runs that the model points at in the segments ``used``, and the cells of the best rows of any
     segment. ``alone``: True reads these rows, and a paragraph, alone; False evaluates nothing. Raises Interrupted.
     """
     units, pointed = _units(reading, used, unread=alone), reading.pointed_at(used)
-    found = _runs(reading, pointed, units)
+    found, points = _runs(reading, pointed, units), max((unit.missed for unit in units), default=0.0)
     if not alone:
-        return _ordered(found), None
+        return _ordered(found), None, points
     if found and not reading.model.has_adapter:
         best = _ordered(found)[0]
         room = reading.free_cells - reading.plan.reserved
@@ -111,20 +112,25 @@ def candidates_of(
     reads = [*zip(near, reading.read_rows([(one.index, row) for one, row in near], _LONGEST), strict=False)]
     found += [cell for (unit, _), read in reads for cell in _cells(reading, unit, read)]
     if found and reading.model.has_adapter:
-        found += _runs(reading, _elsewhere(reading, _ordered(found)[0], pointed, units), units)
-    return _ordered(found), max((read.answers for _, read in reads), default=None)
+        found += _runs(reading, _elsewhere(reading, _ordered(found)[0], pointed, units, points), units)
+    return _ordered(found), max((read.answers for _, read in reads), default=None), points
+
+
+def is_about(missed: float, of: AnswerCandidate, points: float) -> bool:
+    """Returns whether a sentence that misses ``missed`` of the question's ``points`` has much of what ``of`` has."""
+    return points - missed > _ABOUT * (points + of.terms.words)
 
 
 def _elsewhere(
-    reading: Reading, best: AnswerCandidate, pointed: Mapping[int, Pointed], units: Seq[_Unit]
+    reading: Reading, best: AnswerCandidate, pointed: Mapping[int, Pointed], units: Seq[_Unit], points: float
 ) -> dict[int, Pointed]:
     """Returns {segment: what the model points at} of a paragraph, read alone, that was not chosen but has a sentence
     with the best candidate's words and words of the question: it may say that they changed."""
-    said, asked, text = f" {key(best.text)} ", words.without_endings(reading.plan.query), best.document.text
+    said, text = f" {key(best.text)} ", best.document.text
     known = {at for at in reading.ranking.known if at not in pointed and reading.ranking.verdicts.get(at) is not False}
-    own = (one for one in units if one.index in known and reading.plan.document_of(one.index) is best.document)
-    spoken = ((one, text[one.start : one.end]) for one in own if one.row is None)
-    holding = [one for one, of in spoken if said in f" {key(of)} " and asked & words.without_endings(of)]
+    near = (one for one in units if one.row is None and one.index in known and is_about(one.missed, best, points))
+    own = (one for one in near if reading.plan.document_of(one.index) is best.document)
+    holding = [one for one in own if said in f" {key(text[one.start : one.end])} "]
     if best.row is not None or not holding:
         return {}
     likely, room = min(holding, key=lambda unit: unit.missed), reading.free_cells - reading.plan.reserved

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import log
 
 from wim_edge import words
-from wim_edge.answer.candidates import AnswerCandidate, candidates_of, introduced, key
+from wim_edge.answer.candidates import AnswerCandidate, candidates_of, introduced, is_about, key
 from wim_edge.answer.quotes import format_quotes, margin_quotes, quote, quote_at
 from wim_edge.documents.tables import header_above, shape_of
 from wim_edge.documents.units import INTRODUCES, ITEM, column, lists, rows, siblings
@@ -104,7 +104,7 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     """Returns the judgement on the passages ``used`` (segment numbers). ``alone``: True also reads likely rows and a
     paragraph alone (`candidates_of`); False evaluates nothing. Raises Interrupted."""
     found = reading.pointed_at(used)
-    candidates, row_answers = candidates_of(reading, used, alone=alone)
+    candidates, row_answers, points = candidates_of(reading, used, alone=alone)
     in_nats = reading.relevance is not None and reading.relevance.scores_in_nats
     evidence = evidence_of(reading, found, used, row_answers) if in_nats else None
     support = reading.support.support(evidence) if evidence else None
@@ -129,7 +129,7 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
             best, items, share = listed[0], listed, listed[0].share
     other = None
     if reading.model.has_adapter and not items and not verdict:
-        best, other = _changed(reading, candidates) or (best, _other(candidates, found))
+        best, other = _changed(reading, candidates, points) or (best, _other(candidates, found))
         share = share if best is candidates[0] else min(share, 0.5)  # which one holds, the judge cannot tell
         candidates = (best, *(one for one in candidates if one is not best))
     shown = [best, other] if other else [best]
@@ -139,7 +139,9 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     return Judged(candidates, items, verdict, quotes, evidence, support, share, other)
 
 
-def _changed(reading: Reading, candidates: Seq[AnswerCandidate]) -> tuple[AnswerCandidate, AnswerCandidate] | None:
+def _changed(
+    reading: Reading, candidates: Seq[AnswerCandidate], points: float
+) -> tuple[AnswerCandidate, AnswerCandidate] | None:
     """Returns (newer, older) if one sentence has the best candidate's words and others that may answer, and another
     sentence has the former alone: "The fee is 20 euros" and "It is raised from 20 to 30 euros". Else None."""
     old = key(candidates[0].text)
@@ -151,7 +153,7 @@ def _changed(reading: Reading, candidates: Seq[AnswerCandidate]) -> tuple[Answer
     for newer, own, text in said if candidates[0].row is None else ():
         is_alike = not has_figures or shape_of(own) == shape_of(old) or {*own.split()} & {*old.split()}
         beside = [one.terms.score for one, other in names if other == text]
-        others = [one for one, other in names if f" {own} " not in other]
+        others = [one for one, other in names if f" {own} " not in other and is_about(-newer.terms.words, one, points)]
         is_near = others and beside and newer.terms.score > max(beside) - _BESIDE[has_figures]
         if is_near and is_alike and own not in old and old not in own:
             return newer, others[0]

@@ -225,7 +225,7 @@ def _task_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 def eval_command(task_name: str, out: Path | None, as_json: bool, report: bool, **options: Any) -> None:
     from wim_edge.evaluation import recall
     from wim_edge.evaluation.conditions import parse_conditions
-    from wim_edge.evaluation.report import require_matplotlib, rows
+    from wim_edge.evaluation.report import failures, fitted, require_matplotlib, rows
     from wim_edge.evaluation.runner import run_task
     from wim_edge.evaluation.summary import tally_scores
     from wim_edge.evaluation.tasks import TaskOptions, task_named
@@ -258,23 +258,15 @@ def eval_command(task_name: str, out: Path | None, as_json: bool, report: bool, 
             summary, stopped = run_task(
                 task, chosen, wanted, settings, folder, command, progress.watch, report=report, cluster=cluster
             )
-    _show_figures(summary, recall.table_of(summary) if is_recall else rows(summary), as_json)
+    click.echo("".join(f"{line}\n" for line in failures(summary)), err=True, nl=False)
+    if as_json:
+        print_json(summary)
+    else:
+        head, *body = recall.table_of(summary) if is_recall else rows(summary)
+        print_table(head, body, head[1:], title=f"{summary['task']}, {summary['model']}")
+        click.echo("".join(f"{line}\n" for line in fitted(summary)), nl=False)
     if out is None:
         click.echo("the examples are not kept; with --out DIR they are, and a stopped run can continue", err=True)
     if stopped:
         click.echo("stopped; the same command continues" if out else "stopped", err=True)
         sys.exit(EXIT_CANCELLED)
-
-
-def _show_figures(summary: dict[str, Any], table: list[list[str]], as_json: bool) -> None:
-    from wim_edge.evaluation.report import failures, fitted
-
-    for line in failures(summary):
-        click.echo(line, err=True)
-    if as_json:
-        print_json(summary)
-        return
-    head, *body = table
-    print_table(head, body, head[1:], title=f"{summary['task']}, {summary['model']}")
-    for line in fitted(summary):
-        click.echo(line)
