@@ -93,7 +93,7 @@ class Wording:
         the run, the writer sees it and writes again. A writer that `comes_first` gives its own short answer instead."""
         if judged.verdict:
             return self._verdict(judged)
-        if judged.other and said(judged.other.text, judged.quotes[0].text):  # it has changed: the quotation says how
+        if judged.other and judged.other.share > judged.candidates[0].share:  # it has changed, as the quotation says
             return pointed_answer(self.reading, judged)
         reading, query = self.reading, self.reading.plan.query
         prompts, own = self.writing.prompts, ""
