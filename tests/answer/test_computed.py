@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.reading.mill import NONE, SURE
 from wim_edge import Document, Runtime, Settings, events
+from wim_edge.answer import stage
 from wim_edge.support import SupportWeights
 from wim_edge.testing import FakeModel
 
@@ -73,5 +76,7 @@ def test_without_a_result_or_a_writer_that_judges_well_nothing_changes(query: st
     assert ask(query, **changes).query == ""
 
 
-def test_a_sure_answer_needs_no_query() -> None:
+def test_a_sure_answer_needs_no_query_nor_do_passages_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask(" SUM(fee) FROM t", support=SURE, points="Ann Lee").query == ""
+    monkeypatch.setattr(stage, "judge", lambda *a, f=stage.judge, **k: replace(j := f(*a, **k), other=j.candidates[0]))
+    assert ask(" SUM(fee) FROM t").query == ""

@@ -139,11 +139,9 @@ def judge(reading: Reading, used: Seq[int], *, alone: bool = True) -> Judged:
     return Judged(candidates, items, verdict, quotes, evidence, support, share, other)
 
 
-def _changed(
-    reading: Reading, candidates: Seq[AnswerCandidate], points: float
-) -> tuple[AnswerCandidate, AnswerCandidate] | None:
+def _changed(reading: Reading, candidates: Seq[AnswerCandidate], points: float) -> Seq[AnswerCandidate]:
     """Returns (newer, older) if one sentence has the best candidate's words and others that may answer, and another
-    sentence has the former alone: "The fee is 20 euros" and "It is raised from 20 to 30 euros". Else None."""
+    sentence has the former alone: "The fee is 20 euros" and "It is raised from 20 to 30 euros". Else ()."""
     old = key(candidates[0].text)
     has_figures = any(map(str.isdigit, old))
     prose = [one for one in candidates if one.row is None and any(map(str.isdigit, one.text)) == has_figures]
@@ -157,7 +155,7 @@ def _changed(
         is_near = others and beside and newer.terms.score > max(beside) - _BESIDE[has_figures]
         if is_near and is_alike and own not in old and old not in own:
             return newer, others[0]
-    return None
+    return ()
 
 
 def _other(candidates: Seq[AnswerCandidate], found: Mapping[int, Pointed]) -> AnswerCandidate | None:

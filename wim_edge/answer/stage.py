@@ -96,14 +96,13 @@ class AnswerStage:
             return (turn.yes("wants_summary", reading.plan.query) or 0.0) > _WANTED
 
     def _computed(self) -> Answer | None:
-        """Returns the answer that the writer's query on a table finds. None if the judge is sure, but not of several
-        cells: whether these are all, a query tells better."""
+        """Returns the answer that the writer's query on a table finds. None if two passages differ, or the judge is
+        sure, but not of several cells: whether these are all, a query tells better."""
         judged, can_ask = self._judged, self._may_help and self.reading.kind in ("auto", "fact", "list")
-        if judged is None or judged.verdict or not can_ask:
+        if judged is None or judged.verdict or judged.other or not can_ask:
             return None
-        if judged.status == "answered" and not (len(judged.items) > 1 and judged.quotes[0].header):
-            return None
-        if (found := table_of(judged)) is None:
+        are_cells = len(judged.items) > 1 and judged.quotes[0].header
+        if (judged.status == "answered" and not are_cells) or (found := table_of(judged)) is None:
             return None
         cell, table = found
         prompt = self.prompts.ask("table_query", self.reading.plan.query)

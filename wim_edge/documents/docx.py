@@ -24,7 +24,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _RUN, _BOX = (_W + tag for tag in ("p", "tbl", "tr", "tc", "r", "txbxContent"))
 _PROPERTIES, _STYLE, _VALUE, *_HEIGHTS = (_W + tag for tag in ("rPr", "rStyle", "val", "vertAlign", "position"))
 _TEXT, _SIGN, _FIELD, _SKIPPED, _CHUNK = (_W + tag for tag in ("t", "sym", "fldChar", "gridBefore", "altChunk"))
-_FONTS, _ASCII, _OWN = (_W + tag for tag in ("rFonts", "ascii", "pPr"))
+_FONTS, _ASCII = (_W + tag for tag in ("rFonts", "ascii"))
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _CHUNKS = 100  # most embedded files
 _WHOLE = frozenset({_PARAGRAPH, _TABLE, _CHUNK})
@@ -90,8 +90,7 @@ class _BodyWriter:
             elif element.tag == _PARAGRAPH:
                 boxes: list[Any] = []
                 text = self._text(element, boxes)
-                style = self._styles.get(value_of(element.find(_OWN), "pStyle") or "")
-                if _HEADING.match(value_of(style, "name") or ""):
+                if _HEADING.match(value_of(self._styles.get(_style(element)), "name") or ""):
                     self._draft.mark(section=text)
                 self._draft.paragraph(text)
                 for box in boxes:
@@ -165,7 +164,7 @@ class _BodyWriter:
     def _text(self, paragraph: Any, boxes: list[Any]) -> str:
         """Returns a paragraph's text, with its list number or note mark. Adds drawings and text boxes to ``boxes``."""
         own: list[tuple[str, str]] = []
-        of_style = self._look_of(value_of(paragraph.find(_OWN), "pStyle") or "")
+        of_style = self._look_of(_style(paragraph))
         fields: list[int] = []  # where the code of each open field begins in ``own``; _DONE: its result has begun
         for element in _walk(paragraph, _OF_TEXT):
             if element.tag == _BOX:
@@ -266,3 +265,7 @@ def _walk(root: Any, wanted: Set[str]) -> Iterator[Any]:
             yield element
         elif element.tag not in _HIDDEN and len(element):
             yield from _walk(element, wanted)
+
+
+def _style(paragraph: Any) -> str:
+    return value_of(paragraph.find(f"{_W}pPr"), "pStyle") or ""

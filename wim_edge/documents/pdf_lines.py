@@ -204,7 +204,7 @@ def columns_at(rows: Sequence[Sequence[Line]], start: int, n_tried: int = 0) -> 
         is_across = len(row) == 1 and sum(overlap(row[0], column) > 0 for column in columns) > 1
         if is_across or row[0].bottom > above[0].top or gap(above, row) >= CLOSE:
             break
-        columns = merge(sorted([*columns, *((cell.left, cell.right) for cell in row)]))
+        columns = union(sorted([*columns, *((cell.left, cell.right) for cell in row)]))
         end += 1
     texts = [[[cell for cell in row if overlap(cell, column) > 0] for row in rows[start:end]] for column in columns]
     texts = [[*filter(None, text)] for text in texts]
@@ -237,7 +237,7 @@ def _runs_on(lines: Sequence[Sequence[Line]]) -> bool:
     return _is_text(lines) and n_full >= RUNNING * len(words)
 
 
-def merge(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def union(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     merged: list[tuple[float, float]] = []
     for left, right in spans:
         if merged and left < merged[-1][1]:

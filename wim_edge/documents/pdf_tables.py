@@ -9,7 +9,7 @@ from itertools import chain, combinations, groupby, pairwise, takewhile
 from math import inf
 from statistics import median, multimode
 
-from wim_edge.documents.pdf_lines import CLOSE, LOWER, RUNNING, Line, fragments, gap, merge, most_rows, overlap, rows_of
+from wim_edge.documents.pdf_lines import CLOSE, LOWER, RUNNING, Line, fragments, gap, most_rows, overlap, rows_of, union
 
 _MARK = re.compile(r"[-*•‣◦–▪·]|\(?(?:\d{1,3}|[ivxl]{1,5}|[A-Za-z])[.)]|\[\d+\]|\d{1,3}(?:\.\d{1,3})+|\d{1,4}")
 _LEADERS = re.compile(r"(?:\.\s?){4,}")
@@ -166,15 +166,15 @@ def _columns(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
         (min(left for left, _ in spans[at::usual]), max(right for _, right in spans[at::usual])) for at in range(usual)
     ]
     if any(left[1] > right[0] for left, right in pairwise(columns)):
-        columns = merge(sorted(spans))
-    apart = merge(sorted((cell.left, cell.right) for row in rows for cell in row))
+        columns = union(sorted(spans))
+    apart = union(sorted((cell.left, cell.right) for row in rows for cell in row))
     is_filled = any(len(row) == len(apart) and min(map(overlap, row, apart)) > 0 for row in rows)
     if is_filled and len(apart) > len(columns):  # most rows leave a column empty: "Paid out" or "Paid in"
         return apart
     # The first row's labels may be between the columns over which they are centred
     others = [cell for row in rows[len(rows[0]) < len(rows[:2][-1]) :] if len(row) != usual for cell in row]
     alone = [(one.left, one.right) for one in others if not any(overlap(one, column) > 0 for column in columns)]
-    return merge(sorted([*columns, *alone]))
+    return union(sorted([*columns, *alone]))
 
 
 def _in_columns(row: Sequence[Line], columns: Sequence[tuple[float, float]]) -> list[list[Line]]:

@@ -88,6 +88,8 @@ export function state({ error, answer, live, question, provisional }) {
 
 const WORDS = { failed: "Failed", stopped: "Stopped", answered: "Found", written: "In the model’s words", unsure: "Check this", not_found: "Not found", provisional: "So far" };
 
+const isNear = ({ support }) => support >= 0.1;  // it may be there
+
 // The one word of a card
 export function word(told) {
   const found = state(told), { answer, phase, question, written, before } = told, { support, has_more: hasMore } = answer ?? question;
@@ -168,7 +170,6 @@ export function details(told) {
 }
 
 // The quotations that carry an answer: of a summary and of several documents there are several; of nothing, the nearest
-const isNear = ({ support }) => support >= 0.1;  // it may be there
 export function quoted({ text, status, support, quotes = [], query }) {
   const isOfEach = text.includes("\n- ") && quotes.some((one) => one.document !== quotes[0].document);
   const found = status === "not_found" ? quotes.slice(0, isNear({ support }) ? 3 : 0) : quotes.filter((one, at) => !at || query || isOfEach || carries(text, one));
@@ -186,15 +187,16 @@ export function quoteOf({ quotes = [] }, item) {
 // that it is; and the quotation of the first, if all items stand in one section
 const items = (answer) => own(answer).split("\n").filter((one) => one.startsWith("- ")).map((one) => [one.slice(2), quoteOf(answer, one.slice(2))]);
 export const isItem = (answer, quote) => items(answer).some(([text, one]) => one === quote && (quote.header || 2 * bare(text, quote).length > quote.text.length));
+export function sectionOf(answer) {
+  const [first, ...others] = answer ? items(answer).map(([, one]) => one) : [];
+  return others.length && first?.section && others.every((one) => one?.section === first.section && one.document === first.document) ? first : null;
+}
+
 // What to mark for a quotation, as characters: it first, and with one of a list or of a table the others of its document
 export function marks({ answer }, quote) {
   const listed = answer ? items(answer).map(([, one]) => one).filter(Boolean) : [], shown = listed.length || answer?.query ? [...quoted(answer), ...listed] : [];
   const its = shown.filter((one) => one.document === quote.document), chars = quote.quote ?? quote.chars;
-  return its.some((one) => one.chars === quote.chars) ? [chars, ...its.map((one) => one.chars).filter((one) => one !== chars)] : [chars];
-}
-export function sectionOf(answer) {
-  const [first, ...others] = answer ? items(answer).map(([, one]) => one) : [];
-  return others.length && first?.section && others.every((one) => one?.section === first.section && one.document === first.document) ? first : null;
+  return its.some((one) => one.chars === quote.chars) ? [...new Set([chars, ...its.map((one) => one.chars)])] : [chars];
 }
 
 // The short answer, where the answer's own text does not say it
